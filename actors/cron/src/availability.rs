@@ -1,14 +1,14 @@
-//! Whether the ledger answers: pure, no clock, no I/O.
+//! The availability of the ledger: pure, no clock, no I/O.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long nothing may be answered before the ledger counts as silent. A pool that is half exhausted answers one call
+/// Time without an answer after which the ledger counts as unavailable. A pool that is half exhausted answers one call
 /// and not the next, which is no news.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// What a call has changed.
+/// A change of availability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AvailabilityChange {
     /// The ledger does not answer.
@@ -17,7 +17,7 @@ pub(crate) enum AvailabilityChange {
     Back,
 }
 
-/// What the latest calls came to.
+/// The results of the latest calls.
 #[derive(Debug, Default)]
 pub(crate) struct DatabaseAvailability {
     failing_since: Option<Instant>,

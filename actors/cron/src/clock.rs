@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// A correction that whoever sleeps until an instant has to know of.
 const JUMP: TimeDelta = TimeDelta::seconds(1);
 
-/// What the database clock showed at some instant, carried on by the node's own monotonic clock.
+/// A reading of the database clock, advanced by the node's own monotonic clock.
 ///
 /// It never shows more than the database does, so nothing planned by it is early: an answer was given before it was
 /// received. A better answer moves it forward; one that contradicts it, because a clock was set, replaces it.
@@ -32,7 +32,7 @@ impl Reading {
         plus(self.shown, instant.saturating_duration_since(self.at))
     }
 
-    /// What is known after one more answer.
+    /// Combines a reading with one more answer of the database.
     fn better(known: Option<Self>, sent: Instant, received: Instant, shown: NaiveDateTime) -> Self {
         let answer = Self { at: received, shown };
         let latest = plus(shown, received.saturating_duration_since(sent));
@@ -59,7 +59,7 @@ impl DatabaseClock {
         self.jumped.notified()
     }
 
-    /// What it shows now; `None` before the first answer.
+    /// Returns the database's time now; `None` before the first answer.
     pub(crate) fn now(&self) -> Option<DateTime<Utc>> {
         self.lock().map(|known| known.at(Instant::now()).and_utc())
     }

@@ -18,20 +18,20 @@ use crate::reconciler::ScheduleReconciler;
 use crate::settings::Settings;
 use crate::shared::CronShared;
 
-/// What giving runs back may take beyond the deadline of a stop.
+/// Time beyond the deadline of a stop in which claims may still be released.
 const LAST_WRITES: Duration = Duration::from_millis(500);
 
-/// What schedules work with.
+/// The services that schedules need.
 pub struct CronServices {
-    /// Where the ledger is.
+    /// Store of the ledger.
     pub store: Store,
-    /// What serves, and attempts.
+    /// Registry of the channels, which runs the attempts.
     pub registry: Registry,
-    /// How.
+    /// Settings of the schedules.
     pub settings: Settings,
-    /// What is measured.
+    /// Metrics of the schedules.
     pub metrics: CronMetrics,
-    /// Where it logs.
+    /// Logger of the actors.
     pub log: Logger,
     /// Paths of the nodes that runs use: started before the claimer and drained after it.
     pub needs: Vec<String>,
@@ -96,9 +96,9 @@ impl CronHandle {
         Ok(Self { shared, attempts })
     }
 
-    /// Ends the runs of this node: nothing is claimed any more, and what runs may go on for `limit`, or for the time that is
-    /// configured for a shutdown where that is shorter. Then it is called off and given back to the ledger, which may take
-    /// as long as is left of `limit`, and half a second longer. For good.
+    /// Ends the runs of this node: nothing is claimed any more, and what runs may go on for `limit`, or for the time
+    /// that is configured for a shutdown where that is shorter. Then it is called off and given back to the ledger,
+    /// which may take as long as is left of `limit`, and half a second longer. For good.
     pub async fn stop(&self, limit: Duration) {
         let patience = limit.min(self.shared.settings.shutdown_timeout);
         let giving_back = LAST_WRITES + limit.saturating_sub(patience).min(GIVING_BACK);
@@ -111,12 +111,13 @@ impl CronHandle {
         self.shared.due.notify_one();
     }
 
-    /// When a channel is due next, as far as its schedule has said; `None` for one this node does not schedule.
+    /// Returns the next due instant of a channel as its schedule last reported it; `None` for a channel that this node
+    /// does not schedule.
     pub fn next_due(&self, channel_id: &str) -> Option<DateTime<Utc>> {
         self.shared.handle(channel_id)?.next_due()
     }
 
-    /// How the schedules fare. Reads levels; asks nobody.
+    /// Returns the health of the schedules. Reads levels; does no I/O.
     pub fn health(&self) -> CronHealth {
         self.shared.health()
     }

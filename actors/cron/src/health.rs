@@ -1,4 +1,4 @@
-//! How the schedules of a node fare, readable without asking anybody.
+//! The health of the schedules of a node, readable without I/O.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -15,13 +15,13 @@ const SILENT_POLLS: u32 = 10;
 /// Seconds for which an occurrence may be due and wait before what is due counts as run too late.
 const LATE: i64 = 10;
 
-/// How the schedules of a node fare.
+/// The health of the schedules of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CronHealth {
     /// Why what is due is not run, or not in time; `None` while the ledger answers and is looked at often enough, no
     /// schedule of this node has been due for long, and no occurrence waits for long.
     pub trouble: Option<String>,
-    /// When the ledger was last looked at as a whole: seconds since 1970 of the database clock.
+    /// Time of the last pass over the whole ledger: seconds since 1970 of the database clock.
     pub last_reconcile_at: Option<i64>,
     /// Seconds since then.
     pub reconcile_age_secs: Option<u64>,
@@ -46,7 +46,7 @@ struct ReconcilePass {
     unix_seconds: Option<i64>,
     pending: i64,
     oldest_pending_secs: Option<i64>,
-    /// Whether schedules have been due for too long.
+    /// True if schedules have been due for too long.
     behind: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What schedules and their runs measure.
+//! The metrics of schedules and their attempts.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a schedule is told, and what it shows. Outlives the actor that follows it.
+//! The handle of one schedule: its command and its next instant. Outlives the actor that follows it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,7 +47,7 @@ impl ScheduleSpec {
     }
 }
 
-/// What a schedule is to do.
+/// The command of a schedule.
 #[derive(Clone, Debug)]
 pub(crate) enum ScheduleCommand {
     /// Follow it.
@@ -61,12 +61,12 @@ pub(crate) enum ScheduleCommand {
 pub(crate) struct ScheduleHandle {
     pub(crate) id: Arc<str>,
     pub(crate) orders: watch::Sender<ScheduleCommand>,
-    /// What `orders` was made of.
+    /// Definition from which the current command was made.
     pub(crate) definition: Mutex<Arc<CompiledChannel>>,
     /// The cursor as it was read with those of all schedules; spares the first question of each.
     known: Mutex<Option<Cursor>>,
     next: Mutex<Option<DateTime<Utc>>>,
-    /// Whether its channel was quarantined since it followed its cursor last.
+    /// True if its channel was quarantined since it last followed its cursor.
     rested: AtomicBool,
 }
 
@@ -96,7 +96,7 @@ impl ScheduleHandle {
         self.orders.send_replace(order);
     }
 
-    /// Whether it begins at now instead of making up for the time it rested.
+    /// Returns true if it begins at now instead of making up for the time it was suspended.
     pub(crate) fn has_rested(&self) -> bool {
         self.rested.load(Ordering::Acquire)
     }
@@ -105,7 +105,7 @@ impl ScheduleHandle {
         self.rested.store(rested, Ordering::Release);
     }
 
-    /// Whether it follows a cursor that stands before `instant`.
+    /// Returns true if it follows a cursor that is before `instant`.
     pub(crate) fn is_behind(&self, instant: DateTime<Utc>) -> bool {
         matches!(*self.orders.borrow(), ScheduleCommand::Follow(_))
             && self.next_due().is_some_and(|next| next < instant)
@@ -121,7 +121,7 @@ impl ScheduleHandle {
         *self.next.lock().unwrap_or_else(PoisonError::into_inner) = next;
     }
 
-    /// When it is due next, as far as it has said.
+    /// Returns the next due instant, as last reported.
     pub(crate) fn next_due(&self) -> Option<DateTime<Utc>> {
         *self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }

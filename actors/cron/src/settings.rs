@@ -1,4 +1,4 @@
-//! How schedules are followed and what is due is run.
+//! The settings of schedules and their attempts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// The settings of a node.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who this process is to the ledger: never the same for two processes.
+    /// Name of this process in the ledger: unique among processes.
     pub holder: String,
     /// Time between two looks at the ledger when nobody told of anything.
     pub poll: Duration,
@@ -19,15 +19,15 @@ pub struct Settings {
     pub lease: Duration,
     /// Time between two renewals; below the lease.
     pub heartbeat: Duration,
-    /// How late an instant may be without counting as missed.
+    /// Age up to which an instant does not count as missed.
     pub misfire_grace: Duration,
     /// Missed instants of a schedule that are made up for, at most.
     pub max_catch_up: u32,
     /// Leases of a row that may end before it fails.
     pub max_recoveries: u32,
-    /// How long a run may take whose channel does not say.
+    /// Time limit of a run whose channel sets none.
     pub default_timeout: Duration,
-    /// How long running work may go on at shutdown.
+    /// Time that running attempts get to finish at shutdown.
     pub shutdown_timeout: Duration,
     /// Counts a failure, by one of the words of `svc_errors_total`.
     pub errors: EventCallback,

@@ -1,4 +1,4 @@
-//! What the actors of this crate share, and what outlives each of them.
+//! The state that the actors of this crate share; it outlives each of them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -95,7 +95,7 @@ impl CronShared {
         Ok(())
     }
 
-    /// Whether the ledger answers, as far as its latest calls tell.
+    /// Returns true if the latest calls of the ledger were answered.
     pub(crate) fn answers(&self) -> bool {
         !self.lock_answers().is_silent()
     }

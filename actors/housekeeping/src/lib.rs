@@ -34,7 +34,7 @@ use scheduler::{JobInterval, JobScheduling};
 /// Why a run of a job failed; goes to the log.
 pub type JobError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What a job does when it is due.
+/// The work of a job.
 pub type JobWork = Arc<dyn Fn() -> BoxFuture<'static, Result<(), JobError>> + Send + Sync>;
 
 /// One recurring job.
@@ -44,7 +44,7 @@ pub struct JobSpec {
     pub name: &'static str,
     /// Time between two starts; parts of a second are dropped, and it is one second at least.
     pub every: Duration,
-    /// What it does.
+    /// Work of the job.
     pub work: JobWork,
 }
 

@@ -1,4 +1,4 @@
-//! What jobs measure.
+//! The metrics of jobs.
 
 use std::time::SystemTime;
 
@@ -13,7 +13,7 @@ struct JobLabels {
     job: &'static str,
 }
 
-/// When each job last succeeded, and how often it failed. Cheap to clone.
+/// The time of each job's last success and the number of its failures. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct JobMetrics {
     successes: Family<JobLabels, Gauge>,

@@ -1,8 +1,8 @@
 //! The keeper of a node's lease.
 //!
 //! Owns the rhythm of its renewals; no messages. The lease itself outlives each instance. When it is ordered to end it
-//! ends the lease, so that others need not wait for it to run out; everything that runs in the name of the node is drained
-//! before. It never tells anyone that a lease is lost: who depends on it reads its own clock.
+//! ends the lease, so that others need not wait for it to run out; everything that runs in the name of the node is
+//! drained before. It never tells anyone that a lease is lost: who depends on it reads its own clock.
 
 use std::sync::Arc;
 

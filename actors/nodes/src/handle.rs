@@ -30,7 +30,7 @@ pub enum RegisterError {
     /// It could not be put on record.
     #[error("the node cannot be put on record: {0}")]
     Store(#[from] StoreError),
-    /// What renews its lease could not be placed.
+    /// The actor that renews its lease could not be spawned.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
 }
@@ -62,7 +62,7 @@ impl NodeHandle {
         self.shared.id()
     }
 
-    /// Whether `id` is this node and its lease is proven now. Once false for an id, it is false for ever.
+    /// Returns true if `id` is this node and its lease is proven now. Once false for an id, it is false for ever.
     pub fn holds(&self, id: &str) -> bool {
         self.shared.standing.borrow().holds(id, Instant::now())
     }
@@ -110,8 +110,8 @@ impl NodeHandle {
         self.shared.settings.lease / LOOKS
     }
 
-    /// Ends the lease in good order: what this node accepted and has not finished is anybody's at once. The drain of the
-    /// actor does the same; this is for an end that leaves no time for drains.
+    /// Ends the lease in good order: what this node accepted and has not finished is anybody's at once. The drain of
+    /// the actor does the same; this is for an end that leaves no time for drains.
     pub async fn release(&self) {
         self.shared.release().await;
     }

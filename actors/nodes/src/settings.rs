@@ -7,7 +7,7 @@ use svc_model::id::new_ordered_id;
 /// Renewals in the length of a lease.
 const HEARTBEATS: u32 = 3;
 
-/// How a node holds its lease.
+/// The settings of a node's lease.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The first id of this process: see [`Settings::new_id`].
@@ -16,15 +16,15 @@ pub struct Settings {
     pub version: &'static str,
     /// Length of the lease.
     pub lease: Duration,
-    /// Whether no other process can use the database.
+    /// True if no other process can use the database.
     pub is_alone: bool,
     /// Paths of the nodes of the tree that are started before it and drained after it, such as the store.
     pub needs: Vec<String>,
 }
 
 impl Settings {
-    /// An id that no other process ever has: the name of the instance, and a part of its own. At most 128 characters for
-    /// a name of at most 64.
+    /// An id that no other process ever has: the name of the instance, and a part of its own. At most 128 characters
+    /// for a name of at most 64.
     pub fn new_id(instance: &str) -> String {
         format!("{instance}:{}", new_ordered_id())
     }

@@ -13,10 +13,10 @@ use crate::metrics::NodeMetrics;
 use crate::settings::Settings;
 use crate::state::{LeaseProof, NodeLease};
 
-/// How long a node that lost its lease leaves the work of others alone: who lost theirs in the same outage, and what
-/// itself has still to write, come first.
+/// Time that a node that lost its lease leaves the work of others alone: nodes that lost theirs in the same outage, and
+/// what itself has still to write, come first.
 const SETTLING: Duration = Duration::from_secs(5);
-/// How long the last write of a lease may take.
+/// Time limit of the last write of a lease.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Shared by the handle and every instance of the actor.

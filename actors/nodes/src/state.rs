@@ -26,7 +26,7 @@ pub(crate) struct NodeLease {
 }
 
 impl NodeLease {
-    /// Whether the lease is proven at that instant.
+    /// Returns true if the lease is proven at that instant.
     pub(crate) fn is_proven(&self, now: Instant) -> bool {
         match self.proof {
             LeaseProof::Unlimited => true,
@@ -35,7 +35,7 @@ impl NodeLease {
         }
     }
 
-    /// Whether the lease of that id is proven at that instant.
+    /// Returns true if the lease of that id is proven at that instant.
     pub(crate) fn holds(&self, id: &str, now: Instant) -> bool {
         *self.id == *id && self.is_proven(now)
     }

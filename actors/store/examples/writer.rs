@@ -1,4 +1,4 @@
-//! How many traces a second the writer takes from callers that each wait for their commit.
+//! Measures the traces per second that the writer stores for callers that each wait for their commit.
 //!
 //! `cargo run --release --example writer -p svc-store -- [URL] [callers] [seconds]`
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement")]

@@ -1,7 +1,7 @@
 //! Checksums of migrations: each that is applied is on record, and one that differs from the record is refused.
 //!
-//! The record is a table of its own, beside the one of the library that runs migrations. A database from before it has no
-//! record; what it has applied is taken as it is, once.
+//! The record is a table of its own, beside the one of the library that runs migrations. A database from before it has
+//! no record; what it has applied is taken as it is, once.
 
 use diesel::QueryResult;
 use diesel::prelude::*;

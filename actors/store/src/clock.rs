@@ -87,8 +87,8 @@ impl QueryFragment<Pg> for FromNow {
     }
 }
 
-/// Reads the instant so many hours ago, to be bound in a condition: PostgreSQL's clock may differ from row to row, so that
-/// it looks at every row to compare with it; an index answers a comparison with a value.
+/// Reads the instant so many hours ago, to be bound in a condition: PostgreSQL's clock may differ from row to row, so
+/// that it looks at every row to compare with it; an index answers a comparison with a value.
 pub(crate) async fn hours_ago(conn: &mut Conn, hours: u64) -> Result<NaiveDateTime, StoreError> {
     Ok(on!(conn, c => diesel::select(FromNow::hours_ago(hours)).get_result(c).await)?)
 }

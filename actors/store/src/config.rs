@@ -1,4 +1,4 @@
-//! What the store needs to know, and what a database URL says.
+//! The configuration of the store, and the parsed database URL.
 
 use std::fmt;
 use std::path::Path;
@@ -9,7 +9,7 @@ use tokio_postgres::config::{Host, SslMode};
 
 use crate::error::{OpenError, with_causes};
 
-/// How to reach the database and how patient to be with it.
+/// The address of the database, the limits of its connections and their timeouts.
 #[derive(Clone)]
 pub struct StoreConfig {
     /// `sqlite:PATH`, `postgres://…` or `postgresql://…`. May hold a password: never log it.
@@ -18,9 +18,10 @@ pub struct StoreConfig {
     pub max_connections: u32,
     /// Connections for reads that are kept open when idle.
     pub min_connections: u32,
-    /// How long a statement waits for another process's lock on a SQLite file, in milliseconds.
+    /// Time that a statement waits for another process's lock on a SQLite file, in milliseconds.
     pub busy_timeout_ms: u64,
-    /// How long a caller waits for a connection before it is told that the database is away.
+    /// Time that a caller waits for a connection before it gets
+    /// [`StoreError::Unavailable`](crate::StoreError::Unavailable).
     pub acquire_timeout: Duration,
     /// The longest that a check of the database may take; one that takes longer has failed.
     pub health_check_timeout: Duration,
@@ -30,7 +31,7 @@ pub struct StoreConfig {
     pub auto_migrate: bool,
     /// For how long the first connection to a server is retried; zero for a single attempt. A file is tried once.
     pub connect_retry: Duration,
-    /// What the settings of connectors are encrypted with.
+    /// Keys that encrypt the settings of connectors.
     pub connector_keys: EnvelopeKeys,
 }
 
@@ -148,7 +149,7 @@ impl DatabaseTarget {
     }
 }
 
-/// Where the database is, without the password.
+/// Address of the database, without the password.
 impl fmt::Display for DatabaseTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

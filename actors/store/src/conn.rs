@@ -75,7 +75,7 @@ impl SpawnBlocking for InlineExecutor {
 /// runtime itself. A dropped caller does not cut the work short, so no transaction is left half way.
 ///
 /// # Errors
-/// When the work panicked or the runtime is shutting down.
+/// [`StoreError::Database`] when the work panicked or the runtime is shutting down.
 pub(crate) async fn run_on_io<T: Send + 'static>(
     io: &Handle,
     backend: Backend,
@@ -132,8 +132,8 @@ impl Conn {
         Ok(())
     }
 
-    /// Writes something that nobody needs, inside a transaction: shows whether anything can be written. SQLite writes as
-    /// much as a batch may take, since a journal may have room left for a page or two on a disk that is full; it is
+    /// Writes something that nobody needs, inside a transaction: shows whether anything can be written. SQLite writes
+    /// as much as a batch may take, since a journal may have room left for a page or two on a disk that is full; it is
     /// removed by [`clear_trial`](Self::clear_trial).
     pub(crate) async fn write_trial(&mut self) -> Result<(), StoreError> {
         match self {

@@ -21,7 +21,7 @@ const STOPPED: &str = "SET idle_in_transaction_session_timeout = '5s'";
 /// Between two attempts to bring a new file to WAL.
 const WAL_RETRY: Duration = Duration::from_millis(10);
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Read,

@@ -1,4 +1,4 @@
-//! What can go wrong: at the start, and with a read or a write.
+//! The errors of the store: of opening it, and of a read or a write.
 
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use svc_model::ServiceError;
@@ -14,9 +14,9 @@ pub enum OpenError {
     /// Nothing answered, or the file could not be opened.
     #[error("cannot open {target}: {detail}")]
     Unreachable {
-        /// Where, without the password.
+        /// Address of the database, without the password.
         target: String,
-        /// What the driver said.
+        /// Message of the driver.
         detail: String,
     },
     /// Another process uses the file, which serves one.
@@ -24,7 +24,7 @@ pub enum OpenError {
         "{target} is in use by {holder}: a SQLite file serves one process at a time; stop the other one, or use PostgreSQL"
     )]
     InUse {
-        /// Where.
+        /// Address of the database.
         target: String,
         /// The node that holds it, its process, and since when.
         holder: String,
@@ -32,7 +32,7 @@ pub enum OpenError {
     /// A newer program has migrated the database.
     #[error("{target} was migrated by a newer version of this program: unknown migrations {}", .versions.join(", "))]
     Newer {
-        /// Where, without the password.
+        /// Address of the database, without the password.
         target: String,
         /// The migrations this program does not know.
         versions: Vec<String>,
@@ -40,7 +40,7 @@ pub enum OpenError {
     /// A migration is not what it was when it was applied.
     #[error("{target} was migrated by other migrations than those of this program: the checksum of {} differs; run the version of the program that migrated it", .migrations.join(", "))]
     Altered {
-        /// Where, without the password.
+        /// Address of the database, without the password.
         target: String,
         /// The names of those that differ, in order.
         migrations: Vec<String>,
@@ -48,7 +48,7 @@ pub enum OpenError {
     /// Migrations are pending and must not be run by themselves.
     #[error("{target} has pending migrations and storage.auto_migrate is off: {}", .migrations.join(", "))]
     Pending {
-        /// Where, without the password.
+        /// Address of the database, without the password.
         target: String,
         /// Their names, in order.
         migrations: Vec<String>,
@@ -56,9 +56,9 @@ pub enum OpenError {
     /// A migration failed; what it did was rolled back.
     #[error("cannot migrate {target}: {detail}")]
     Migration {
-        /// Where, without the password.
+        /// Address of the database, without the password.
         target: String,
-        /// What the database said.
+        /// Message of the database.
         detail: String,
     },
 }
@@ -88,7 +88,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// What a commit that failed comes to: a database that answered has undone the transaction.
+    /// Converts the error of a failed commit: without an answer the outcome is unknown; a database that answered has
+    /// rolled back.
     pub(crate) fn into_commit_failure(self) -> Self {
         match self {
             Self::Unavailable(detail) => Self::Unanswered(detail),
@@ -96,7 +97,8 @@ impl StoreError {
         }
     }
 
-    /// Whether another transaction got in the way of this one, which the database undid and which may be done again.
+    /// Returns true if the database rolled the transaction back in favour of another one, so that it may be tried
+    /// again.
     pub(crate) fn is_contention(&self) -> bool {
         let Self::Unavailable(detail) = self else { return false };
         match sqlstate::code(detail) {
@@ -107,7 +109,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the database reads but cannot write, such as on a full disk.
+    /// Returns true if the database reads but cannot write, such as on a full disk.
     pub(crate) fn is_unwritable(&self) -> bool {
         /// Texts of SQLite and, where an error brings no SQLSTATE, of PostgreSQL.
         const UNWRITABLE: [&str; 5] = [
@@ -125,7 +127,7 @@ impl StoreError {
         }
     }
 
-    /// What the failure of a whole transaction is to one of those who wrote in it: not its own fault.
+    /// Converts the failure of a whole batch for one of its callers, who did not cause it: worth another try.
     pub(crate) fn into_collateral(self) -> Self {
         match self {
             Self::Refused(_) | Self::Database(_) => Self::Unavailable(self.to_string()),
@@ -165,10 +167,10 @@ impl From<DieselError> for StoreError {
     }
 }
 
-/// Beyond a few kinds neither driver hands the result code on. Errors of PostgreSQL bring their SQLSTATE before their text, but
-/// for those over a socket of the machine: classes 08 (connection), 53 (insufficient resources), 57 (operator intervention) and
-/// 58 (system error), and the codes of a deadlock, a failed serialization, a lock that is not to be had, and a server that only
-/// reads.
+/// Beyond a few kinds neither driver hands the result code on. Errors of PostgreSQL bring their SQLSTATE before their
+/// text, but for those over a socket of the machine: classes 08 (connection), 53 (insufficient resources), 57 (operator
+/// intervention) and 58 (system error), and the codes of a deadlock, a failed serialization, a lock that is not to be
+/// had, and a server that only reads.
 fn is_away(message: &str) -> bool {
     match sqlstate::code(message) {
         Some(code) => {
@@ -179,8 +181,9 @@ fn is_away(message: &str) -> bool {
     }
 }
 
-/// These are the texts of SQLite's result codes `BUSY`, `LOCKED`, `READONLY`, `CANTOPEN`, `IOERR`, `FULL` and `NOMEM`: constants of
-/// the library that is compiled in, in no other language. Those of PostgreSQL are for its errors without a SQLSTATE.
+/// These are the texts of SQLite's result codes `BUSY`, `LOCKED`, `READONLY`, `CANTOPEN`, `IOERR`, `FULL` and `NOMEM`:
+/// constants of the library that is compiled in, in no other language. Those of PostgreSQL are for its errors without a
+/// SQLSTATE.
 fn is_away_by_text(message: &str) -> bool {
     const AWAY: [&str; 18] = [
         "database is locked",

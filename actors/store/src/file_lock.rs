@@ -1,8 +1,8 @@
 //! The exclusive use of a SQLite file.
 //!
 //! An advisory lock on a file beside the database, `{database}-lock`, which the kernel releases with the process,
-//! however that ends. Its text says who holds the lock and is read only while somebody does. The path is resolved first,
-//! so that every spelling and every symbolic link of it names the same lock.
+//! however that ends. Its text says who holds the lock and is read only while somebody does. The path is resolved
+//! first, so that every spelling and every symbolic link of it names the same lock.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -13,7 +13,7 @@ use svc_model::Timestamp;
 use crate::config::{DatabaseTarget, StoreConfig};
 use crate::error::OpenError;
 
-/// What the name of a database file is followed by.
+/// Suffix of the lock file after the name of the database file.
 const SUFFIX: &str = "-lock";
 
 /// The exclusive use of a SQLite file, until it is dropped.
@@ -23,8 +23,8 @@ pub struct FileLock {
 }
 
 impl FileLock {
-    /// Takes the lock of the file that `config` names, in the name of `holder`; `None` for a server, which many use, and
-    /// where there can be no file: opening the database says why.
+    /// Takes the lock of the file that `config` names, in the name of `holder`; `None` for a server, which many use,
+    /// and where there can be no file: opening the database says why.
     ///
     /// # Errors
     /// [`OpenError::InUse`] while another process holds it, [`OpenError::Unreachable`] where it cannot be had.

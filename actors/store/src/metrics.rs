@@ -1,4 +1,4 @@
-//! What the store measures.
+//! The metrics of the store.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -40,7 +40,7 @@ struct Labels {
     operation: QueryOperation,
 }
 
-/// How long reads and writes take their callers, by repository and method.
+/// The latency of reads and writes as callers see it, by repository and method.
 #[derive(Clone, Debug)]
 pub(crate) struct Queries(Family<Labels, Histogram, fn() -> Histogram>);
 

@@ -1,8 +1,8 @@
 //! The schema: embedded migrations, one ordered set per backend.
 //!
-//! A database is never touched when it knows a migration that this program does not: a newer program has been there. Nor is
-//! one whose record of an applied migration differs from the migration of this program.
-//! Processes that start together take turns.
+//! A database is never touched when it knows a migration that this program does not: a newer program has been there.
+//! Nor is one whose record of an applied migration differs from the migration of this program. Processes that start
+//! together take turns.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgre
 /// Any fixed number will do: nodes that start together take turns under it.
 const ADVISORY_LOCK: i64 = 0x7376_635f_6d69_6772;
 
-/// What to do with the schema.
+/// The action on the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Task {
     Pending,
@@ -37,7 +37,7 @@ enum Task {
 /// The migrations that have not been run, in order. A SQLite file that does not exist has seen none, and is not made.
 ///
 /// # Errors
-/// When the database cannot be opened or is newer than this program.
+/// [`OpenError`] when the database cannot be opened or was migrated by a newer program.
 pub async fn pending(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
     let connector = ConnectionManager::new(config)?;
     if let DatabaseTarget::Sqlite(path) = &connector.target
@@ -70,10 +70,11 @@ fn all_sqlite(target: &str) -> Result<Vec<String>, OpenError> {
     Ok(names)
 }
 
-/// Runs what is pending and names what was run. Each migration is a transaction of its own; in a SQLite file all are one.
+/// Runs what is pending and names what was run. Each migration is a transaction of its own; in a SQLite file all are
+/// one.
 ///
 /// # Errors
-/// When the database cannot be opened, is newer than this program, or refuses a migration.
+/// [`OpenError`] when the database cannot be opened, was migrated by a newer program, or refuses a migration.
 pub async fn run(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
     perform(&ConnectionManager::new(config)?, Task::Run).await
 }
@@ -81,7 +82,7 @@ pub async fn run(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
 /// Undoes the latest migration, with the data it held, and names it; empty when there is none.
 ///
 /// # Errors
-/// When the database cannot be opened, is newer than this program, or refuses.
+/// [`OpenError`] when the database cannot be opened, was migrated by a newer program, or refuses the change.
 pub async fn revert(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
     perform(&ConnectionManager::new(config)?, Task::Revert).await
 }

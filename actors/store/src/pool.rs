@@ -20,7 +20,7 @@ const ATTEMPTS: u32 = 5;
 /// Delays between these attempts.
 const CONTENTION_BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(40));
 
-/// What is done in a transaction. It may be done more than once: only the last time counts.
+/// The body of a transaction. It may run more than once: only the last run counts.
 pub(crate) type TransactionFn<I, T> = for<'c> fn(&'c mut Conn, &'c I) -> BoxFuture<'c, Result<T, StoreError>>;
 
 /// Pooled connections, and where their work runs. Cheap to clone.
@@ -59,7 +59,7 @@ impl ConnectionPool {
         Ok(Self { pool, io, backend })
     }
 
-    /// How many connections there are now.
+    /// Returns the current number of connections.
     pub(crate) fn state(&self) -> PoolState {
         let state = self.pool.state();
         PoolState { size: state.connections, idle: state.idle_connections }

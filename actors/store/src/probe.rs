@@ -34,8 +34,8 @@ impl Actor for HealthProbe {
             loop {
                 let (asked, backend) = (Arc::clone(&link), link.backend());
                 let answer = run_on_io(&io, backend, async move { asked.probe(limit).await });
-                // A call of the file system that hangs holds its thread, so it is not waited for here. A probe that panics
-                // has learnt nothing; the next one may.
+                // A call of the file system that hangs holds its thread, so it is not waited for here. A probe that
+                // panics has learnt nothing; the next one may.
                 if timeout(limit + MARGIN, answer).await.is_err() {
                     link.record_timeout();
                 }

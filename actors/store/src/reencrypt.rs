@@ -1,7 +1,7 @@
 //! Rewrites the settings of connectors, and their tokens, under the key that writes now, each bound to its place.
 //!
-//! Row by row, each replaced only while it still holds what was read, and together with its audit row: servers may run, and
-//! both they and this may be killed, meanwhile. A row is under one key or under the other at every moment.
+//! Row by row, each replaced only while it still holds what was read, and together with its audit row: servers may run,
+//! and both they and this may be killed, meanwhile. A row is under one key or under the other at every moment.
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
@@ -16,15 +16,15 @@ use crate::migrate::detail;
 use crate::repo::{AuditEntry, config_place, record, seal, state_place};
 use crate::schema::{connector_oauth_state as states, connectors};
 
-/// Who it was, in the audit log: whoever may run the program beside the database.
+/// Principal in the audit log: a person who may run the program beside the database.
 const PRINCIPAL: &str = "command-line";
-/// What was done, in the audit log.
+/// Action in the audit log.
 const ACTION: &str = "reencrypt";
 
 /// Times the table is looked through while others write to it.
 const PASSES: usize = 5;
 
-/// What became of the rows.
+/// The report of a re-encryption.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReencryptionReport {
     /// Connectors whose settings were rewritten.
@@ -54,7 +54,7 @@ pub async fn reencrypt(config: &StoreConfig) -> Result<ReencryptionReport, OpenE
     Ok(done)
 }
 
-/// Whether others changed a row between the look and the write.
+/// Rewrites each row once; returns true if others changed a row between the read and the write.
 async fn pass(
     conn: &mut Conn,
     config: &StoreConfig,

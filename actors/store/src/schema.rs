@@ -117,7 +117,7 @@ table! {
 }
 
 table! {
-    /// Who changed what.
+    /// The audit log.
     audit_logs (id) {
         id -> Text,
         principal -> Text,
@@ -154,7 +154,7 @@ table! {
 }
 
 table! {
-    /// Which node runs a job of which one is enough.
+    /// Leases of jobs that one node runs at a time.
     job_leases (job_name) {
         job_name -> Text,
         holder -> Text,

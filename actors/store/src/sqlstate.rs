@@ -1,8 +1,8 @@
 //! SQLSTATE codes of PostgreSQL, carried to where errors are judged.
 //!
-//! The ORM hands on the text of an error and a few kinds, but not its code, and the text is in the language of the server. The
-//! code is therefore put before the text while the error is on its way: this stream passes everything else on as it is. To
-//! the driver it is what TLS would be, so that the driver dials as it always does.
+//! The ORM hands on the text of an error and a few kinds, but not its code, and the text is in the language of the
+//! server. The code is therefore put before the text while the error is on its way: this stream passes everything else
+//! on as it is. To the driver it is what TLS would be, so that the driver dials as it always does.
 
 use std::io;
 use std::pin::Pin;
@@ -116,7 +116,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for MarkedStream<S> {
     }
 }
 
-/// The messages of a server, followed by their lengths. Bytes that were not looked at yet, or that were changed, are held.
+/// The messages of a server, followed by their lengths. Bytes that were not looked at yet, or that were changed, are
+/// held.
 #[derive(Debug, Default)]
 struct Marker {
     /// Bytes of the current message that are still to come and pass on as they are.
@@ -145,7 +146,8 @@ impl Marker {
         true
     }
 
-    /// Looks at bytes that have arrived. Answers how many of them, from the first, pass on as they are; the rest is held, and
+    /// Looks at bytes that have arrived. Answers how many of them, from the first, pass on as they are; the rest is
+    /// held, and
     /// [`serve`](Self::serve) passes it on.
     fn take(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;

@@ -1,4 +1,4 @@
-//! Whether the database answers and takes writes: a level that anyone may read without I/O.
+//! The availability of the database: a level that anyone may read without I/O.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,12 +13,12 @@ pub enum DatabaseStatus {
     Down {
         /// Since when.
         since: Timestamp,
-        /// What the last attempt met; for the log and for administrators.
+        /// Error of the last attempt; for the log and for administrators.
         detail: String,
     },
 }
 
-/// Where the status is kept: learnt from every batch of writes, and from the probe while there is none.
+/// The holder of the status: updated by every batch of writes, and by the probe while there is none.
 pub(crate) struct StatusLevel(Mutex<DatabaseStatus>);
 
 impl StatusLevel {

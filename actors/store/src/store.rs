@@ -87,7 +87,7 @@ impl Store {
     /// which keeps the status true.
     ///
     /// # Errors
-    /// When the path is taken or the place is gone.
+    /// [`SpawnError`] when the path is taken or the place is gone.
     pub async fn supervise(
         opened: OpenedStore,
         tree: &Tree,
@@ -125,7 +125,7 @@ impl Store {
         self.shared.backend
     }
 
-    /// Whether the database answers. Reads a level; does no I/O.
+    /// Returns the availability of the database. Reads a level; does no I/O.
     pub fn status(&self) -> DatabaseStatus {
         self.shared.status.get()
     }
@@ -135,7 +135,7 @@ impl Store {
         self.shared.file.as_deref()
     }
 
-    /// What the store measures, to be registered once.
+    /// Returns the metrics of the store, to be registered once.
     pub fn metrics(&self) -> StoreMetrics {
         StoreMetrics { queries: self.shared.queries.clone(), readers: self.shared.readers.clone() }
     }
@@ -289,7 +289,7 @@ async fn wait_for_writer<M>(error: CallError<M>, deadline: Instant) -> Result<M,
     }
 }
 
-/// What a caller is told that got no answer from the writer.
+/// Converts a failed call of the writer into the error that its caller gets.
 fn unanswered<M>(error: &CallError<M>) -> StoreError {
     let detail = format!("the writer: {error}");
     if error.message.is_some() { StoreError::Unavailable(detail) } else { StoreError::Unanswered(detail) }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::backoff::DATABASE_BACKOFF;
 
-/// Whether a row is there; asks until the database says.
+/// Looks up a row, again and again until the database answers; returns true if it is stored.
 pub(crate) async fn wait_until_known(store: &svc_store::TraceRepository, id: Uuid, log: &Logger) -> bool {
     let mut backoff = DATABASE_BACKOFF.delays();
     loop {

@@ -9,7 +9,7 @@ use tokio::sync::OwnedSemaphorePermit;
 #[derive(Debug)]
 pub(crate) struct JobClaim {
     pub(crate) ownership: Ownership,
-    /// Whether its beginning is to be counted first, because a node died over it.
+    /// True if its start must be counted first, because a node died over it.
     pub(crate) is_recovery: bool,
     /// Its share of the jobs that are taken over at once, until it begins.
     pub(crate) share: Option<OwnedSemaphorePermit>,

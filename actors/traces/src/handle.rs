@@ -30,19 +30,19 @@ use crate::settings::Settings;
 use crate::worker::{QueueWorker, StopSignal, StopStage, WorkerJobs, WorkerShared};
 use crate::{input, token};
 
-/// What an actor gets beyond the time it allows itself to finish, before it is ended by force.
+/// Time beyond its own drain limit after which an actor is ended by force.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// How long jobs that are dropped may take to be gone.
+/// Time that dropped jobs get to release their threads.
 const LET_GO: Duration = Duration::from_millis(250);
 
-/// How long the answer to a submission is held back at most, while much is waiting.
+/// Longest time that the answer to a submission is delayed while the queue is more than half full.
 const HOLD_BACK: Duration = Duration::from_millis(500);
 
 /// The word for a message whose caller is refused because the database did not take its row.
 const STORAGE: &str = "storage";
 
-/// What a caller is told about accepted work, which is on disk by then.
+/// The receipt of accepted work, which is on disk by then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceptedJob {
     /// Names the trace to be polled.
@@ -72,15 +72,15 @@ impl From<SubmitError> for ServiceError {
 
 /// The surroundings of traces and the queue.
 pub struct TraceServices {
-    /// Where they are stored.
+    /// Database of the traces.
     pub store: Store,
     /// The node that owns what is accepted.
     pub nodes: NodeHandle,
-    /// How they work.
+    /// Settings of traces and the queue.
     pub settings: Settings,
     /// The measurements.
     pub metrics: TraceMetrics,
-    /// Where they log.
+    /// Logger of the actors.
     pub log: Logger,
 }
 
@@ -207,7 +207,7 @@ impl Traces {
         }
     }
 
-    /// What holds for a channel with this block.
+    /// Returns the policy of a channel with this block.
     pub fn policy(&self, block: &TracingConfig) -> TracePolicy {
         self.shared.settings.tracing.policy_for(block)
     }

@@ -1,4 +1,4 @@
-//! What came in, as its row keeps it: `{"data", "metadata", "bucket"?, "retry"?}`.
+//! The stored input of a job: `{"data", "metadata", "bucket"?, "retry"?}`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -23,14 +23,14 @@ const fn is_first(retry: &u32) -> bool {
     *retry == 0
 }
 
-/// What a row keeps.
+/// The stored input of a job.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct StoredInput {
     pub(crate) data: Value,
     pub(crate) metadata: Map<String, Value>,
     pub(crate) bucket: Option<u8>,
-    /// Which retry of a dead letter it is; 0 for a first run.
+    /// Number of the retry of a dead letter; 0 for a first run.
     pub(crate) retry: u32,
 }
 

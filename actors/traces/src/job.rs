@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use svc_model::WorkflowVersion;
 use uuid::Uuid;
 
-/// What a job keeps until it ended, such as a permit of its channel. Dropping it gives it back.
+/// A resource that a job keeps until it ends, such as a permit of its channel. Dropping it releases the resource.
 pub struct JobHold(#[expect(dead_code, reason = "held for its drop")] Box<dyn Any + Send>);
 
 impl JobHold {
@@ -35,19 +35,19 @@ pub struct Job {
     pub channel_id: Option<Arc<str>>,
     /// Name of its channel when it was accepted.
     pub channel: Arc<str>,
-    /// What came in.
+    /// Payload of the submission.
     pub payload: Value,
     /// Request facts and stamps, verified claims included.
     pub metadata: Map<String, Value>,
-    /// Which share of the traffic it belongs to, where the caller is somebody in particular.
+    /// Rollout bucket, if the caller is identified.
     pub bucket: Option<u8>,
-    /// What it holds of its channel; `None` for one taken up again after a crash or from the dead letters.
+    /// Permit of its channel; `None` for a job restarted after a crash or from the dead letters.
     pub hold: Option<JobHold>,
     /// Dropped when nothing of the attempt goes on, wherever it runs; set by the queue for each attempt.
     pub attempt: Option<JobHold>,
 }
 
-/// How a run of a job ended.
+/// The outcome of a run of a job.
 #[derive(Debug)]
 pub enum JobOutcome {
     /// Without a failed task: the text of the result, JSON.
@@ -94,16 +94,16 @@ impl JobFailure {
     }
 }
 
-/// What became of a job.
+/// The result of a job.
 #[derive(Debug)]
 pub struct JobResult {
-    /// How it ended.
+    /// Outcome of the run.
     pub ended: JobOutcome,
     /// The execution trace, JSON, where the channel keeps one.
     pub task_trace: Option<String>,
     /// The version of the workflow that it was given to, where one was.
     pub workflow: Option<WorkflowVersion>,
-    /// How long it ran.
+    /// Duration of the run.
     pub took: Duration,
 }
 
@@ -122,11 +122,12 @@ pub trait Runner: Send + Sync + 'static {
     /// run where it stands; [`Job::attempt`] is dropped with it.
     fn run(&self, job: Job, limit: Duration) -> BoxFuture<'static, JobResult>;
 
-    /// Tells whether jobs of the channel of that name can run on this node now. While they cannot, dead letters of it wait
-    /// without being tried.
+    /// Tells whether jobs of the channel of that name can run on this node now. While they cannot, dead letters of it
+    /// wait without being tried.
     fn is_available(&self, channel: &str) -> bool;
 
-    /// Returns the name of the channel that is told when the job fails for good, where the channel of the job names one.
+    /// Returns the name of the channel that is told when the job fails for good, where the channel of the job names
+    /// one.
     fn on_failure(&self, job: &Job) -> Option<Arc<str>> {
         let _ = job;
         None

@@ -4,9 +4,9 @@
 //! `sync`), behind it, or not at all. An asynchronous submission is accepted by [`Traces::submit`] once its row is on
 //! disk; workers run it through a [`Runner`] and write how it ended; a failure becomes a dead letter, which is retried.
 //!
-//! What is accepted is run at least once, whatever ends the process: the row is the truth, the line in memory is how it
-//! gets done soon. A row names the node that runs it; what a dead node left is taken over by the others, and begun again
-//! a bounded number of times. Everything in memory is bounded; who comes when it is full is told so at once.
+//! Accepted work runs at least once, whatever ends the process: the row is the truth, the queue in memory is how it
+//! gets done soon. A row names the node that runs it; what a dead node left is taken over by the others, and begun
+//! again a bounded number of times. Everything in memory is bounded; who comes when it is full is told so at once.
 //!
 //! ```text
 //! traces

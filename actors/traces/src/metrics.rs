@@ -1,4 +1,4 @@
-//! What the queue, the recorder and the dead letters measure.
+//! The metrics of the queue, the recorder and the dead letters.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -16,7 +16,7 @@ pub(crate) struct ReasonLabels {
     reason: &'static str,
 }
 
-/// What became of an attempt to run a dead letter again.
+/// Label for the outcome of a retry of a dead letter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct OutcomeLabels {
     outcome: &'static str,

@@ -1,4 +1,4 @@
-//! Which runs of a channel leave a trace, and when it is written.
+//! The tracing policy of a channel: the runs that leave a trace, and when it is written.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,29 +7,29 @@ use svc_model::config::{TracingConfig, TracingMode};
 /// The server's settings, which a channel's `tracing` block goes before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TracingDefaults {
-    /// When a trace is written.
+    /// Time at which a trace is written, relative to the answer.
     pub mode: TracingMode,
     /// Share of the runs that are traced, 0 to 1.
     pub sample_rate: f64,
-    /// Whether clean traces are dropped.
+    /// True to drop traces of runs without a failed task.
     pub errors_only: bool,
 }
 
-/// What holds for one channel.
+/// The tracing policy of one channel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TracePolicy {
-    /// When a trace is written.
+    /// Time at which a trace is written, relative to the answer.
     pub mode: TracingMode,
     /// Share of the runs that are traced, 0 to 1.
     pub sample_rate: f64,
-    /// Whether clean traces are dropped.
+    /// True to drop traces of runs without a failed task.
     pub errors_only: bool,
-    /// Whether snapshots of every task are kept.
+    /// True to keep snapshots of every task.
     pub task_details: bool,
 }
 
 impl TracingDefaults {
-    /// What holds for a channel with this block.
+    /// Returns the policy of a channel with this block.
     pub fn policy_for(&self, block: &TracingConfig) -> TracePolicy {
         TracePolicy {
             mode: block.mode.unwrap_or(self.mode),
@@ -49,7 +49,7 @@ impl Sampler {
         Self(AtomicU64::new(seed))
     }
 
-    /// Whether a run is among the share `rate` of all.
+    /// Returns true for a share `rate` of all calls.
     pub(crate) fn hit(&self, rate: f64) -> bool {
         if rate >= 1.0 {
             return true;

@@ -21,15 +21,15 @@ pub struct Record {
     pub result: Option<String>,
     /// Why the run failed; `None` for one that was answered.
     pub error: Option<String>,
-    /// Whether no task failed.
+    /// True if no task failed.
     pub clean: bool,
     /// The version of the workflow that it was given to.
     pub workflow: Option<WorkflowVersion>,
     /// The execution trace, JSON, where the channel keeps one.
     pub task_trace: Option<String>,
-    /// When it began, UTC.
+    /// Start of the run, UTC.
     pub started_at: NaiveDateTime,
-    /// How long it ran.
+    /// Duration of the run.
     pub took: Duration,
 }
 

@@ -1,7 +1,7 @@
 //! Reports of runs that failed for good, to the channel that is named for them.
 //!
-//! A report is accepted work of its own: its row is written in the transaction that ends the failed run, so that none is
-//! lost and none is made twice. A report that fails leads to no other one.
+//! A report is accepted work of its own: its row is written in the transaction that ends the failed run, so that none
+//! is lost and none is made twice. A report that fails leads to no other one.
 
 use std::sync::Arc;
 

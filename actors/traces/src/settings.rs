@@ -1,4 +1,4 @@
-//! What an operator may set.
+//! The settings of traces, the queue and the dead letters.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use crate::policy::TracingDefaults;
 /// All of it.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What is traced where a channel does not say.
+    /// Tracing policy of channels that set none.
     pub tracing: TracingDefaults,
-    /// How traces of synchronous runs are written behind the answer.
+    /// Settings of the recorder, which stores traces of synchronous runs after their answer.
     pub recorder: RecorderSettings,
     /// Accepted work.
     pub queue: QueueSettings,
     /// Failed work.
     pub dead_letters: DeadLetterSettings,
-    /// What all this stands on, such as the node of the store: started before it and drained after it.
+    /// Paths of the nodes of the tree that are started before this and drained after it, such as the store.
     pub needs: Vec<String>,
     /// Counts a failure, by one of the words of `svc_errors_total`.
     pub errors: Callback,
@@ -25,24 +25,24 @@ pub struct Settings {
     pub jobs: Callback,
 }
 
-/// How traces of synchronous runs are written in the modes `async` and `batch`.
+/// The settings of the recorder in the modes `async` and `batch`.
 #[derive(Clone, Debug)]
 pub struct RecorderSettings {
     /// Traces that may wait, in each of the two modes.
     pub max_pending: usize,
-    /// What happens when more would.
+    /// Handling of traces beyond that.
     pub overflow: OverflowPolicy,
     /// Concurrent writers of mode `async`.
     pub async_workers: usize,
     /// Traces of a batch, at most.
     pub batch_size: usize,
-    /// How long a batch waits to be full.
+    /// Longest time that a batch waits to be full.
     pub batch_flush_interval: Duration,
     /// Concurrent writers of mode `batch`.
     pub batch_workers: usize,
 }
 
-/// What happens to a trace when too many wait.
+/// The handling of a trace when the queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverflowPolicy {
     /// It is dropped.
@@ -60,26 +60,26 @@ pub struct QueueSettings {
     pub buffer_size: usize,
     /// Bytes of payload and metadata of all jobs that wait or run; 0 for any number.
     pub max_memory_bytes: usize,
-    /// How long a job may run, at most.
+    /// Longest time that a job may run.
     pub processing_timeout: Duration,
-    /// How long running jobs may go on at shutdown.
+    /// Time that running jobs get to finish at shutdown.
     pub shutdown_timeout: Duration,
-    /// How often a job is begun again whose node died, before it fails.
+    /// Restarts of a job whose node died, before it fails.
     pub max_recoveries: u32,
 }
 
-/// What becomes of failed jobs.
+/// The settings of dead letters.
 #[derive(Clone, Debug)]
 pub struct DeadLetterSettings {
-    /// Whether they are tried again by themselves.
+    /// True to retry them automatically.
     pub retry_enabled: bool,
-    /// How often.
+    /// Retries of a failed job, at most.
     pub max_retries: u32,
     /// Time between two looks for those that are due.
     pub poll_interval: Duration,
-    /// How many are taken at once.
+    /// Letters claimed at once.
     pub batch_size: u32,
-    /// How long they belong to who took them.
+    /// Length of the lease on claimed letters.
     pub lease: Duration,
 }
 

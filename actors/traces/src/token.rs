@@ -9,7 +9,7 @@ pub(crate) fn make() -> Result<String, getrandom::Error> {
     Ok(hex::encode(bytes))
 }
 
-/// What is stored of it: the SHA-256 of its text, in hexadecimal.
+/// Returns the stored form of a token: the SHA-256 of its text, in hexadecimal.
 pub(crate) fn hash(token: &str) -> String {
     hex::encode(Sha256::digest(token))
 }

@@ -1,4 +1,4 @@
-//! How far a schedule has been written down.
+//! The cursor of a schedule: the position up to which its instants are recorded.
 
 use chrono::NaiveDateTime;
 
@@ -17,8 +17,8 @@ pub struct Cursor {
     pub paused_at: Option<NaiveDateTime>,
 }
 
-/// What a scheduler asks of its cursor when it begins. Its version is the one that is active: whoever cannot tell must
-/// not ask.
+/// The request of a scheduler to align its cursor when it begins. Its version is the active one: a caller that cannot
+/// tell must not ask.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AlignRequest {
     /// The channel.
@@ -27,7 +27,7 @@ pub struct AlignRequest {
     pub version: i64,
     /// Digest of what decides its instants.
     pub config_hash: String,
-    /// Where the schedule begins, unless the cursor goes on: its first instant after now, in UTC.
+    /// Start of the schedule, unless the cursor continues: its first instant after now, in UTC.
     pub next_fire_at: NaiveDateTime,
     /// A cursor that stands before this instant has been followed by nobody, and begins anew, in UTC.
     pub forsaken_before: Option<NaiveDateTime>,
@@ -49,8 +49,8 @@ impl Cursor {
     }
 
     /// Takes the cursor over for the active version; answers whether anything changed. It goes on where it stands,
-    /// unless it was paused or forsaken, the clock was set back, or the instants changed: then it begins anew. So it does when it knows a newer
-    /// version, because that belonged to a channel that is gone.
+    /// unless it was paused or forsaken, the clock was set back, or the instants changed: then it begins anew. So it
+    /// does when it knows a newer version, because that belonged to a channel that is gone.
     pub fn align(&mut self, align: &AlignRequest) -> bool {
         let begins_anew = self.paused_at.is_some()
             || self.config_hash != align.config_hash

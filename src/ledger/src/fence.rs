@@ -1,8 +1,8 @@
-//! When a worker must assume that its lease is lost.
+//! The time after which a worker must assume that its lease is lost.
 
 use std::time::Duration;
 
-/// How long after the last renewal that succeeded, from the instant it was *sent*, a run is cancelled.
+/// Returns the time from the *sending* of the last successful renewal to the cancellation of the run.
 ///
 /// It is the lease less a margin, which is a heartbeat, but at most half of what the lease leaves beside one: so that a
 /// run ends before anybody may take it over, and one late renewal does not end it.

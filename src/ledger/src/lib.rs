@@ -6,7 +6,7 @@
 //! store reads rows under lock, applies these very functions and writes what they leave, and the model checker drives
 //! the same functions.
 //!
-//! What the rules promise together: one row per instant and channel; at most one claim of a row counts, and every write
+//! The rules together guarantee: one row per instant and channel; at most one claim of a row counts, and every write
 //! of an earlier one is refused; a key has at most as many live holders as it has slots; a row is never retried by
 //! itself, but a claim whose lease ended is taken over, a bounded number of times.
 

@@ -23,17 +23,17 @@ pub struct Occurrence {
     pub id: Uuid,
     /// The instant it is due; never changes.
     pub scheduled_for: NaiveDateTime,
-    /// Where it stands.
+    /// Status of the occurrence.
     pub status: OccurrenceStatus,
     /// Attempts that ran or were asked for.
     pub attempt: i64,
-    /// Whether the next claim finds its attempt counted.
+    /// True if the attempt of the next claim is counted already.
     pub attempt_counted: bool,
     /// Leases that ended without a result since the last retry.
     pub recoveries: i64,
     /// Claims so far, given back or not: tells a claim from those before.
     pub claims: i64,
-    /// Who has it, or had it last.
+    /// Holder of the claim, now or last.
     pub claimed_by: Option<String>,
     /// Until when.
     pub claimed_until: Option<NaiveDateTime>,
@@ -45,9 +45,9 @@ pub struct Occurrence {
     pub trace_id: Option<Uuid>,
     /// Why it failed or was skipped.
     pub error_message: Option<String>,
-    /// When the latest run began.
+    /// Start of the latest attempt.
     pub started_at: Option<NaiveDateTime>,
-    /// When it ended.
+    /// End of the latest attempt.
     pub completed_at: Option<NaiveDateTime>,
 }
 
@@ -60,18 +60,18 @@ pub struct ClaimKey {
     pub holder: String,
     /// The attempt this claim makes.
     pub attempt: i64,
-    /// Which claim of the row it is. An attempt can be given back and its number used again; this one never is.
+    /// Number of the claim of the row. The number of an attempt can be released and used again; this one never is.
     pub claim: i64,
 }
 
-/// What a claim came to.
+/// The outcome of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimOutcome {
     /// It is the caller's.
     Taken {
-        /// Whether the claim raised `attempt`.
+        /// True if the claim raised `attempt`.
         raised: bool,
-        /// Whether it was taken over from a lease that had ended.
+        /// True if the claim took the row over from an expired lease.
         recovered: bool,
     },
     /// It had too many leases end, and has failed.
@@ -80,7 +80,7 @@ pub enum ClaimOutcome {
     Unavailable,
 }
 
-/// How a run is begun.
+/// The parameters of a start.
 #[derive(Clone, Copy, Debug)]
 pub struct StartRequest<'a> {
     /// Version of the channel that runs it.
@@ -95,7 +95,7 @@ pub struct StartRequest<'a> {
     pub now: NaiveDateTime,
 }
 
-/// What became of a start.
+/// The outcome of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartOutcome {
     /// It runs, with that slot to be written.
@@ -106,7 +106,7 @@ pub enum StartOutcome {
     Lost,
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settlement {
     /// Well.
@@ -193,7 +193,7 @@ impl Occurrence {
         ClaimOutcome::Taken { raised, recovered }
     }
 
-    /// What its holder is to remember of the claim it has just made.
+    /// Returns the key of the current claim, which its holder keeps.
     pub fn key(&self) -> Option<ClaimKey> {
         let holder = self.claimed_by.clone()?;
         Some(ClaimKey { id: self.id, holder, attempt: self.attempt, claim: self.claims })
@@ -288,7 +288,7 @@ impl Occurrence {
     /// Makes another attempt possible, which counts at once.
     ///
     /// # Errors
-    /// When the status allows none.
+    /// [`NotRetryable`] when the status allows no retry.
     pub fn retry(&mut self) -> Result<(), NotRetryable> {
         if !self.status.is_retryable() {
             return Err(NotRetryable(self.status));
@@ -303,7 +303,7 @@ impl Occurrence {
         Ok(())
     }
 
-    /// Whether that claim is the one that counts: its lease may have ended, but nobody has taken over.
+    /// Returns true if that claim is the current one: its lease may have ended, but nobody has taken over.
     pub fn is_held(&self, key: &ClaimKey) -> bool {
         matches!(self.status, OccurrenceStatus::Claimed | OccurrenceStatus::Running)
             && self.id == key.id
@@ -316,14 +316,14 @@ impl Occurrence {
         self.claimed_until.is_none_or(|until| until < now)
     }
 
-    /// What is on record of who had it last goes.
+    /// Clears the record of the last holder.
     fn free(&mut self) {
         self.claimed_by = None;
         self.claimed_until = None;
         self.slot = None;
     }
 
-    /// What is on record of who had it last stays, but for the lease.
+    /// Ends the row; keeps the record of the last holder, but for the lease.
     fn end(&mut self, status: OccurrenceStatus, message: Option<String>, now: NaiveDateTime) {
         self.status = status;
         self.error_message = message;

@@ -1,4 +1,4 @@
-//! Which of the instants that have passed still run.
+//! The selection of past instants that still run.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 /// Instants looked at in one go, at most.
 pub const LONGEST_WALK: usize = 200_000;
 
-/// What becomes of instants that have passed for longer than the grace.
+/// The policy for instants that are older than the grace period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Misfire {
     /// None of them runs.
@@ -32,7 +32,7 @@ impl Misfire {
 /// Instants that do not run, in one row: none between them does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missed {
-    /// How many.
+    /// Number of missed instants.
     pub count: u64,
     /// The first.
     pub oldest: DateTime<Utc>,
@@ -43,7 +43,7 @@ pub struct Missed {
 }
 
 impl Missed {
-    /// What the row says.
+    /// Returns the error message of the row.
     pub fn message(&self) -> String {
         let text = |instant: DateTime<Utc>| instant.to_rfc3339_opts(SecondsFormat::AutoSi, true);
         format!(
@@ -56,7 +56,7 @@ impl Missed {
     }
 }
 
-/// What is to be written, and where the cursor moves.
+/// The instants to write, and the new position of the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MisfirePlan {
     /// The instants that run, oldest first.

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::lease_end;
 
-/// What a channel says about runs beside each other, where it forbids them.
+/// The concurrency limit of a channel that forbids parallel runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Singleton {
     /// The key; channels that name the same one share it.
@@ -32,7 +32,7 @@ impl Singleton {
 /// The row of a slot, whose key is known from the context.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ConcurrencySlot {
-    /// Which one, from 0.
+    /// Number of the slot, from 0.
     pub slot: i64,
     /// The run that holds it.
     pub occurrence: Uuid,
@@ -40,7 +40,7 @@ pub struct ConcurrencySlot {
     pub holder: String,
     /// Counts who took the row over; tells a holder from those before.
     pub token: i64,
-    /// When it is free again, in UTC, unless renewed.
+    /// End of its lease in UTC, unless renewed.
     pub lease_until: NaiveDateTime,
 }
 
@@ -49,19 +49,19 @@ pub struct ConcurrencySlot {
 pub struct HeldSlot {
     /// The key.
     pub key: String,
-    /// Which slot of it.
+    /// Number of the slot.
     pub slot: i64,
     /// The token it was taken with.
     pub token: i64,
 }
 
 impl ConcurrencySlot {
-    /// Whether its lease has not ended.
+    /// Returns true if its lease has not ended.
     pub fn is_live(&self, now: NaiveDateTime) -> bool {
         self.lease_until >= now
     }
 
-    /// Whether it is still the one that was taken.
+    /// Returns true if it is still the slot that was taken.
     pub fn is_held(&self, held: &HeldSlot, occurrence: Uuid) -> bool {
         self.slot == held.slot && self.token == held.token && self.occurrence == occurrence
     }
@@ -96,7 +96,7 @@ pub fn acquire_slot(
     })
 }
 
-/// Whether each slot of the key is held by a live lease.
+/// Returns true if a live lease holds each slot of the key.
 pub fn is_saturated(rows: &[ConcurrencySlot], slots: u32, now: NaiveDateTime) -> bool {
     (0..i64::from(slots)).all(|slot| rows.iter().any(|row| row.slot == slot && row.is_live(now)))
 }

@@ -1,8 +1,8 @@
-//! What an occurrence can be, and how it came about.
+//! The status and the origin of an occurrence.
 
 use std::fmt;
 
-/// Where an occurrence stands. Rows may hold other words, written by another version; no rule applies to those.
+/// The status of an occurrence. Rows may hold other words, written by another version; no rule applies to those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OccurrenceStatus {
     /// Waits for a worker.
@@ -51,12 +51,12 @@ impl OccurrenceStatus {
         Self::ALL.into_iter().find(|status| status.name() == name)
     }
 
-    /// Whether nothing happens to the row any more by itself.
+    /// Returns true if the row does not change any more by itself.
     pub const fn is_terminal(self) -> bool {
         !matches!(self, Self::Pending | Self::Claimed | Self::Running)
     }
 
-    /// Whether somebody may ask for another attempt.
+    /// Returns true if an admin may retry the occurrence.
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::Failed | Self::SkippedMisfire | Self::SkippedSingleton)
     }
@@ -68,7 +68,7 @@ impl fmt::Display for OccurrenceStatus {
     }
 }
 
-/// How an occurrence came about.
+/// The origin of an occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trigger {
     /// The schedule.

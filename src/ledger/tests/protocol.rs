@@ -1,6 +1,6 @@
 //! The protocol of claims, leases and fences, explored exhaustively: three workers, two instants of one schedule that
-//! forbids runs beside each other, crashes, pauses, an answer that is lost and asked for again, leases that end. How the
-//! rows come about is explored apart, in `watermark.rs`: the two have nothing in common but rows that are pending.
+//! forbids runs beside each other, crashes, pauses, an answer that is lost and asked for again, leases that end. How
+//! the rows come about is explored apart, in `watermark.rs`: the two have nothing in common but rows that are pending.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod memory;
@@ -93,7 +93,7 @@ fn holder(worker: usize) -> String {
 }
 
 impl State {
-    /// Whether the worker runs something right now.
+    /// Returns true if the worker runs something right now.
     fn runs(&self, worker: &Worker) -> bool {
         !worker.paused && matches!(worker.task, Task::Running(_))
     }
@@ -119,7 +119,7 @@ impl State {
         done
     }
 
-    /// What no rule reads of a row that has ended makes no state of its own.
+    /// Erases the columns of an ended row that no rule reads, so that they add no states.
     fn forget(&mut self) {
         for row in self.ledger.rows.iter_mut().filter(|row| row.status.is_terminal()) {
             row.claimed_by = None;
@@ -178,7 +178,7 @@ impl State {
         same
     }
 
-    /// Whether every row ends, whatever became of the workers so far, once one of them is left in peace.
+    /// Checks that every row ends, whatever happened to the workers so far, once one of them is left in peace.
     fn can_end(&self) -> bool {
         let mut ledger = self.ledger.clone();
         for row in self.ledger.rows.iter().filter(|row| !row.status.is_terminal()) {

@@ -1,5 +1,5 @@
-//! How rows come about, explored exhaustively: three nodes that see a cursor at different times and write down what they
-//! have planned from there, in one transaction each, while the schedule is stopped and begun anew.
+//! Explores exhaustively how occurrences are created: three nodes that see a cursor at different times and write down
+//! what they have planned from there, in one transaction each, while the schedule is stopped and begun anew.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta};
@@ -18,7 +18,7 @@ struct State {
     cursor: Cursor,
     /// The instants on record, with how many rows each.
     rows: Vec<(NaiveDateTime, u8)>,
-    /// What each node plans to write: from where, and how many instants.
+    /// Plan of each node: first instant and number of instants.
     plans: [Option<(NaiveDateTime, i64)>; NODES],
     /// Since when the schedule runs without a stop: nothing before is filled in.
     begun: NaiveDateTime,

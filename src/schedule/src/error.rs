@@ -10,7 +10,7 @@ pub enum ScheduleError {
     /// The expression is outside the grammar: at most one fault for each field.
     #[error("{}", listed(faults))]
     Expression {
-        /// What is wrong, in the order of the fields.
+        /// Faults in the order of the fields.
         faults: Vec<ExpressionFault>,
     },
     /// The zone has no name of an area and a place.
@@ -18,7 +18,7 @@ pub enum ScheduleError {
     Zone {
         /// The zone as it was given.
         name: String,
-        /// What to write instead.
+        /// Suggested replacement.
         remedy: String,
     },
     /// Every field is well-formed, but together they name no instant that comes soon enough.
@@ -27,12 +27,12 @@ pub enum ScheduleError {
         from.format("%Y-%m-%d")
     )]
     NeverFires {
-        /// Where the search began.
+        /// Start of the search.
         from: DateTime<Utc>,
     },
 }
 
-/// What is wrong at one place of an expression.
+/// A fault at one place of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpressionFault {
     /// The name of the field.
@@ -41,9 +41,9 @@ pub struct ExpressionFault {
     pub number: usize,
     /// The character of the expression it begins at, from 1.
     pub position: usize,
-    /// What is wrong there.
+    /// Description of the fault.
     pub problem: String,
-    /// What to write instead.
+    /// Suggested replacement.
     pub remedy: String,
 }
 

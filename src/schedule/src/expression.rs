@@ -27,7 +27,7 @@ const FORMS: &str = "use six fields (second minute hour day-of-month month day-o
 pub(crate) struct CronExpression {
     /// As it was written.
     pub(crate) source: String,
-    /// Whether the hour is a wildcard or stepped, so that the schedule follows elapsed time.
+    /// True if the hour is a wildcard or stepped, so that the schedule follows elapsed time.
     pub(crate) follows_elapsed_time: bool,
     first: cron::Schedule,
     /// Local times that match this one match, too.
@@ -138,7 +138,8 @@ fn check(
     if faults.is_empty() { Ok(last) } else { Err(faults) }
 }
 
-/// Whether a field of days excludes any. As cron of Unix has it, one that begins with `*` does not, though stepped.
+/// Returns true if a field of days excludes any day. As in cron of Unix, a field that begins with `*` does not, even
+/// with a step.
 fn is_restricted(field: &str) -> bool {
     !field.starts_with(['*', '?'])
 }

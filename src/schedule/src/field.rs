@@ -1,15 +1,15 @@
 //! The grammar of one field.
 //!
 //! A field is a list of items divided by commas. An item is `*`, `n`, `a-b`, a name, `name-name`, or one of `*`, `n`,
-//! `a-b` and `name-name` followed by `/step`. A field of days may instead be `?` as a whole, which says the same as `*`.
-//! Ranges run forwards; a step is at least 1 and at most the largest value of its field.
+//! `a-b` and `name-name` followed by `/step`. A field of days may instead be `?` as a whole, which says the same as
+//! `*`. Ranges run forwards; a step is at least 1 and at most the largest value of its field.
 //!
 //! The check is here and not left to the library that enumerates, because that one takes more (`?/5`, blanks beside a
 //! number) and cannot say where it stumbled.
 
 use crate::error::excerpt;
 
-/// What may stand in a field.
+/// The grammar of one field.
 pub(crate) struct FieldGrammar {
     /// Its name.
     pub(crate) name: &'static str,
@@ -17,9 +17,9 @@ pub(crate) struct FieldGrammar {
     max: u32,
     /// Names of the values from `min` on, each with its short forms.
     names: &'static [&'static [&'static str]],
-    /// What an author who is out of range may have had in mind.
+    /// Explanation of the range for an author whose value is outside it.
     hint: &'static str,
-    /// Whether `?` may stand for every value.
+    /// True if `?` may stand for every value.
     is_day: bool,
 }
 
@@ -204,7 +204,7 @@ impl FieldGrammar {
         Err((format!("{} is not understood", excerpt(item)), format!("use {}", self.example())))
     }
 
-    /// What an item may look like.
+    /// Returns the allowed forms of an item, as a remedy.
     fn example(&self) -> String {
         let names = match self.names.first() {
             Some(first) => format!(", a name such as {}", first[0]),

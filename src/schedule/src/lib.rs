@@ -1,10 +1,10 @@
 //! Cron schedules: what an author writes, and the instants it names.
 //!
-//! A [`Schedule`] is an expression and a time zone. Expressions have six fields (second, minute, hour, day of month, month,
-//! day of week from Sunday as 1, and days must match both ways), five fields with the meaning they have on Unix, or are
-//! one of five short names. Whatever is outside the grammar is refused with the field, the place and a remedy.
+//! A [`Schedule`] is an expression and a time zone. Expressions have six fields (second, minute, hour, day of month,
+//! month, day of week from Sunday as 1, and days must match both ways), five fields with the meaning they have on Unix,
+//! or are one of five short names. Whatever is outside the grammar is refused with the field, the place and a remedy.
 //!
-//! Where clocks change:
+//! Behaviour at changes of the clock:
 //! - An expression that names its hours fires once for each local time it names. One that the clock passes over fires at the
 //!   first instant after the gap; one that the clock shows twice fires at the first of the two.
 //! - An expression whose hour is a wildcard or has a step follows elapsed time: it fires at every instant whose local
@@ -32,7 +32,7 @@ pub use upcoming::Upcoming;
 /// A new schedule has an instant within this time: five years of 365 days.
 pub const HORIZON: TimeDelta = TimeDelta::days(5 * 365);
 
-/// How many instants a preview shows.
+/// Number of instants in a preview.
 const PREVIEW: usize = 5;
 
 /// An expression in a time zone. A clone shares both.
@@ -45,8 +45,8 @@ pub(crate) struct ScheduleParts {
 }
 
 impl Schedule {
-    /// Reads an expression and a zone of the IANA database; a blank zone is UTC. Does not ask whether it ever fires: one
-    /// that was valid when it was written stays so.
+    /// Reads an expression and a zone of the IANA database; a blank zone is UTC. Does not ask whether it ever fires:
+    /// one that was valid when it was written stays so.
     ///
     /// # Errors
     /// The expression is outside the grammar, or else the zone is unknown or an abbreviation.
@@ -68,7 +68,8 @@ impl Schedule {
         }
     }
 
-    /// Every reason to refuse a schedule that is new at `now`; a blank or wrong zone keeps no fault of the expression back.
+    /// Every reason to refuse a schedule that is new at `now`; a blank or wrong zone keeps no fault of the expression
+    /// back.
     pub fn problems(expression: &str, zone: &str, now: DateTime<Utc>) -> Vec<ScheduleError> {
         let wrong_zone = Zone::parse(zone).err();
         let zone = if wrong_zone.is_some() { "" } else { zone };

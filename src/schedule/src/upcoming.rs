@@ -20,7 +20,7 @@ impl<'s> Upcoming<'s> {
         Self { schedule, after, probes: 0 }
     }
 
-    /// How many local times were looked at so far: the measure of the work done.
+    /// Returns the number of local times examined so far: the measure of the work done.
     pub const fn probes(&self) -> u64 {
         self.probes
     }
@@ -44,8 +44,8 @@ impl<'s> Upcoming<'s> {
         }
     }
 
-    /// A wildcard or stepped hour: every instant whose local time matches, so that no change of the clock makes a hole or a
-    /// crowd.
+    /// A wildcard or stepped hour: every instant whose local time matches, so that no change of the clock makes a hole
+    /// or a crowd.
     fn next_of_elapsed_time(&mut self) -> Option<DateTime<Utc>> {
         let zone = self.schedule.parts().zone;
         let mut from = self.after;

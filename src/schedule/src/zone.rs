@@ -5,7 +5,7 @@ use chrono_tz::{GapInfo, TZ_VARIANTS, Tz};
 
 use crate::error::ScheduleError;
 
-/// What abbreviations are commonly meant to say.
+/// The zones that abbreviations commonly stand for.
 const MEANT: [(&str, &str); 24] = [
     ("AEST", "Australia/Sydney"),
     ("BST", "Europe/London"),
@@ -62,19 +62,19 @@ impl Zone {
         self.0.name()
     }
 
-    /// What is to be added to UTC to read the clock at an instant.
+    /// Returns the offset from UTC at an instant.
     pub(crate) fn offset(self, at: DateTime<Utc>) -> TimeDelta {
         let offset = self.0.offset_from_utc_datetime(&at.naive_utc()).fix();
         TimeDelta::seconds(offset.local_minus_utc().into())
     }
 
-    /// What the clock shows at an instant.
+    /// Returns the local time at an instant.
     pub(crate) fn clock(self, at: DateTime<Utc>) -> NaiveDateTime {
         at.naive_utc() + self.offset(at)
     }
 
-    /// The instant of a local time: the first of two where the clock shows it twice, the end of the gap where it is passed
-    /// over. Rises with the local time, or stays.
+    /// The instant of a local time: the first of two where the clock shows it twice, the end of the gap where it is
+    /// passed over. Rises with the local time, or stays.
     pub(crate) fn resolve(self, local: NaiveDateTime) -> Option<DateTime<Utc>> {
         match self.0.from_local_datetime(&local) {
             LocalResult::Single(at) | LocalResult::Ambiguous(at, _) => Some(at.to_utc()),

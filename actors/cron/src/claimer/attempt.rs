@@ -18,7 +18,7 @@ use super::watch::AttemptEnd;
 use crate::backoff::retry_delay;
 use crate::shared::CronShared;
 
-/// How long something is offered to a database that does not take it.
+/// Time for which a write is retried while the database is away.
 const OFFERED: Duration = Duration::from_secs(30);
 
 /// A claim and what it is run with.

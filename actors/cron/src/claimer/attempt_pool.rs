@@ -10,10 +10,10 @@ use tokio::time::Instant;
 
 use super::negative_cache::NegativeCache;
 
-/// How long a channel without capacity is passed over.
+/// Time for which a channel without capacity is passed over.
 const PASSED_OVER: Duration = Duration::from_secs(1);
 
-/// What is asked of attempts.
+/// The stages of a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ShutdownPhase {
     /// Nothing.
@@ -30,7 +30,7 @@ pub(crate) struct AttemptPool {
     workers: Arc<Semaphore>,
     count: u32,
     phase: watch::Sender<ShutdownPhase>,
-    /// Whether the node stops, so that no instance of the claimer begins anything.
+    /// True once the node stops, so that no instance of the claimer begins anything.
     stops: AtomicBool,
     /// Channels that had no capacity, until when they are passed over.
     busy: Mutex<HashMap<String, Instant>>,
@@ -94,7 +94,7 @@ impl AttemptPool {
         self.reached(ShutdownPhase::Ending).await;
     }
 
-    /// Whether nothing more is to begin.
+    /// Returns true if no attempt may begin any more.
     pub(crate) fn is_closing(&self) -> bool {
         *self.phase.borrow() >= ShutdownPhase::Closing
     }
@@ -104,7 +104,7 @@ impl AttemptPool {
         let _all = self.workers.acquire_many(self.count).await;
     }
 
-    /// How many run.
+    /// Returns the number of running attempts.
     pub(crate) fn count(&self) -> usize {
         (self.count as usize).saturating_sub(self.workers.available_permits())
     }

@@ -18,12 +18,12 @@ pub(super) enum LeaseLoss {
     Fenced,
 }
 
-/// When a lease is renewed and when it counts as lost; pure.
+/// The times of renewal and loss of a lease; pure.
 #[derive(Clone, Copy, Debug)]
 struct LeaseTimer {
     heartbeat: Duration,
     fence: Duration,
-    /// When the latest renewal that succeeded was sent.
+    /// Instant at which the latest successful renewal was sent.
     renewed: Instant,
 }
 
@@ -32,12 +32,12 @@ impl LeaseTimer {
         Self { heartbeat, fence: lease_fence(lease, heartbeat), renewed: begun }
     }
 
-    /// When it counts as lost, unless it is renewed.
+    /// Returns the instant at which the lease counts as lost, unless it is renewed.
     fn end(self) -> Instant {
         self.renewed + self.fence
     }
 
-    /// What follows a renewal that was sent then: the next one, or the end.
+    /// Returns the instant of the next renewal after one that was sent at `sent`, at most the end of the lease.
     fn next(self, sent: Instant) -> Instant {
         (sent + self.heartbeat).min(self.end())
     }
@@ -63,7 +63,7 @@ impl<'d> ClaimLease<'d> {
         Self { shared, key, slot, timer: Mutex::new(timer) }
     }
 
-    /// Whether it is lost by now, whatever timers have told of it: those of a process that was stopped are late.
+    /// Returns true if the lease is lost by now. Timers of a process that was stopped are late and not to be trusted.
     pub(super) fn is_over(&self) -> bool {
         Instant::now() >= self.timer().end()
     }

@@ -34,9 +34,9 @@ use attempt::CronAttempt;
 pub(crate) use attempt_pool::AttemptPool;
 use attempt_pool::ShutdownPhase;
 
-/// What runs that are called off get to be given back.
+/// Time in which the claims of cancelled attempts must be released.
 pub(crate) const GIVING_BACK: Duration = Duration::from_secs(3);
-/// What the actor gets beyond the time its runs have, before it is ended by force.
+/// Time beyond the drain limit of attempts after which the actor is ended by force.
 pub(crate) const MARGIN: Duration = Duration::from_secs(5);
 
 /// The actor.
@@ -68,8 +68,8 @@ impl Supervised for Claimer {
     }
 }
 
-/// Claims nothing more, and lets what runs go on for `patience`. What is left is called off and gets `giving_back` to be
-/// given back.
+/// Claims nothing more, and lets what runs go on for `patience`. What is left is called off and gets `giving_back` to
+/// be given back.
 pub(crate) async fn stop(
     shared: &CronShared,
     attempts: &AttemptPool,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long a look counts that found nothing: the backlog of a channel that is gone must not cost a load for each row.
+/// Lifetime of an entry: the backlog of a deleted channel must not cost a load for each row.
 const COUNTS: Duration = Duration::from_secs(1);
 
 /// The absent that found nothing.
@@ -29,7 +29,7 @@ impl NegativeCache {
         vain.insert(channel_id.to_owned(), AbsentChannel { version, generation, at: now });
     }
 
-    /// Whether another look would find no more than the last one, which was just now.
+    /// Returns true if the channel was absent a moment ago in this snapshot, so that a reload would not find it.
     pub(super) fn contains(&self, channel_id: &str, version: i64, generation: u64) -> bool {
         self.lock().get(channel_id).is_some_and(|vain| {
             vain.version >= version && vain.generation == generation && vain.at.elapsed() < COUNTS

@@ -1,4 +1,4 @@
-//! What a run is made of: pure, no clock, no I/O.
+//! The inputs of an attempt: pure, no clock, no I/O.
 
 use chrono::{NaiveDateTime, SecondsFormat};
 use serde_json::{Map, Value};
@@ -28,12 +28,12 @@ pub(super) fn trigger(
     trigger
 }
 
-/// Whether it is the first that the clock made of its instant: a later one tells nothing of how late schedules are.
+/// Returns true for the first scheduled attempt of an occurrence: a later one says nothing about the lag of schedules.
 pub(super) fn is_first(claim: &OccurrenceClaim) -> bool {
     claim.trigger == Trigger::Cron && claim.key.attempt == 1 && claim.raised && !claim.recovered
 }
 
-/// Which share of the traffic an occurrence belongs to: the same at every attempt.
+/// Returns the rollout bucket of an occurrence: the same at every attempt.
 pub(super) fn bucket(claim: &OccurrenceClaim) -> u8 {
     rollout::bucket(&format!("{}:{}", claim.channel_id, rfc3339(claim.scheduled_for)))
 }

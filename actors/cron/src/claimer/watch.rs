@@ -10,10 +10,10 @@ use tokio::time::{Instant, timeout};
 use super::attempt::CronAttempt;
 use super::lease::{ClaimLease, LeaseLoss};
 
-/// How long a run that is called off may take to say that nothing of it goes on.
+/// Time in which a cancelled run must confirm that it has stopped.
 const LET_GO: Duration = Duration::from_secs(2);
 
-/// How a run came to its end.
+/// The end of an attempt.
 #[derive(Debug)]
 pub(super) enum AttemptEnd {
     /// By itself.

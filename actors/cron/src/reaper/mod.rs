@@ -1,9 +1,10 @@
 //! Looks at the whole ledger, again and again.
 //!
-//! Owns nothing. Takes no messages. Each look measures what waits for a worker, learns the database clock and notes that
-//! it was taken, which is how everybody else can tell that schedules are looked after, and whether those of this node
-//! keep up. Cursors of channels that are not active, or quarantined here and moved by nobody, are paused, so that a channel that comes back begins at now instead of making up for its absence. It neither
-//! plans nor claims: leases that ended are taken over by claimers.
+//! Owns nothing. Takes no messages. Each look measures what waits for a worker, learns the database clock and notes
+//! that it was taken, which is how everybody else can tell that schedules are looked after, and whether those of this
+//! node keep up. Cursors of channels that are not active, or quarantined here and moved by nobody, are paused, so that
+//! a channel that comes back begins at now instead of making up for its absence. It neither plans nor claims: leases
+//! that ended are taken over by claimers.
 
 mod state;
 
@@ -20,7 +21,7 @@ use tokio::time::{Instant, sleep};
 use crate::shared::CronShared;
 use state::AbsenceSweep;
 
-/// How long a cursor must have been due before its channel counts as served by nobody.
+/// Time for which a cursor must have been due before its channel counts as served by no node.
 const OVERDUE: Duration = Duration::from_secs(60);
 /// The same, before a schedule of this node counts as one that does not keep up.
 const BEHIND: TimeDelta = TimeDelta::seconds(60);

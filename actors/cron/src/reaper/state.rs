@@ -1,4 +1,4 @@
-//! When absent channels are looked for: pure, no clock, no I/O.
+//! The times of the search for absent channels: pure, no clock, no I/O.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ impl AbsenceSweep {
         Self { overdue, every, well_since: None, last: None }
     }
 
-    /// Whether a look is due now that the ledger answers.
+    /// Records that the ledger answers; returns true if a search is due.
     pub(crate) fn is_due(&mut self, now: Instant) -> bool {
         let well_since = *self.well_since.get_or_insert(now);
         let is_due = now.duration_since(well_since) >= self.overdue

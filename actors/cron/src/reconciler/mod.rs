@@ -27,12 +27,12 @@ use state::ReconcileAction;
 
 /// Schedules started or ended at the same time.
 const AT_ONCE: usize = 64;
-/// How long a schedule may take to end.
+/// Time in which a schedule must stop.
 const DRAIN: Duration = Duration::from_secs(5);
 /// Pauses, at most, after which schedules that could not be started are tried again.
 const LONGEST_WAIT: u32 = 30;
 
-/// What is known from before a snapshot.
+/// The state from before a snapshot.
 #[derive(Clone, Copy)]
 struct PreviousSnapshot<'r> {
     cursors: Option<&'r HashMap<String, Cursor>>,
@@ -55,7 +55,7 @@ pub(crate) struct ScheduleReconciler {
     /// Path of the group of schedules.
     pub(crate) group: Arc<str>,
     pub(crate) at: Placement,
-    /// What schedules stand on.
+    /// Paths of the nodes that schedules need.
     pub(crate) needs: Arc<[String]>,
 }
 
@@ -139,7 +139,7 @@ impl ScheduleReconciler {
         }
     }
 
-    /// What is in the snapshot, and what an earlier instance left that is not.
+    /// Lists the channels of the snapshot and the schedules of an earlier instance that are not in it.
     fn everything(&self, snapshot: &Snapshot) -> Vec<Arc<str>> {
         let seated: Vec<_> = self.shared.schedules().keys().cloned().collect();
         let orphans =

@@ -1,4 +1,4 @@
-//! What becomes of a schedule when the snapshot changed: pure, no clock, no I/O.
+//! The effect of a new snapshot on a schedule: pure, no clock, no I/O.
 
 use std::sync::{Arc, PoisonError};
 
@@ -7,7 +7,7 @@ use svc_registry::LoadedChannel;
 
 use crate::schedule_handle::{ScheduleCommand, ScheduleHandle, ScheduleSpec};
 
-/// What is to be done about one channel.
+/// The action for one channel.
 #[derive(Debug)]
 pub(crate) enum ReconcileAction {
     /// Nothing.

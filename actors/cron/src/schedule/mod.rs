@@ -1,10 +1,10 @@
 //! One schedule: its channel's instants, put on record as they come.
 //!
-//! Owns the way from its cursor to the next instant. Takes no messages: its orders are a level that the reconciler sets. It
-//! sleeps until it is due, plans what has passed, writes it, and says so to the claimer. A database that does not
-//! answer is waited out, for ever and cheaply. A channel that another node changed, so that its version here is no
-//! longer active, is loaded anew. A restart begins with the cursor in the ledger; nothing in memory
-//! matters. It never runs anything, and never looks at what became of earlier instants.
+//! Owns the way from its cursor to the next instant. Takes no messages: its orders are a level that the reconciler
+//! sets. It sleeps until it is due, plans what has passed, writes it, and says so to the claimer. A database that does
+//! not answer is waited out, for ever and cheaply. A channel that another node changed, so that its version here is no
+//! longer active, is loaded anew. A restart begins with the cursor in the ledger; nothing in memory matters. It never
+//! runs anything, and never looks at what became of earlier instants.
 
 mod state;
 
@@ -33,7 +33,7 @@ const AT_ONCE: usize = 500;
 const NAP: Duration = Duration::from_secs(600);
 /// Pauses, at most, by which a channel that is not active is given longer to be heard of.
 const LONGEST_WAIT: u32 = 30;
-/// Where a schedule goes on that has no further instant: to be asked again in a year.
+/// Position of a cursor whose schedule has no further instant: it is checked again in a year.
 const NEVER: TimeDelta = TimeDelta::days(366);
 
 /// The actor.
@@ -83,7 +83,7 @@ async fn follow_orders(shared: &CronShared, handle: &ScheduleHandle) {
     }
 }
 
-/// What keeps a schedule from its next step.
+/// The obstacle to the next step of a schedule.
 enum Obstacle {
     /// The ledger did not do what it was asked.
     Ledger(StoreError),

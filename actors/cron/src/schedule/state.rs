@@ -1,4 +1,4 @@
-//! What a schedule does next: pure, no clock, no I/O.
+//! The next step of a schedule: pure, no clock, no I/O.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use svc_ledger::{AlignRequest, Cursor, MisfirePlan};
@@ -9,7 +9,8 @@ use crate::schedule_handle::ScheduleSpec;
 /// The longest that a cursor may be behind that another node follows, with room for a slow answer.
 const FOLLOWED: TimeDelta = TimeDelta::seconds(5);
 
-/// How far beyond its next instant a cursor may be due: what two nodes think of the database clock differs by less.
+/// Tolerance by which a cursor may be ahead of its next instant: the estimates of the database clock on two nodes
+/// differ by less.
 const AHEAD: TimeDelta = TimeDelta::seconds(5);
 
 /// The room for a slow answer: none where no other node can follow the cursor, so that a schedule back from quarantine
@@ -34,7 +35,7 @@ pub(crate) enum ScheduleStep {
     TurnBack,
 }
 
-/// What follows from the cursor as it was last seen.
+/// Decides the next step from the cursor as it was last read.
 pub(crate) fn next_step(spec: &ScheduleSpec, cursor: Option<&Cursor>, now: DateTime<Utc>) -> ScheduleStep {
     let Some(cursor) = cursor else { return ScheduleStep::Align };
     let is_own = cursor.config_hash == spec.hash && cursor.channel_version == spec.channel.channel_version;
@@ -56,14 +57,16 @@ fn latest(spec: &ScheduleSpec, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     spec.schedule.next_after(now + AHEAD)
 }
 
-/// What is asked of the ledger where the clock was set back: to begin anew after now, unless somebody did it before.
+/// Returns the request to restart the cursor after `now` once the database clock was set back; the ledger ignores it if
+/// another node was faster.
 pub(crate) fn turn_back(spec: &ScheduleSpec, now: DateTime<Utc>) -> Option<AlignRequest> {
     let latest = latest(spec, now)?.naive_utc();
     Some(AlignRequest { latest: Some(latest), ..align(spec, None, now)? })
 }
 
-/// What is asked of the ledger: the first instant after now, where the schedule begins; `None` where there is none.
-/// One that has rested goes on only where another node has moved its cursor meanwhile: `rested` is how far behind that may be.
+/// Returns the request to align the cursor, with the first instant after `now`; `None` if there is no such instant. One
+/// that has rested goes on only where another node has moved its cursor meanwhile: `rested` is how far behind that may
+/// be.
 pub(crate) fn align(
     spec: &ScheduleSpec,
     rested: Option<TimeDelta>,

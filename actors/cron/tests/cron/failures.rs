@@ -1,4 +1,4 @@
-//! What ends no schedule: a database that is away, and an actor that fails.
+//! Tests that neither an unavailable database nor a failing actor ends a schedule.
 
 use actix_supervision::{FaultKind, NodeState, PlannedFault, StartError};
 use serde_json::json;

@@ -68,7 +68,7 @@ pub(crate) struct World {
     io: tokio::runtime::Handle,
 }
 
-/// How a node is to be.
+/// The options of a node in a test.
 pub(crate) struct Plan {
     pub(crate) faults: Vec<PlannedFault>,
     pub(crate) filter: ChannelFilter,

@@ -1,4 +1,4 @@
-//! How runs end, and what is written of it.
+//! Tests of the ends of runs and their rows.
 
 use serde_json::{Value, json};
 use svc_model::config::TracingMode;
@@ -19,7 +19,7 @@ async fn trigger(node: &Node, channel: &str) -> OccurrenceRecord {
     row
 }
 
-/// How a triggered run ended.
+/// Triggers a run and returns its result.
 async fn outcome(node: &Node, id: &str) -> OccurrenceRecord {
     until(async || node.store.ledger().get(id).await.unwrap().unwrap().row.completed_at.is_some()).await;
     node.store.ledger().get(id).await.unwrap().unwrap()

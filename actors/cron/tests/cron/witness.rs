@@ -9,7 +9,7 @@ use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, ErrorCode, Function, TaskCx, TaskError, TaskOutcome};
 use tokio::sync::Semaphore;
 
-/// What runs say, and how they are let go.
+/// The reports of runs, and the means to release them.
 #[derive(Clone)]
 pub(crate) struct Witness {
     told: Arc<Mutex<Vec<Value>>>,

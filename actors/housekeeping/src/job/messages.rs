@@ -1,4 +1,4 @@
-//! What a job is told.
+//! The messages of a job.
 
 use actix::Message;
 

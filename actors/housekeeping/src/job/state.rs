@@ -1,4 +1,4 @@
-//! Whether a run is under way: pure, no clock, no I/O.
+//! The running state of a job: pure, no clock, no I/O.
 
 /// The runs of one job.
 #[derive(Debug, Default)]
@@ -7,7 +7,7 @@ pub(crate) struct RunState {
 }
 
 impl RunState {
-    /// Whether a run is to begin now that one is due.
+    /// Records that a run is due; returns true if it is to begin now.
     pub(crate) const fn due(&mut self) -> bool {
         !std::mem::replace(&mut self.running, true)
     }

@@ -19,10 +19,10 @@ use crate::writer::UnitOutcome;
 #[derive(Clone)]
 pub struct AuditLog(pub(crate) Store);
 
-/// Which records. All that are given must hold.
+/// The filter of a list of audit records. All given conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFilter {
-    /// What was done.
+    /// The action.
     pub action: Option<String>,
     /// To what kind of thing.
     pub resource_type: Option<String>,
@@ -94,7 +94,7 @@ impl AuditLog {
     /// which others write.
     ///
     /// # Errors
-    /// When the database does not answer; earlier steps are kept.
+    /// [`StoreError`] when the database does not answer; earlier steps are kept.
     pub async fn delete_expired(&self, days: u64, chunk: i64) -> Result<u64, StoreError> {
         let mut deleted = 0;
         loop {

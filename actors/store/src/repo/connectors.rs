@@ -41,7 +41,7 @@ pub struct StoredConnector {
     pub connector_type: String,
     /// Its settings as written, which need not be JSON, or why no key opens them. Holds secrets.
     pub config_text: Result<String, EnvelopeError>,
-    /// Whether it is to be loaded.
+    /// True if the connector is to be loaded.
     pub enabled: bool,
 }
 
@@ -70,7 +70,7 @@ struct Row {
     updated_at: NaiveDateTime,
 }
 
-/// What is made of a row, with the keys at hand.
+/// Conversion of a row whose config may be encrypted.
 trait FromEncryptedRow: Send + 'static {
     fn open(row: Row, keys: &EnvelopeKeys) -> Self;
 }
@@ -277,8 +277,8 @@ impl ConnectorRepository {
     /// Changes a connector: `merge` makes the new content of the stored one.
     ///
     /// # Errors
-    /// 404 when there is none, 400 with what `merge` found, 409 when the name is taken, or is to be given up while an active
-    /// definition names it, 412 when the precondition does not hold.
+    /// 404 when there is none, 400 with what `merge` found, 409 when the name is taken, or is to be given up while an
+    /// active definition names it, 412 when the precondition does not hold.
     pub async fn update(
         &self,
         id: &str,

@@ -1,4 +1,4 @@
-//! What must hold before a version may serve.
+//! The gates: the conditions under which a version may become active.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,20 +22,20 @@ pub struct ConnectorNeed {
     pub connector: String,
     /// Types the task's function accepts; empty for any.
     pub accepts: Vec<String>,
-    /// Whether the function speaks SQL, which MongoDB does not.
+    /// True if the function speaks SQL, which MongoDB does not.
     pub speaks_sql: bool,
-    /// Whether the function speaks to MongoDB alone.
+    /// True if the function speaks to MongoDB alone.
     pub speaks_mongodb: bool,
-    /// Whether the task names a `database`, which a MongoDB connector cannot do without.
+    /// True if the task names a `database`, which a MongoDB connector requires.
     pub names_database: bool,
-    /// Whether the connector leads to MongoDB, if that is known of one in use: what is stored may be encrypted, or a
-    /// reference.
+    /// True if the connector leads to MongoDB; `None` if that is not known of one in use: the stored config may be
+    /// encrypted, or a reference.
     pub is_mongodb: Option<bool>,
     /// The objection that the connector in use gives to the task, where it is known beforehand.
     pub objection: Option<String>,
 }
 
-/// What the activation of a workflow depends on.
+/// The inputs of the gates of a workflow's activation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkflowGates {
     /// Every connector its tasks name.
@@ -45,10 +45,10 @@ pub struct WorkflowGates {
 /// Tells which of the service's own routes a pattern would cover, under any mount.
 pub type PlatformRoute = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// What the activation of a channel depends on.
+/// The inputs of the gates of a channel's activation.
 #[derive(Clone, Default)]
 pub struct ChannelGates {
-    /// Whether schedules run here.
+    /// True if schedules run on this node.
     pub cron_enabled: bool,
     /// Names the platform's route in the way of a pattern.
     pub platform_route: Option<PlatformRoute>,
@@ -145,7 +145,7 @@ fn sql_objection(need: &ConnectorNeed) -> Option<String> {
     need.speaks_mongodb.then(|| format!("connector '{}' is a SQL database: {remedy}", need.connector))
 }
 
-/// Whether a stored config leads to MongoDB, if it says where it leads at all.
+/// Returns true if a stored config leads to MongoDB; `None` if its target cannot be read.
 fn is_mongodb(config: &str) -> Option<bool> {
     DatabaseKind::of(json::value(config)["connection_string"].as_str()?)
         .map(|database| database == DatabaseKind::Mongo)

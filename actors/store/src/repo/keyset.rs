@@ -11,10 +11,10 @@ use diesel::sql_types::{Bool, Text, Timestamp};
 use diesel::sqlite::Sqlite;
 use svc_model::ServiceError;
 
-/// Where a page of rows ended.
+/// The position at which a page of rows ended.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowKey {
-    /// When the last row was written.
+    /// Creation time of the last row.
     pub created_at: NaiveDateTime,
     /// Its id.
     pub id: String,

@@ -29,8 +29,8 @@ impl<V: Versioned> Repository<V> {
     /// was changed after the request came in.
     ///
     /// # Errors
-    /// 404 without a draft (or an active version), 412 when the precondition does not hold, 400 from a gate, 409 when the
-    /// name belongs to another active channel, a canary is in the way or another change came first.
+    /// 404 without a draft (or an active version), 412 when the precondition does not hold, 400 from a gate, 409 when
+    /// the name belongs to another active channel, a canary is in the way or another change came first.
     pub async fn set_status(
         &self,
         id: &str,
@@ -135,8 +135,8 @@ impl<V: Versioned> Repository<V> {
     /// Makes a new version from an archived one and activates it, in one transaction.
     ///
     /// # Errors
-    /// 409 when another change came first, or the name belongs to another channel by now; 412 when the precondition does
-    /// not hold; 400 from a gate.
+    /// 409 when another change came first, or the name belongs to another channel by now; 412 when the precondition
+    /// does not hold; 400 from a gate.
     pub async fn rollback(
         &self,
         id: &str,

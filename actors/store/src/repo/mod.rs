@@ -52,7 +52,7 @@ pub use traces::{
 };
 pub use versioned::{ImportAction, ImportOutcome, Merge, OnConflict, Versioned};
 
-/// Which rows of a list, and in which order. What does not apply to the kind is ignored.
+/// The filter and order of a list. Conditions that do not apply to the kind are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntityFilter {
     /// Status of the latest version.
@@ -70,7 +70,7 @@ pub struct EntityFilter {
 }
 
 impl EntityFilter {
-    /// Whether no row can pass.
+    /// Returns true if no row can pass.
     fn is_impossible(&self) -> bool {
         is_impossible([&self.status, &self.tag, &self.channel_type, &self.protocol])
     }
@@ -85,13 +85,13 @@ impl EntityFilter {
     }
 }
 
-/// An id as a query may ask for it. U+0000 stands in no stored text and PostgreSQL takes none; what replaces it stands in
-/// no id either.
+/// An id as a query may ask for it. U+0000 stands in no stored text and PostgreSQL takes none; what replaces it stands
+/// in no id either.
 fn key(id: &str) -> String {
     id.replace('\0', "\u{FFFD}")
 }
 
-/// Whether some value to filter by stands in no stored text.
+/// Returns true if a filter value cannot occur in any stored text.
 fn is_impossible<'f>(filters: impl IntoIterator<Item = &'f Option<String>>) -> bool {
     filters.into_iter().flatten().any(|text| text.contains('\0'))
 }

@@ -1,4 +1,4 @@
-//! What every mutation has in common: the lock, the audit row, the epoch, the dry run.
+//! The common part of every mutation: the lock, the audit row, the epoch, the dry run.
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
@@ -15,18 +15,18 @@ use crate::schema::{audit_logs, config_epoch};
 use crate::store::Store;
 use crate::writer::UnitOutcome;
 
-/// Who did what to what; written in the transaction of the change itself.
+/// An audit record; written in the transaction of the change itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditEntry {
     /// The admin key's name for the log, or `anonymous`.
     pub principal: String,
-    /// What was done, such as `create` or `status_active`.
+    /// Action, such as `create` or `status_active`.
     pub action: String,
     /// To what kind of thing, such as `workflow`.
     pub resource_type: String,
     /// To which one. Where it is empty, the repository fills in the id it wrote.
     pub resource_id: String,
-    /// Where the request came from, as far as it is known.
+    /// Origin of the request, as far as it is known.
     pub details: Option<Value>,
 }
 
@@ -35,7 +35,7 @@ pub struct AuditEntry {
 pub struct Mutation {
     /// The record it leaves. Nothing is recorded when nothing was written.
     pub audit: AuditEntry,
-    /// Whether what is served changes with it, which other nodes must learn.
+    /// True if the change affects what is served, which other nodes must learn.
     pub epoch: bool,
     /// Do everything, then undo it, the record too.
     pub dry_run: bool,
@@ -53,7 +53,7 @@ impl Mutation {
     }
 }
 
-/// What a mutation answers, and what it wrote.
+/// The value that a mutation returns, and the id that it wrote.
 pub(super) struct MutationResult<T> {
     pub(super) value: T,
     /// The id written, for the audit row; `None` when nothing was.

@@ -20,7 +20,7 @@ use crate::schema::nodes;
 use crate::store::Store;
 use crate::writer::UnitOutcome;
 
-/// How long a node that is gone stays on record.
+/// Hours that the row of a dead node is kept.
 const KEPT_HOURS: u64 = 24;
 /// Nodes listed at most.
 const LISTED: i64 = 1000;
@@ -42,13 +42,13 @@ pub struct NewNode {
     pub former: Option<Arc<str>>,
     /// Version of the program.
     pub version: &'static str,
-    /// How long its lease is.
+    /// Length of its lease.
     pub lease: Duration,
-    /// Whether nobody else can use the database, so that every other node on record is dead.
+    /// True if no other process can use the database, so that every other node on record is dead.
     pub is_alone: bool,
 }
 
-/// How a node stands by the clock of the database.
+/// The status of a node by the clock of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeStatus {
@@ -65,19 +65,19 @@ pub enum NodeStatus {
 pub struct NodeRow {
     /// Its id.
     pub id: String,
-    /// How it stands.
+    /// Status by the database's clock.
     pub status: NodeStatus,
     /// Version of its program.
     pub version: String,
     /// Its process id, where it runs.
     pub pid: i64,
-    /// When it started.
+    /// Start of the process.
     pub started_at: Timestamp,
-    /// When its lease was last renewed.
+    /// Time of the latest renewal.
     pub renewed_at: Timestamp,
-    /// When its lease ends, or ended.
+    /// End of its lease.
     pub lease_until: Timestamp,
-    /// When it ended in good order.
+    /// Time of its orderly stop.
     pub stopped_at: Option<Timestamp>,
 }
 
@@ -85,7 +85,7 @@ impl NodeLeases {
     /// Puts a node on record, with a lease. Asked twice it is done once.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
     pub async fn register(&self, node: NewNode) -> Result<(), StoreError> {
         self.0
             .write(operation("register"), move |conn| {
@@ -98,7 +98,7 @@ impl NodeLeases {
     /// taken anything from it, and one that ran out is renewed too.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
     pub async fn renew(&self, id: &Arc<str>, lease: Duration, is_alone: bool) -> Result<bool, StoreError> {
         let id = Arc::clone(id);
         self.0
@@ -111,7 +111,7 @@ impl NodeLeases {
     /// Ends a lease in good order: what the node had accepted is anybody's at once.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
     pub async fn release(&self, id: &Arc<str>) -> Result<(), StoreError> {
         let id = Arc::clone(id);
         self.0
@@ -121,10 +121,10 @@ impl NodeLeases {
             .await
     }
 
-    /// Whether there are nodes without a lease that may have left unfinished runs.
+    /// Returns true if nodes without a lease may have left unfinished runs.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
     pub async fn has_orphans(&self) -> Result<bool, StoreError> {
         self.0.read(operation("has_orphans"), |conn| Box::pin(has_orphans(conn))).await
     }
@@ -132,7 +132,7 @@ impl NodeLeases {
     /// Notes which nodes without a lease have left no unfinished run.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
     pub async fn mark_emptied(&self) -> Result<(), StoreError> {
         self.0
             .write(operation("mark_emptied"), |conn| {
@@ -144,7 +144,7 @@ impl NodeLeases {
     /// The nodes on record, the youngest first.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
     pub async fn list(&self) -> Result<Vec<NodeRow>, StoreError> {
         self.0.read(operation("list"), |conn| Box::pin(list(conn))).await
     }

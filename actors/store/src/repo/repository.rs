@@ -136,8 +136,8 @@ impl<V: Versioned> Repository<V> {
     /// Changes the draft: `merge` makes the new content of the stored one.
     ///
     /// # Errors
-    /// 404 without a draft, 412 when the precondition does not hold, 400 with what `merge` found, 409 when the name of a
-    /// channel is taken.
+    /// 404 without a draft, 412 when the precondition does not hold, 400 with what `merge` found, 409 when the name of
+    /// a channel is taken.
     pub async fn update(
         &self,
         id: &str,

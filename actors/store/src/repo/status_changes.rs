@@ -1,4 +1,5 @@
-//! Changes of status that were requested at the same time: one wins, the others are conflicts, however late they are looked at.
+//! Changes of status that were requested at the same time: one wins, the others are conflicts, however late they are
+//! looked at.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -95,8 +96,8 @@ impl StatusChanges {
     }
 }
 
-/// Returns the refusal of a change received at `received_at`, as a conflict where it was refused for what another change
-/// did that was committed since, on this node or another one.
+/// Returns the refusal of a change received at `received_at`, as a conflict where it was refused for what another
+/// change did that was committed since, on this node or another one.
 pub(super) async fn classify<V: Versioned>(
     conn: &mut Conn,
     changes: &StatusChanges,

@@ -1,9 +1,9 @@
 //! Tokens of connectors whose refresh token changes with each use, and whose turn it is to use it.
 //!
-//! One row for a connector, by its name, in an envelope where there is a key, which is bound to the connector's id. The lease of its refresh is a row of
-//! `job_leases`; the clock is the database's. Both follow the connector to another name, and whoever has the turn knows it by
-//! its id: a rename meanwhile loses nothing. A row is replaced only while it holds what its writer has read: a writer that was
-//! overtaken writes nothing.
+//! One row for a connector, by its name, in an envelope where there is a key, which is bound to the connector's id. The
+//! lease of its refresh is a row of `job_leases`; the clock is the database's. Both follow the connector to another
+//! name, and whoever has the turn knows it by its id: a rename meanwhile loses nothing. A row is replaced only while it
+//! holds what its writer has read: a writer that was overtaken writes nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::pool::TransactionFn;
 use crate::schema::{connector_oauth_state as states, connectors, job_leases};
 use crate::store::Store;
 
-/// What the lease of a connector's refresh is called, before its name.
+/// Prefix of the lease name of a connector's refresh.
 const LEASE: &str = "oauth-refresh:";
 
 /// The stored tokens.
@@ -37,13 +37,13 @@ pub struct TokenStates {
 /// The tokens of a connector.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenState {
-    /// What they were obtained with.
+    /// Fingerprint of the settings that the tokens were obtained with.
     pub fingerprint: String,
-    /// What calls show.
+    /// The access token that calls present.
     pub access_token: String,
-    /// How long that is good for, from now by the clock of the database; zero where it is over.
+    /// Remaining lifetime of the access token by the clock of the database; zero if it has expired.
     pub lifetime: Duration,
-    /// What the next one is obtained with.
+    /// The refresh token, which obtains the next access token.
     pub refresh_token: String,
 }
 
@@ -60,20 +60,20 @@ impl fmt::Debug for TokenState {
     }
 }
 
-/// What a look at the tokens of a connector came to.
+/// The tokens of a connector, and the lease on refreshing them.
 #[derive(Clone, Debug)]
 pub struct RefreshLease {
     /// Id of the connector; `None` where none has this name (any more), and there is nothing to take turns at.
     pub connector: Option<String>,
-    /// Whether it is the caller's turn to refresh them.
+    /// True if the caller holds the lease and may refresh the tokens.
     pub turn: bool,
-    /// Whether whoever had the turn before never ended it.
+    /// True if the former holder let its lease expire.
     pub abandoned: bool,
     /// The tokens of this fingerprint; `None` where there are none, or why they cannot be read.
     pub state: Result<Option<TokenState>, EnvelopeError>,
 }
 
-/// What tokens are to take the place of.
+/// The tokens that a save expects to replace.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ExpectedTokens {
     /// Of the tokens of this fingerprint with this refresh token.
@@ -95,7 +95,7 @@ impl fmt::Debug for ExpectedTokens {
     }
 }
 
-/// What became of tokens that were to be kept.
+/// The outcome of saving tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaveOutcome {
     /// They are on disk.
@@ -139,11 +139,11 @@ struct SaveRequest {
 }
 
 impl TokenStates {
-    /// Takes the turn to refresh the tokens of the connector of a name for as long as `lease`, if nobody has it, and reads them.
-    /// `holder` must be another one each time.
+    /// Takes the turn to refresh the tokens of the connector of a name for as long as `lease`, if nobody has it, and
+    /// reads them. `holder` must be another one each time.
     ///
     /// # Errors
-    /// When the database does not answer. The turn may be taken then; it ends with the lease.
+    /// [`StoreError`] when the database does not answer. The lease may have been taken then; it expires.
     pub async fn begin(
         &self,
         connector: &str,
@@ -158,11 +158,11 @@ impl TokenStates {
         self.store.transact(operation("begin"), begin, step).await
     }
 
-    /// Keeps tokens of the connector of an id, under the name it has by now, in the place of what was there `before`, and gives the
-    /// turn back.
+    /// Keeps tokens of the connector of an id, under the name it has by now, in the place of what was there `before`,
+    /// and gives the turn back.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
     pub async fn save(
         &self,
         connector: &str,
@@ -179,7 +179,7 @@ impl TokenStates {
     /// Gives the turn back, with nothing to keep.
     ///
     /// # Errors
-    /// When the database does not answer; the turn ends with the lease then.
+    /// [`StoreError`] when the database does not answer; the lease expires then.
     pub async fn release(&self, holder: &str) -> Result<(), StoreError> {
         let step: TransactionFn<_, _> = |conn, holder: &String| Box::pin(release(conn, holder));
         self.store.transact(operation("release"), holder.to_owned(), step).await
@@ -219,7 +219,7 @@ async fn keep(conn: &mut Conn, save: &SaveRequest) -> Result<SaveOutcome, StoreE
     Ok(kept)
 }
 
-/// What a row holds, from the point of view of a fingerprint.
+/// The stored tokens, relative to a fingerprint.
 enum StoredTokens {
     None,
     Foreign,

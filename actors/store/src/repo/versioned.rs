@@ -1,4 +1,4 @@
-//! What has versions: the tables of a kind, and what may become of them.
+//! Entities with versions: the tables of a kind and the operations on them.
 
 use std::future::Future;
 
@@ -12,7 +12,7 @@ use crate::repo::EntityFilter;
 use crate::repo::gates::Objection;
 use crate::repo::references::References;
 
-/// What an import does with an item whose key is taken.
+/// The handling of an imported item whose key is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnConflict {
     /// Refuse the item.
@@ -24,14 +24,14 @@ pub enum OnConflict {
     NewVersion,
 }
 
-/// What became of an imported item.
+/// The action taken on an imported item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportAction {
     /// A first version.
     Created,
     /// The draft was replaced.
     UpdatedDraft,
-    /// What has no versions was replaced in place.
+    /// An entity without versions was replaced in place.
     Updated,
     /// A further version, as draft.
     NewVersion,
@@ -60,22 +60,22 @@ impl ImportAction {
     }
 }
 
-/// What became of an imported item, and under which id.
+/// The action taken on an imported item, and its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportOutcome {
     /// The id, generated where the item had none.
     pub id: String,
-    /// What was done.
+    /// The action.
     pub action: ImportAction,
 }
 
 /// Makes the new content of a draft out of the stored one, or says what is wrong with it, all problems at once.
 pub type Merge<C> = Box<dyn FnOnce(&C) -> Result<C, Vec<FieldError>> + Send>;
 
-/// What a change of status comes to.
+/// The plan of a change of status.
 #[derive(Debug)]
 pub struct StatusChangePlan {
-    /// What would be written; `None` when there is nothing to change.
+    /// Rows that would be written; `None` when there is nothing to change.
     pub(super) transition: Option<Transition>,
     /// Why it must not be, in the order of the gates.
     pub(super) objections: Vec<Objection>,
@@ -85,18 +85,18 @@ pub struct StatusChangePlan {
 ///
 /// Every function runs inside the caller's transaction.
 pub trait Versioned: Sized + Send + 'static {
-    /// What an author writes.
+    /// The content that an author writes.
     type Content: Clone + PartialEq + Send + Sync + 'static;
-    /// What its activation depends on.
+    /// The inputs of the gates of its activation.
     type Gates: Clone + Send + Sync + 'static;
-    /// What it is.
+    /// The kind of the entity.
     const KIND: EntityKind;
-    /// What its repository is called in metrics.
+    /// Name of its repository in metrics.
     const REPOSITORY: &'static str;
 
-    /// What the author wrote.
+    /// Returns the content that the author wrote.
     fn content(&self) -> &Self::Content;
-    /// Where this version stands.
+    /// Returns the version number, status and rollout of this version.
     fn state(&self) -> VersionState;
     /// The tag of this version as it is stored.
     fn entity_tag(&self) -> EntityTag;
@@ -181,7 +181,7 @@ pub trait Versioned: Sized + Send + 'static {
         id: &str,
         content: &Self::Content,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
-    /// What a change of status comes to, gates included.
+    /// Plans a change of status, gates included.
     fn plan(
         conn: &mut Conn,
         id: &str,

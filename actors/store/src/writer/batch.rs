@@ -1,4 +1,4 @@
-//! What is written in one transaction.
+//! The batch: everything that one transaction writes.
 
 use std::panic::AssertUnwindSafe;
 
@@ -14,7 +14,7 @@ use crate::writer::unit::WriteUnit;
 pub(crate) struct Batch {
     pub(super) units: Vec<Box<dyn WriteUnit>>,
     pub(super) rows: RowBatch,
-    /// What is written beside, to see whether anything can be.
+    /// A trial write beside the batch, to see if writes succeed.
     pub(super) trial: Option<Trial>,
 }
 
@@ -28,7 +28,8 @@ pub(super) enum Trial {
 }
 
 impl Batch {
-    /// What follows a begin, the commit included. An error is nobody's own: nothing is known to be kept.
+    /// Runs everything between begin and commit, and the commit. An error applies to the whole batch: nothing is known
+    /// to be kept.
     pub(super) async fn run(&mut self, conn: &mut Conn) -> Result<(), StoreError> {
         match self.trial {
             Some(Trial::Write) => conn.write_trial().await?,

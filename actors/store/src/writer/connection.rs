@@ -28,7 +28,7 @@ pub(crate) struct WriterConnection {
     connector: ConnectionManager,
     patience: Duration,
     status: Arc<StatusLevel>,
-    /// Whether something could not be written, and no trial has succeeded since: transactions that write nothing succeed
+    /// True if a write failed and no trial has succeeded since: transactions that write nothing succeed
     /// on a full disk as well.
     is_unwritable: AtomicBool,
     log: Logger,
@@ -60,7 +60,7 @@ impl WriterConnection {
     /// a commit that fails fails it all.
     ///
     /// # Errors
-    /// When no transaction could be begun; the callers have been told.
+    /// [`StoreError::Unavailable`] when no transaction could begin; every caller of the batch has that answer.
     pub(crate) async fn run(&self, batch: Batch) -> Result<(), StoreError> {
         let slot = self.conn.lock().await;
         self.write(slot, batch, self.patience).await
@@ -184,7 +184,7 @@ fn timeout_error() -> StoreError {
     StoreError::Unavailable("the database did not answer in time".into())
 }
 
-/// What one connection made of a batch.
+/// The result of running a batch on one connection.
 enum Attempt {
     /// The transaction ended one way or the other.
     Ended { conn: Option<Conn>, batch: Batch, outcome: Result<(), StoreError> },

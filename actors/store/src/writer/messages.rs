@@ -1,4 +1,4 @@
-//! What the writer is asked.
+//! The messages of the writer.
 
 use actix::Message;
 use tokio::sync::oneshot;

@@ -1,6 +1,7 @@
 //! The group-commit writer: the one way in which rows are written.
 //!
-//! Owns the queue of units and rows; the connection is lent to it by [`WriterConnection`], which outlives it. Messages in:
+//! Owns the queue of units and rows; the connection is lent to it by [`WriterConnection`], which outlives it. Messages
+//! in:
 //! [`RunUnit`] for a unit, whatever it does; [`WriteRow`] for one of the many rows on the way of requests. Out: nothing
 //! but answers. While one transaction runs on the io runtime the next units and rows queue, and together make up the
 //! next one, which follows without coming back here. A unit or row that fails is undone alone. What was taken into the
@@ -118,7 +119,7 @@ impl Actor for StoreWriter {
     type Context = Context<Self>;
 }
 
-/// What was taken in is written by a task of its own, so there is nothing left to drain.
+/// Needs no drain: a task of its own writes everything that the queue accepted.
 impl Supervised for StoreWriter {}
 
 impl<T: Send + 'static> Handler<RunUnit<T>> for StoreWriter {

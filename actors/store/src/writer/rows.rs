@@ -8,7 +8,7 @@ use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::repo::TraceWrite;
 
-/// What a change is answered: whether there was a row to change.
+/// The result of a change: `true` if a row was changed.
 pub(crate) type RowResult = Result<bool, StoreError>;
 
 /// The changes of a batch and the callers who wait for them.
@@ -30,7 +30,7 @@ impl RowBatch {
     /// tried in a savepoint of its own, so that what the database refuses fails alone.
     ///
     /// # Errors
-    /// When the transaction is no use any more.
+    /// [`StoreError`] when the transaction cannot be used any more.
     pub(super) async fn run(&mut self, conn: &mut Conn) -> Result<(), StoreError> {
         if self.changes.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What waits and whether a batch is under way: pure, no clock, no I/O.
+//! The queue of the writer and the stage of its batch: pure, no clock, no I/O.
 
 use std::collections::VecDeque;
 
@@ -39,7 +39,7 @@ enum Stage {
     Gathering(usize),
 }
 
-/// What whoever added something is to do.
+/// The action of the caller that added something to the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wake {
     /// It is written without further ado.
@@ -70,7 +70,7 @@ impl<U, R> WriteQueue<U, R> {
         Ok(())
     }
 
-    /// What is to be done now that something was added.
+    /// Returns the action of the caller that added something.
     pub(crate) fn wake(&mut self) -> Wake {
         match self.stage {
             Stage::Idle if self.waiting() > 0 => {
@@ -107,7 +107,7 @@ impl<U, R> WriteQueue<U, R> {
         matches!(self.stage, Stage::Gathering(_))
     }
 
-    /// Who has not come back by now is not waited for.
+    /// Ends the gathering: callers that have not come back are not waited for.
     pub(crate) const fn gathered(&mut self) {
         self.stage = Stage::Between;
     }

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 use crate::conn::Conn;
 use crate::error::StoreError;
 
-/// What a unit leaves behind.
+/// The outcome of a unit of work.
 pub(crate) enum UnitOutcome<T> {
     /// Keep what was written and answer this after the commit.
     Keep(T),

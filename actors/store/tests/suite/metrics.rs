@@ -1,4 +1,4 @@
-//! What the store measures.
+//! The metrics of the store.
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;

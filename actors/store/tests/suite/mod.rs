@@ -102,7 +102,7 @@ pub(crate) fn refusal<T: std::fmt::Debug>(result: Result<T, StoreError>) -> Serv
     }
 }
 
-/// Whether a write was told that the database is away, or that nobody knows whether it happened.
+/// Returns true if a write failed as unavailable or unanswered.
 pub(crate) fn is_unavailable<T>(result: &Result<T, StoreError>) -> bool {
     matches!(result, Err(StoreError::Unavailable(_) | StoreError::Unanswered(_)))
 }

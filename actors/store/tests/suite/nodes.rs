@@ -53,7 +53,7 @@ async fn unfinished(store: &Store, node: &str) -> Vec<Uuid> {
     page.into_iter().map(|row| row.id).collect()
 }
 
-/// What `node` gets of a run that was found with `owner`.
+/// Returns what `node` adopts of a run that was found with `owner`.
 async fn adopt(store: &Store, node: &str, id: Uuid, owner: Option<&str>) -> Option<(i64, bool)> {
     let found = vec![(id, owner.map(str::to_owned))];
     let adopted = store.traces().adopt(&node.into(), found).await.unwrap();

@@ -191,7 +191,7 @@ pub(crate) async fn the_database_keeps_one_draft_and_freezes_what_is_active(db: 
     db.execute("UPDATE channels SET priority = 3").await.expect_err("the order of a route is content");
 }
 
-/// What SQLite plans without statistics is what it plans in production.
+/// Checks query plans without statistics, as in production.
 pub(crate) async fn what_an_activation_asks_is_answered_by_an_index(db: Database) {
     use diesel::prelude::*;
     #[derive(QueryableByName)]
@@ -223,7 +223,7 @@ pub(crate) async fn what_an_activation_asks_is_answered_by_an_index(db: Database
     }
 }
 
-/// How a query is answered, as the database explains it.
+/// Returns the query plan that the database explains.
 async fn explained(db: &Database, query: &str) -> String {
     use diesel::prelude::*;
     #[derive(QueryableByName)]

@@ -55,7 +55,7 @@ pub(crate) async fn status(traces: &TraceRepository, id: Uuid) -> Option<String>
     traces.get(&id.to_string()).await.unwrap().map(|trace| trace.row.status)
 }
 
-/// How many traces are stored.
+/// Returns the number of stored traces.
 pub(crate) async fn stored(traces: &TraceRepository) -> i64 {
     let all = TraceQuery { include_total: true, ..TraceQuery::default() };
     traces.list(all).await.unwrap().total.unwrap()

@@ -1,10 +1,11 @@
 //! The retries of dead letters.
 //!
-//! Owns the rhythm; no messages. A look comes when a letter is due, and at the latest after the interval of the settings. At each look it takes the letters that are due under a lease of its own, makes a trace
-//! of each, which ends the letter, and queues it like any submission. A letter the queue has no room for goes back and
-//! waits longer, and so does one whose channel is quarantined here; one whose holder died is due again when the lease is over. The way of a letter into the line is a task
-//! of its own, which survives a restart and is awaited at the end. It also keeps the gauge of letters. It never runs
-//! anything itself.
+//! Owns the rhythm; no messages. A look comes when a letter is due, and at the latest after the interval of the
+//! settings. At each look it takes the letters that are due under a lease of its own, makes a trace of each, which ends
+//! the letter, and queues it like any submission. A letter the queue has no room for goes back and waits longer, and so
+//! does one whose channel is quarantined here; one whose holder died is due again when the lease is over. The way of a
+//! letter into the line is a task of its own, which survives a restart and is awaited at the end. It also keeps the
+//! gauge of letters. It never runs anything itself.
 
 mod due;
 mod state;
@@ -33,14 +34,14 @@ use crate::worker::retry_delay;
 
 pub(crate) use due::DueTimer;
 
-/// How long a letter waits whose channel cannot run here now.
+/// Delay of a letter whose channel cannot run on this node now.
 const UNAVAILABLE: Duration = Duration::from_secs(30);
 /// Time between two looks, at least.
 const SOON: Duration = Duration::from_millis(10);
 /// Time between two counts of the letters, at least.
 const COUNTING: Duration = Duration::from_millis(250);
 
-/// What every instance shares.
+/// The state that all instances of the actor share.
 pub(crate) struct RetryShared {
     pub(crate) waiting: Arc<JobQueue>,
     pub(crate) letters: svc_store::DeadLetterRepository,
@@ -52,7 +53,7 @@ pub(crate) struct RetryShared {
     pub(crate) holder: String,
     /// Held while a letter is on its way into the line.
     pub(crate) moving: Arc<Mutex<()>>,
-    /// How long the end waits for one.
+    /// Time that a stop waits for such a letter.
     pub(crate) patience: Duration,
     pub(crate) metrics: TraceMetrics,
     /// Instant at which the next letter is due.
@@ -111,7 +112,7 @@ impl Supervised for DeadLetterRetrier {
     }
 }
 
-/// What became of a letter that was held.
+/// The outcome of a claimed letter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RetryOutcome {
     Queued,

@@ -25,7 +25,7 @@ pub(crate) fn job(letter: &ClaimedLetter, trace_id: Uuid) -> (Job, u32) {
     (job, retries(letter).saturating_add(1))
 }
 
-/// How often a letter was retried.
+/// Returns the number of retries of a letter so far.
 pub(crate) fn retries(letter: &ClaimedLetter) -> u32 {
     u32::try_from(letter.retry_count).unwrap_or(0)
 }

@@ -33,7 +33,7 @@ const SHARE: u32 = 2 * PAGE;
 /// process may have written a row in the name of one that was looked after long ago.
 const WHOLE_LOOK: Duration = Duration::from_secs(60);
 
-/// How often runs are begun again.
+/// The limits on restarts of runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RetryLimits {
     /// Retries of a dead letter; as many make it exhausted.
@@ -165,7 +165,8 @@ impl Adoption {
         Ok((count, last))
     }
 
-    /// Tries until the database says which of the runs belong to this node now: one whose answer is lost may be its own.
+    /// Tries until the database says which of the runs belong to this node now: one whose answer is lost may be its
+    /// own.
     async fn adopt(&self, node: &Arc<str>, page: &[UnfinishedRun]) -> Result<Vec<AdoptedRun>, StoreError> {
         let found: Vec<_> = page.iter().map(|row| (row.id, row.owner.clone())).collect();
         let mut backoff = DATABASE_BACKOFF.delays();

@@ -1,11 +1,11 @@
 //! Room in the queue: places and bytes, reserved before anything is written.
 //!
 //! Half of it is for work that comes faster than it is done for a while. Who submits while more than half is taken is
-//! accepted, but told only when some of the work is done ([`QueueCapacity::wait_until_calm`]): clients that wait for each answer so come
-//! to the pace of the workers instead of being refused.
+//! accepted, but told only when some of the work is done ([`QueueCapacity::wait_until_calm`]): clients that wait for
+//! each answer so come to the pace of the workers instead of being refused.
 //!
-//! Who frees room and who waits for it each write one counter and then read the other's, so every access is ordered
-//! with every other.
+//! A task that frees room and a task that waits for it each write one counter and then read the other's, so every
+//! access is ordered with every other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -74,7 +74,7 @@ impl QueueCapacity {
         self.open.store(open, Ordering::SeqCst);
     }
 
-    /// Whether anything is taken now.
+    /// Returns true while submissions are accepted.
     pub(crate) fn is_open(&self) -> bool {
         self.open.load(Ordering::SeqCst)
     }

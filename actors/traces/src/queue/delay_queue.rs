@@ -1,4 +1,4 @@
-//! Who waits, and until when: pure, no clock, no I/O.
+//! The queue of jobs, some of which are delayed until an instant: pure, no clock, no I/O.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,7 +12,7 @@ pub(crate) struct DelayQueue<T> {
     arrivals: u64,
 }
 
-/// What a line has to give.
+/// The result of taking the next job from a queue.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PopResult<T> {
     /// This one, and whether others could be called now.

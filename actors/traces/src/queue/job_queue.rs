@@ -17,9 +17,9 @@ pub(crate) struct QueuedJob {
     pub(crate) job: Job,
     pub(crate) slot: QueueSlot,
     pub(crate) claim: JobClaim,
-    /// Which retry of a dead letter it is; 0 for a first run.
+    /// Number of the retry of a dead letter; 0 for a first run.
     pub(crate) retry: u32,
-    /// How often its channel had no permit for it.
+    /// Number of times that its channel had no permit for it.
     pub(crate) refusals: u32,
     /// Since when.
     pub(crate) refused_since: Option<Instant>,

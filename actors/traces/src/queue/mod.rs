@@ -1,8 +1,8 @@
 //! The entrance of the queue.
 //!
-//! Owns whether it is open: from its start to its end submissions are taken. Takes over, beside them, what nodes without
-//! a lease have left unfinished. No messages. A restart goes on; the jobs in line are not its own and survive it. It
-//! never holds more jobs than the line has room for.
+//! Owns whether it is open: from its start to its end submissions are taken. Takes over, beside them, what nodes
+//! without a lease have left unfinished. No messages. A restart goes on; the jobs in line are not its own and survive
+//! it. It never holds more jobs than the line has room for.
 
 mod adoption;
 mod capacity;
@@ -20,7 +20,7 @@ pub(crate) use adoption::{Adoption, RetryLimits};
 pub(crate) use capacity::{QueueCapacity, QueueRejection, QueueSlot};
 pub(crate) use job_queue::{JobQueue, QueuedJob};
 
-/// What every instance shares.
+/// The state that all instances of the actor share.
 pub(crate) struct IntakeShared {
     pub(crate) waiting: Arc<JobQueue>,
     pub(crate) adoption: Arc<Adoption>,

@@ -1,4 +1,4 @@
-//! What becomes of a run that another node left unfinished: pure, no clock, no I/O.
+//! The decision on a run that another node left unfinished: pure, no clock, no I/O.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use actix_supervision::Backoff;
 /// Delays before a run is started again after its node died over it.
 const SUSPECT_BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(8));
 
-/// How a run that was taken over goes on.
+/// The way in which a run that was taken over continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recovery {
     /// It was handed back in good order, and is begun as if for the first time.
     Resume,
     /// It may have ended its node, like everything else that ran there: it is begun again, and that is counted.
     Recover,
-    /// It was running when a node died more than once: it is begun again alone among its like and after a pause, so that
-    /// what stands behind it is served before.
+    /// It was running when a node died more than once: it is begun again alone among its like and after a pause, so
+    /// that what stands behind it is served before.
     Suspect(Duration),
     /// It was begun again as often as it may be.
     Exhausted,
 }
 
 impl Recovery {
-    /// What follows for a run that was begun again so often, of at most `max_recoveries`.
+    /// Decides how a run with that many restarts continues, of at most `max_recoveries`.
     pub(crate) fn decide(recoveries: i64, is_handed_back: bool, max_recoveries: u32) -> Self {
         match u32::try_from(recoveries).unwrap_or(0) {
             _ if is_handed_back => Self::Resume,

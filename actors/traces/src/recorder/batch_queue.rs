@@ -18,18 +18,18 @@ use crate::settings::OverflowPolicy;
 /// Attempts of a write while the database is away.
 const ATTEMPTS: usize = 5;
 
-/// How a queue is written.
+/// The batch size, flush interval and concurrency of the writers of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BatchSettings {
     /// Rows per write, at most.
     pub(crate) batch: usize,
-    /// How long a write waits for more rows.
+    /// Longest time that a write waits for more rows.
     pub(crate) flush: Duration,
     /// Concurrent writes.
     pub(crate) writers: usize,
 }
 
-/// What may wait.
+/// The capacity of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BatchCapacity {
     pub(crate) rows: usize,
@@ -56,7 +56,7 @@ struct QueuedRow {
     place: RowReservation,
 }
 
-/// What a row takes of the queue, until it is written or dropped.
+/// The share of the queue that a row takes until it is written or dropped.
 #[derive(Debug)]
 struct RowReservation {
     depth: Gauge,

@@ -1,4 +1,4 @@
-//! What every worker works with: running one job, and writing what became of it.
+//! The state that the workers share: it runs one job and records its outcome.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
@@ -28,12 +28,12 @@ use crate::worker::{StopSignal, WorkerTurn};
 
 /// A run that is over sooner is written once, when it is over.
 const SHORT: Duration = Duration::from_millis(50);
-/// What a runner gets beyond its limit to say itself that time is up.
+/// Time beyond its limit in which a runner may report the timeout itself.
 const GRACE: Duration = Duration::from_secs(1);
 /// Delays of a job whose channel has no permit for it.
 const REFUSAL_BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_millis(3200));
 
-/// What the workers share.
+/// The state that all workers share.
 pub(crate) struct WorkerShared {
     pub(crate) waiting: Arc<JobQueue>,
     pub(crate) store: svc_store::TraceRepository,
@@ -55,7 +55,7 @@ pub(crate) struct WorkerShared {
 pub(crate) struct Finished {
     attempt: JobAttempt,
     verdict: AttemptOutcome,
-    /// What the job weighed counts until its end is on disk.
+    /// Share of the queue's bytes, held until the outcome is on disk.
     slot: crate::queue::QueueSlot,
     /// The report that is sent if it failed for good.
     report: Option<FailureReport>,
@@ -148,7 +148,7 @@ impl WorkerShared {
         JobResult::bare(JobOutcome::Failed(JobFailure::transient(message)), begun.elapsed())
     }
 
-    /// Whether a job is this node's to begin: its lease is proven at this moment, and where another node died over the
+    /// Returns true if this node may start a job: its lease is proven at this moment, and if another node died over the
     /// job, its beginning is counted on disk.
     async fn may_begin(&self, id: Uuid, claim: &mut JobClaim) -> bool {
         let mut backoff = DATABASE_BACKOFF.delays();

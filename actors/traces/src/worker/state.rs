@@ -1,4 +1,4 @@
-//! What follows from how a run ended: pure, no clock, no I/O.
+//! The consequences of a run's outcome: pure, no clock, no I/O.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use crate::job::{Job, JobFailure, JobOutcome, JobResult};
 /// Delays before a dead letter is retried: from one second to a little more than 18 hours.
 const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(1 << 16));
 
-/// Which run of a job it was, and how often a failure is retried.
+/// One run of a job, and the limit of its retries.
 #[derive(Clone, Debug)]
 pub(crate) struct JobAttempt {
     pub(crate) id: Uuid,
     /// The claim under which it ran.
     pub(crate) ownership: Ownership,
-    /// Which retry of a dead letter; 0 for a first run.
+    /// Number of the retry of a dead letter; 0 for a first run.
     pub(crate) retry: u32,
     pub(crate) max_retries: u32,
 }
 
-/// What is to be written about a run.
+/// The record to write about a run.
 #[derive(Debug)]
 pub(crate) enum AttemptOutcome {
     /// It is over.
@@ -32,7 +32,7 @@ pub(crate) enum AttemptOutcome {
 }
 
 impl JobAttempt {
-    /// What a run comes to; the job itself where it did not happen.
+    /// Converts the result of a run into its outcome; returns the job itself if it did not run.
     pub(crate) fn verdict(&self, completed: JobResult) -> Result<AttemptOutcome, Box<Job>> {
         let JobResult { ended, task_trace, workflow, took } = completed;
         let duration_ms = Some(took.as_secs_f64() * 1000.0);
@@ -88,7 +88,7 @@ impl JobAttempt {
     }
 }
 
-/// How long a dead letter waits that was retried so often.
+/// Returns the delay before the next retry of a dead letter with that many retries.
 pub(crate) fn retry_delay(retries: u32) -> Duration {
     RETRY_BACKOFF.delay(retries)
 }

@@ -2,7 +2,7 @@
 
 use tokio::sync::watch;
 
-/// How far the stop has come.
+/// The stages of a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StopStage {
     /// Jobs are begun.

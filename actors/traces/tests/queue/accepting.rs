@@ -1,4 +1,4 @@
-//! What is accepted, and what is not.
+//! Acceptance and refusal of submissions.
 
 use std::cell::Cell;
 

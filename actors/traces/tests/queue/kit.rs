@@ -220,7 +220,7 @@ impl Process {
         self.store.traces().list(query).await.unwrap().total.unwrap()
     }
 
-    /// How often an error was counted.
+    /// Returns the number of times an error was counted.
     pub(crate) fn told(&self, word: &str) -> usize {
         self.words.lock().unwrap().iter().filter(|told| **told == word).count()
     }
@@ -261,9 +261,9 @@ pub(crate) async fn until(mut reached: impl AsyncFnMut() -> bool) {
 /// A runner that does what a payload's `do` says, and knows what it did.
 pub(crate) struct Script {
     pub(crate) runs: Mutex<Vec<Job>>,
-    /// What `wait` waits for, one permit each.
+    /// A semaphore that `wait` takes one permit of.
     pub(crate) gate: Arc<Semaphore>,
-    /// Whether every channel is quarantined.
+    /// True to treat every channel as quarantined.
     pub(crate) quarantined: AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! What the queue, its workers, the dead letters and the recorder promise, on a real database.
+//! Tests of the queue, its workers, the dead letters and the recorder on a real database.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod accepting;

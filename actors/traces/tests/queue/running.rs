@@ -1,4 +1,4 @@
-//! How jobs run, and what is written about it.
+//! Running of jobs and the rows that record it.
 
 use std::time::Duration;
 

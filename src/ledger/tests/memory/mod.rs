@@ -1,5 +1,5 @@
-//! The ledger in memory, with one concurrency key: what the database holds and what a transaction does to it, nothing but
-//! the rules in between. The model checker explores it, and the tests of the store hold the databases against it.
+//! The ledger in memory, with one concurrency key: what the database holds and what a transaction does to it, nothing
+//! but the rules in between. The model checker explores it, and the tests of the store hold the databases against it.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(crate) struct Memory {
     pub(crate) slots: Vec<ConcurrencySlot>,
 }
 
-/// What the holder of a claim remembers.
+/// The key of a claim as its holder keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Claim {
     pub(crate) key: ClaimKey,

@@ -1,4 +1,4 @@
-//! What may be written, and what it names.
+//! Tests of the grammar and the values it names.
 
 use svc_schedule::{Schedule, ScheduleError};
 
@@ -11,7 +11,7 @@ fn first(expression: &str) -> Vec<String> {
     schedule.upcoming(from).take(3).map(|next| next.format("%m-%d %H:%M:%S").to_string()).collect()
 }
 
-/// Where the faults of an expression are, and of which fields.
+/// Returns the positions and fields of the faults of an expression.
 fn faults(expression: &str) -> Vec<(&'static str, usize, usize)> {
     match Schedule::parse(expression, "").unwrap_err() {
         ScheduleError::Expression { faults } => {

@@ -1,4 +1,4 @@
-//! Which names of zones are taken.
+//! Tests of accepted zone names.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What an admin does to the ledger: recorded in the transaction of the act.
+//! The operations of admins on the ledger, each recorded in its own transaction.
 
 use svc_model::ServiceError;
 use uuid::Uuid;

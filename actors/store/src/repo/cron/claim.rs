@@ -25,8 +25,8 @@ pub(super) struct ClaimRequest {
     pub(super) except: Vec<String>,
 }
 
-/// What is claimed, and the rows whose leases ended too often. Those hold slots, which are locked before rows are: each
-/// is left to a transaction of its own, [`exhaust`].
+/// The claimed rows, and the rows whose leases ended too often. The latter hold slots, which are locked before rows
+/// are: each is left to a transaction of its own, [`exhaust`].
 pub(super) struct ClaimResult {
     pub(super) claims: ClaimBatch,
     pub(super) exhausted: Vec<Uuid>,
@@ -74,7 +74,7 @@ fn claimed(
     })
 }
 
-/// Which rows may be there to be claimed. The rules decide; this only finds them, by an index each.
+/// The kinds of rows that may be claimed. The rules decide; a query finds them, by an index each.
 #[derive(Clone, Copy)]
 enum Kind {
     /// Due.

@@ -66,8 +66,8 @@ pub(super) async fn save(conn: &mut Conn, cursor: &Cursor) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Whether a version is active. It stays so until the transaction ends: whoever archives or deletes it, and then
-/// changes its cursor, waits.
+/// Returns true if a version is active. It stays so until the transaction ends: a caller that archives or deletes it,
+/// and then changes its cursor, waits.
 async fn is_active(conn: &mut Conn, channel_id: &str, version: i64) -> Result<bool, StoreError> {
     let row = channels::table
         .find((channel_id, version))

@@ -1,4 +1,4 @@
-//! What is old goes.
+//! Deletion of old rows.
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;

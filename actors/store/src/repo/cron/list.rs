@@ -197,7 +197,7 @@ pub(super) async fn status(conn: &mut Conn, ids: &[String]) -> Result<Vec<Schedu
     Ok(found)
 }
 
-/// How many slots of each key are held by a live lease; a key without any is left out.
+/// Counts the slots of each key that a live lease holds; a key without any is omitted.
 pub(super) async fn slots_held(conn: &mut Conn, keys: &[String]) -> Result<HashMap<String, i64>, StoreError> {
     let mut held = HashMap::new();
     for keys in keys.chunks(IDS_PER_QUERY) {

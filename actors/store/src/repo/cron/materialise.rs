@@ -134,9 +134,9 @@ async fn insert(conn: &mut Conn, rows: Vec<NewRow<'_>>) -> Result<usize, StoreEr
     Ok(written)
 }
 
-/// How many instants a trigger may choose from.
+/// Number of instants that a trigger may choose from.
 const INSTANTS: i32 = 1000;
-/// How often a trigger chooses again after another has been faster.
+/// Attempts of a trigger to find a free instant while others take them.
 const CHOICES: usize = 20;
 
 /// Puts an occurrence on record that an admin asked for, due now or as soon after as the channel has a free instant;

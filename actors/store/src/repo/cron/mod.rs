@@ -4,11 +4,11 @@
 //! The rules are those of [`svc_ledger`]: each act reads the rows under lock, applies them, and writes what they leave.
 //! The queries find rows and never decide. The clock is the database's. On SQLite the writer runs every act, one after
 //! the other; on PostgreSQL each is a short transaction of its own, so that one that waits for a row holds up nobody.
-//! There rows are locked in one order: the channel, its cursor, then a concurrency key and its slots by number, then occurrences.
-//! Whoever takes many occurrences passes over those that are locked. An act that others got in the way of, which the
-//! database undid, is done again a few times.
+//! There rows are locked in one order: the channel, its cursor, then a concurrency key and its slots by number, then
+//! occurrences. Whoever takes many occurrences passes over those that are locked. An act that others got in the way of,
+//! which the database undid, is done again a few times.
 //!
-//! What is committed survives a restart. Nothing here runs by itself.
+//! Committed rows survive a restart. Nothing here runs by itself.
 
 mod admin;
 mod claim;
@@ -113,11 +113,12 @@ impl Ledger {
     }
 
     /// Takes at most `limit` rows for `lease`, those due longest first: rows that are due and in nobody's hands, and
-    /// rows in hands whose lease has ended. A row that has had more than `max_recoveries` leases end fails instead. Rows of
-    /// the channels `except` are left alone while nobody has them.
+    /// rows in hands whose lease has ended. A row that has had more than `max_recoveries` leases end fails instead.
+    /// Rows of the channels `except` are left alone while nobody has them.
     ///
     /// # Errors
-    /// When the database does not answer. What was claimed and not heard of is claimed again when its lease has ended.
+    /// [`StoreError`] when the database does not answer. Rows that were claimed all the same are claimed again when
+    /// their lease has ended.
     pub async fn claim(
         &self,
         holder: &str,
@@ -146,7 +147,7 @@ impl Ledger {
     /// that nobody ended ends as failed.
     ///
     /// # Errors
-    /// When the database does not answer, or refuses the trace; nothing was written then.
+    /// [`StoreError`] when the database does not answer or refuses the trace; nothing was written then.
     pub async fn start(
         &self,
         key: &ClaimKey,
@@ -177,7 +178,7 @@ impl Ledger {
     }
 
     /// Ends the run of a claim, frees its slot and ends its trace; answers whether the claim was still the caller's.
-    /// Where it was not, nothing was written.
+    /// If it was not, nothing was written.
     ///
     /// # Errors
     /// An error of the database.
@@ -287,7 +288,7 @@ impl Ledger {
             .await
     }
 
-    /// What is known of the schedules of these channels, by channel; one without a cursor is left out.
+    /// Reads the status of the schedules of these channels; one without a cursor is omitted.
     ///
     /// # Errors
     /// An error of the database.
@@ -297,7 +298,7 @@ impl Ledger {
             .await
     }
 
-    /// How many slots of each concurrency key are held; a key without any is left out.
+    /// Counts the held slots of each concurrency key; a key without any is omitted.
     ///
     /// # Errors
     /// An error of the database.
@@ -309,7 +310,7 @@ impl Ledger {
             .await
     }
 
-    /// What waits for a worker.
+    /// The occurrences that wait for a worker.
     ///
     /// # Errors
     /// An error of the database.
@@ -321,7 +322,7 @@ impl Ledger {
     /// at most `chunk` rows, between which others write.
     ///
     /// # Errors
-    /// When the database does not answer; earlier steps are kept.
+    /// [`StoreError`] when the database does not answer; earlier steps are kept.
     pub async fn delete_expired(&self, hours: u64, chunk: i64) -> Result<u64, StoreError> {
         let expire = expiry::ExpireRequest { hours, chunk };
         let mut deleted = 0;

@@ -1,4 +1,4 @@
-//! What is asked of the ledger, and what it answers.
+//! The requests to the ledger and its results.
 
 use chrono::NaiveDateTime;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use svc_ledger::{ClaimKey, HeldSlot, Missed, Singleton, Trigger};
 use svc_model::Timestamp;
 use uuid::Uuid;
 
-/// What a row keeps of the channel it belongs to.
+/// The columns of a channel that an occurrence copies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelFacts {
     /// Its id.
@@ -24,19 +24,19 @@ pub struct ChannelFacts {
 pub struct MaterialiseRequest {
     /// The channel.
     pub channel: ChannelFacts,
-    /// Where the cursor stands, as far as the caller knows, in UTC.
+    /// Position of the cursor as the caller knows it, in UTC.
     pub from: NaiveDateTime,
-    /// Where it moves, in UTC.
+    /// New position of the cursor, in UTC.
     pub next: NaiveDateTime,
     /// Instants that run, oldest first, in UTC.
     pub fire: Vec<NaiveDateTime>,
     /// Instants that do not.
     pub missed: Option<Missed>,
-    /// Where runs beside each other are forbidden: a run that could not begin now is skipped at once.
+    /// Concurrency key, if runs beside each other are forbidden: a run that could not begin now is skipped at once.
     pub singleton: Option<Singleton>,
 }
 
-/// Where a schedule stands.
+/// The result of aligning a cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AlignOutcome {
     /// There.
@@ -45,7 +45,7 @@ pub enum AlignOutcome {
     NotActive,
 }
 
-/// What became of it.
+/// The result of writing occurrences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MaterialiseOutcome {
     /// It is on record.
@@ -74,17 +74,17 @@ pub struct OccurrenceClaim {
     pub channel_version: i64,
     /// The workflow it was bound to then.
     pub workflow_id: Option<String>,
-    /// How the occurrence came about.
+    /// Origin of the occurrence.
     pub trigger: Trigger,
-    /// When it is due, in UTC.
+    /// Instant at which it is due, in UTC.
     pub scheduled_for: NaiveDateTime,
-    /// Whether the claim raised the attempt.
+    /// True if the claim raised the attempt number.
     pub raised: bool,
-    /// Whether it was taken over from a lease that had ended.
+    /// True if the claim took the row over from an expired lease.
     pub recovered: bool,
 }
 
-/// What a worker got.
+/// The result of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimBatch {
     /// Rows that are its own now, oldest first.
@@ -104,11 +104,11 @@ pub struct ExhaustedOccurrence {
     pub channel_id: String,
     /// Its name when the row was written.
     pub channel_name: String,
-    /// What it says now.
+    /// Its error message.
     pub message: String,
 }
 
-/// What became of a start.
+/// The outcome of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartResult {
     /// It runs.
@@ -124,12 +124,12 @@ pub enum StartResult {
     Lost,
 }
 
-/// Which occurrences. All that are given must hold.
+/// The filter of a list of occurrences. All given conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OccurrenceFilter {
     /// Id of the channel.
     pub channel_id: Option<String>,
-    /// Where it stands.
+    /// Status of the occurrence.
     pub status: Option<String>,
     /// Due at this instant or later.
     pub since: Option<Timestamp>,
@@ -144,7 +144,7 @@ pub struct OccurrencePage {
     pub rows: Vec<OccurrenceRow>,
     /// Rows that match, on all pages.
     pub total: i64,
-    /// Where the next page begins; `None` on the last.
+    /// Cursor of the next page; `None` on the last.
     pub next_cursor: Option<String>,
 }
 
@@ -157,26 +157,26 @@ pub struct OccurrenceRow {
     pub channel_id: String,
     /// Its name when the row was written.
     pub channel_name: String,
-    /// How it came about: the name of a [`Trigger`].
+    /// Name of the [`Trigger`] that created the occurrence.
     pub trigger: String,
-    /// When it is due.
+    /// Instant at which it is due.
     pub scheduled_for: Timestamp,
-    /// Where it stands: the name of a [`OccurrenceStatus`](svc_ledger::OccurrenceStatus), or what else the row says.
+    /// Name of an [`OccurrenceStatus`](svc_ledger::OccurrenceStatus), or the stored text if it is another one.
     pub status: String,
     /// Attempts that ran or were asked for.
     pub attempt: i64,
-    /// When the latest run began.
+    /// Start of the latest attempt.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// End of the latest attempt.
     pub completed_at: Option<Timestamp>,
-    /// When it was put on record.
+    /// Time at which the row was written.
     pub created_at: Timestamp,
 }
 
 /// An occurrence with everything that is known of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OccurrenceRecord {
-    /// What lists show.
+    /// The columns that lists show.
     #[serde(flatten)]
     pub row: OccurrenceRow,
     /// Version of the channel that wrote the row.
@@ -185,7 +185,7 @@ pub struct OccurrenceRecord {
     pub executing_version: Option<i64>,
     /// The workflow it was bound to when the row was written.
     pub workflow_id: Option<String>,
-    /// Who has it, or had it last.
+    /// Holder of the claim, now or last.
     pub claimed_by: Option<String>,
     /// Until when.
     pub claimed_until: Option<Timestamp>,
@@ -193,17 +193,17 @@ pub struct OccurrenceRecord {
     pub singleton_key: Option<String>,
     /// Counts who took the slot over.
     pub fencing_token: Option<i64>,
-    /// Which slot of the key.
+    /// Number of the slot of the key.
     pub singleton_slot: Option<i64>,
     /// Trace of the latest run.
     pub trace_id: Option<String>,
     /// Why it failed or was skipped.
     pub error_message: Option<String>,
-    /// When the row was written last.
+    /// Time of the latest write of the row.
     pub updated_at: Timestamp,
 }
 
-/// What the ledger knows of a schedule.
+/// The status of a schedule in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleStatus {
     /// The channel.
@@ -212,17 +212,17 @@ pub struct ScheduleStatus {
     pub next_fire_at: Timestamp,
     /// Since when it stands still.
     pub paused_at: Option<Timestamp>,
-    /// Where the newest occurrence stands.
+    /// Status of the newest occurrence.
     pub last_status: Option<String>,
-    /// When it was due.
+    /// Instant at which the newest occurrence was due.
     pub last_scheduled_for: Option<Timestamp>,
-    /// When it ended.
+    /// End of the latest attempt.
     pub last_completed_at: Option<Timestamp>,
     /// Occurrences that wait for a worker.
     pub pending: i64,
 }
 
-/// What waits for a worker.
+/// The occurrences that wait for a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Occurrences that are pending.

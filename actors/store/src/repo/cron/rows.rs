@@ -10,7 +10,7 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::schema::cron_occurrences;
 
-/// What the rules read and write of a row.
+/// The columns of an occurrence that the rules read and write.
 #[derive(Queryable, Selectable, AsChangeset)]
 #[diesel(table_name = cron_occurrences, treat_none_as_null = true)]
 pub(super) struct OccurrenceState {
@@ -131,7 +131,7 @@ pub(super) struct LoadedOccurrence {
     state: OccurrenceState,
 }
 
-/// What a row carries that no rule looks at.
+/// The columns of an occurrence that no rule reads.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = cron_occurrences)]
 pub(super) struct OccurrenceFacts {

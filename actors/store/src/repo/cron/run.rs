@@ -11,7 +11,7 @@ use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::repo::traces::{NewTrace, TraceEnd, TraceStatus, TraceWrite, forget_unfinished};
 
-/// What a trace says whose run nobody ended.
+/// Error message of a trace whose run nobody ended.
 const LOST: &str = "the run was lost: its lease ended before it did";
 
 pub(super) struct StartRunRequest {

@@ -57,7 +57,7 @@ impl DeadLetterRepository {
         self.0.read(operation("get"), move |conn| Box::pin(async move { rows::get(conn, &id).await })).await
     }
 
-    /// How many letters there are.
+    /// Counts the letters.
     ///
     /// # Errors
     /// An error of the database.
@@ -65,7 +65,7 @@ impl DeadLetterRepository {
         self.0.read(operation("depth"), |conn| Box::pin(rows::depth(conn))).await
     }
 
-    /// How many of them have no retry left.
+    /// Counts the letters that have no retry left.
     ///
     /// # Errors
     /// An error of the database.
@@ -105,11 +105,11 @@ impl DeadLetterRepository {
         .await
     }
 
-    /// Deletes the letters that have no retry left and are older than so many hours; answers how many. Those that wait for
-    /// a retry stay. Works in steps of at most `chunk` rows, between which others write.
+    /// Deletes the letters that have no retry left and are older than so many hours; answers how many. Those that wait
+    /// for a retry stay. Works in steps of at most `chunk` rows, between which others write.
     ///
     /// # Errors
-    /// When the database does not answer; earlier steps are kept.
+    /// [`StoreError`] when the database does not answer; earlier steps are kept.
     pub async fn delete_expired(&self, hours: u64, chunk: i64) -> Result<u64, StoreError> {
         let mut deleted = 0;
         loop {
@@ -157,7 +157,8 @@ impl DeadLetterRepository {
     /// not, no trace is written.
     ///
     /// # Errors
-    /// When the database does not answer, or has a trace of that id.
+    /// [`StoreError::Unavailable`] or [`StoreError::Unanswered`] when the database is away, [`StoreError::Database`]
+    /// when it has a trace of that id.
     pub async fn take_into_trace(&self, id: &str, trace: NewTrace, holder: &str) -> Result<bool, StoreError> {
         let (id, holder) = (key(id), holder.to_owned());
         self.0

@@ -11,12 +11,12 @@ use crate::error::StoreError;
 use crate::repo::traces::LenientTimestamp;
 use crate::schema::trace_dlq;
 
-/// Which letters. All that are given must hold.
+/// The filter of a list of letters. All given conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeadLetterFilter {
     /// Name of the channel.
     pub channel: Option<String>,
-    /// Whether no retry is left.
+    /// True for letters without a retry left.
     pub exhausted: Option<bool>,
 }
 
@@ -35,21 +35,21 @@ pub struct DeadLetterRow {
     pub retry_count: i64,
     /// Retries at most.
     pub max_retries: i64,
-    /// When the next retry is due.
+    /// Instant at which the next retry is due.
     pub next_retry_at: Timestamp,
-    /// When the run failed.
+    /// Time of the failure.
     pub created_at: Timestamp,
-    /// When the letter was written last.
+    /// Time of the latest write of the letter.
     pub updated_at: Timestamp,
 }
 
 /// A dead letter with what it carries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeadLetter {
-    /// What lists show.
+    /// The columns that lists show.
     #[serde(flatten)]
     pub row: DeadLetterRow,
-    /// What came in, JSON.
+    /// Input of the run, JSON.
     pub payload_json: String,
     /// Facts of the request, JSON.
     pub metadata_json: String,
@@ -64,7 +64,7 @@ pub struct ClaimedLetter {
     pub trace_id: String,
     /// Name of the channel.
     pub channel: String,
-    /// What came in, JSON.
+    /// Input of the run, JSON.
     pub payload_json: String,
     /// Facts of the request, JSON.
     pub metadata_json: String,

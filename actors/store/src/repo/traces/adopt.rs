@@ -134,7 +134,7 @@ impl Gone {
         Ok(Self { registered: registered.into_iter().collect(), dead, stopped })
     }
 
-    /// Whether a node has no lease; one that is not on record has none.
+    /// Returns true if a node has no lease; an unregistered node has none.
     fn has(&self, owner: &str) -> bool {
         self.dead.contains(owner) || !self.registered.contains(owner)
     }

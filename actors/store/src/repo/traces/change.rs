@@ -19,7 +19,7 @@ pub(crate) enum TraceWrite {
     Insert(NewTrace),
     /// Pending becomes running.
     Start(Uuid, Option<Ownership>),
-    /// What another node left is begun again; the claim carries the raised number of recoveries.
+    /// A run that another node left starts again; the claim carries the raised number of recoveries.
     Recover(Uuid, Ownership),
     Finish(TraceEnd),
 }

@@ -50,7 +50,7 @@ impl Listing {
         !matches!(self.query.sort_by.as_deref(), Some("updated_at" | "status" | "channel" | "mode"))
     }
 
-    /// Whether rows are looked at in the order of time until enough have passed. Right for what most rows are; not
+    /// Returns true if rows are read in the order of time until enough have passed. Right for what most rows are; not
     /// where an index knows the few that pass.
     fn walks(&self) -> bool {
         let query = &self.query;

@@ -1,7 +1,7 @@
 //! Traces: one row per traced run.
 //!
-//! Written on the way of requests, so in sets: see [`TraceRepository::insert`]. An end is written once: what has ended is never
-//! changed again.
+//! Written on the way of requests, so in sets: see [`TraceRepository::insert`]. An end is written once: what has ended
+//! is never changed again.
 
 mod adopt;
 mod bulk;
@@ -44,7 +44,8 @@ impl TraceRepository {
     /// database refuses fails alone.
     ///
     /// # Errors
-    /// When the database does not answer, or has a trace of that id.
+    /// [`StoreError::Unavailable`] or [`StoreError::Unanswered`] when the database is away, [`StoreError::Database`]
+    /// when it has a trace of that id.
     pub async fn insert(&self, mut trace: NewTrace) -> Result<(), StoreError> {
         trace.error_message = trace.error_message.map(storable);
         self.0.change(operation("insert"), TraceWrite::Insert(trace)).await.map(drop)
@@ -62,7 +63,7 @@ impl TraceRepository {
     /// Marks a pending run as running; answers whether it was pending, under this claim where one is given.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
     pub async fn start(&self, id: Uuid, ownership: Option<Ownership>) -> Result<bool, StoreError> {
         self.0.change(operation("start"), TraceWrite::Start(id, ownership)).await
     }
@@ -71,7 +72,7 @@ impl TraceRepository {
     /// ended and belongs to that node. Asked twice it is counted once.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
     pub async fn recover(&self, id: Uuid, ownership: Ownership) -> Result<bool, StoreError> {
         self.0.change(operation("recover"), TraceWrite::Recover(id, ownership)).await
     }
@@ -79,7 +80,7 @@ impl TraceRepository {
     /// Writes how a run ended; answers whether it had not ended before and still carries the claim of the end.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
     pub async fn finish(&self, mut end: TraceEnd) -> Result<bool, StoreError> {
         end.error_message = end.error_message.map(storable);
         self.0.change(operation("finish"), TraceWrite::Finish(end)).await
@@ -89,7 +90,7 @@ impl TraceRepository {
     /// before. Where it had, no letter is written.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
     pub async fn fail_to_dead_letters(&self, mut failure: TraceFailure) -> Result<bool, StoreError> {
         failure.error_message = storable(failure.error_message);
         self.0
@@ -104,7 +105,7 @@ impl TraceRepository {
     /// shorter than that, even empty: rows that were not written here are passed over.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
     pub async fn unfinished_async(
         &self,
         node: &Arc<str>,
@@ -120,11 +121,11 @@ impl TraceRepository {
     }
 
     /// Makes `node` the owner of runs that were found unfinished, each with the owner it had then. Answers those that
-    /// belong to `node` now: not those whose owner changed, lives, or writes them at this moment. Asked twice it is done
-    /// once.
+    /// belong to `node` now: not those whose owner changed, lives, or writes them at this moment. Asked twice it is
+    /// done once.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
     pub async fn adopt(
         &self,
         node: &Arc<str>,
@@ -148,10 +149,10 @@ impl TraceRepository {
         self.0.read(operation("list"), move |conn| Box::pin(async move { listing.load(conn).await })).await
     }
 
-    /// Whether there is a trace of that id, and who may read it. Cheap, whatever the trace carries.
+    /// Reads the access rule of the trace of that id; `None` if there is none. Cheap, whatever the trace carries.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
     pub async fn access(&self, id: &str) -> Result<Option<TraceAccess>, StoreError> {
         let id = key(id);
         self.0
@@ -162,17 +163,17 @@ impl TraceRepository {
     /// The trace of that id.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
     pub async fn get(&self, id: &str) -> Result<Option<TraceRecord>, StoreError> {
         let id = key(id);
         self.0.read(operation("get"), move |conn| Box::pin(async move { read::get(conn, &id).await })).await
     }
 
-    /// Whether there is a trace of that id, for who got no answer to a write of it: asked in the order of writes, so
-    /// that none of before is still under way.
+    /// Returns true if there is a trace of that id, for a caller that got no answer to its write: queued behind earlier
+    /// writes, so that none of before is still under way.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
     pub async fn is_stored(&self, id: Uuid) -> Result<bool, StoreError> {
         self.0
             .write(operation("is_stored"), move |conn| {
@@ -185,7 +186,7 @@ impl TraceRepository {
     /// Works in steps of at most `chunk` rows, between which others write.
     ///
     /// # Errors
-    /// When the database does not answer; earlier steps are kept.
+    /// [`StoreError`] when the database does not answer; earlier steps are kept.
     pub async fn delete_expired(&self, hours: u64, chunk: i64) -> Result<u64, StoreError> {
         let mut deleted = 0;
         loop {

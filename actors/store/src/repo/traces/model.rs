@@ -1,4 +1,4 @@
-//! What a trace is: before it is written, and as it is read.
+//! The data types of traces: for writing and for reading.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::repo::RowKey;
 
-/// How the run came about.
+/// The origin of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TraceMode {
     /// A request that waited for its answer.
@@ -40,7 +40,7 @@ impl TraceMode {
     }
 }
 
-/// How far the run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TraceStatus {
     /// Accepted, not begun.
@@ -81,23 +81,23 @@ pub struct NewTrace {
     pub channel: Arc<str>,
     /// Id of the channel.
     pub channel_id: Option<Arc<str>>,
-    /// How the run came about.
+    /// The origin of a run.
     pub mode: TraceMode,
-    /// How far it is.
+    /// Progress of the run.
     pub status: TraceStatus,
-    /// What came in, JSON.
+    /// Input of the run, JSON.
     pub input_json: Option<String>,
-    /// What came out, JSON.
+    /// Result of the run, JSON.
     pub result_json: Option<String>,
     /// Why it failed.
     pub error_message: Option<String>,
-    /// How long it ran, in milliseconds.
+    /// Duration of the run, in milliseconds.
     pub duration_ms: Option<f64>,
-    /// When it began, in UTC.
+    /// Start of the run, in UTC.
     pub started_at: Option<NaiveDateTime>,
-    /// When it ended, in UTC.
+    /// End of the run, in UTC.
     pub completed_at: Option<NaiveDateTime>,
-    /// What its tasks did, JSON.
+    /// Execution trace of its tasks, JSON.
     pub task_trace_json: Option<String>,
     /// SHA-256 of the token that reads it, in hex.
     pub access_token_hash: Option<String>,
@@ -144,24 +144,24 @@ fn lengths<const N: usize>(texts: [&Option<String>; N]) -> usize {
 pub struct Ownership {
     /// Id of the node.
     pub owner: Arc<str>,
-    /// How often the run was begun again after its node died.
+    /// Number of restarts of the run after its node died.
     pub recoveries: i64,
 }
 
-/// How a run that has a trace ended. When is the database's clock.
+/// The end of a run that has a trace. The database's clock supplies the time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceEnd {
     /// The trace.
     pub id: Uuid,
     /// [`Completed`](TraceStatus::Completed) or [`Failed`](TraceStatus::Failed).
     pub status: TraceStatus,
-    /// What came out, JSON.
+    /// Result of the run, JSON.
     pub result_json: Option<String>,
     /// Why it failed.
     pub error_message: Option<String>,
-    /// How long it ran, in milliseconds.
+    /// Duration of the run, in milliseconds.
     pub duration_ms: Option<f64>,
-    /// What its tasks did, JSON.
+    /// Execution trace of its tasks, JSON.
     pub task_trace_json: Option<String>,
     /// The version of the workflow that it was given to, where one was.
     pub workflow: Option<WorkflowVersion>,
@@ -176,7 +176,7 @@ impl TraceEnd {
     }
 }
 
-/// How an asynchronous run failed, and when to try again.
+/// The failure of an asynchronous run, and the delay of its retry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceFailure {
     /// The trace.
@@ -185,13 +185,13 @@ pub struct TraceFailure {
     pub result_json: Option<String>,
     /// Why it failed.
     pub error_message: String,
-    /// How long it ran, in milliseconds.
+    /// Duration of the run, in milliseconds.
     pub duration_ms: Option<f64>,
-    /// What its tasks did, JSON.
+    /// Execution trace of its tasks, JSON.
     pub task_trace_json: Option<String>,
     /// The version of the workflow that it was given to, where one was.
     pub workflow: Option<WorkflowVersion>,
-    /// Which retry this was: 0 for a first run.
+    /// Number of this retry; 0 for a first run.
     pub retry_count: i64,
     /// Retries at most; as many make the dead letter exhausted.
     pub max_retries: i64,
@@ -213,7 +213,7 @@ impl TraceFailure {
 /// An asynchronous run that has not ended and whose node has no lease, or that names no node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnfinishedRun {
-    /// Where it stands in the order, to go on after it.
+    /// Position in the order, from which the next page continues.
     pub key: RowKey,
     /// The trace.
     pub id: Uuid,
@@ -221,7 +221,7 @@ pub struct UnfinishedRun {
     pub channel_id: Option<String>,
     /// Name of its channel when it was accepted.
     pub channel: String,
-    /// What came in, JSON.
+    /// Input of the run, JSON.
     pub input_json: Option<String>,
     /// The node that it names.
     pub owner: Option<String>,
@@ -232,20 +232,20 @@ pub struct UnfinishedRun {
 pub struct AdoptedRun {
     /// The trace.
     pub id: Uuid,
-    /// How often the run was begun again so far.
+    /// Number of restarts of the run so far.
     pub recoveries: i64,
-    /// Whether its former node handed it back in good order, so that beginning it is no recovery.
+    /// True if its former node handed it back in an orderly stop, so that starting it is no recovery.
     pub is_handed_back: bool,
 }
 
-/// Which traces, and in which order.
+/// The filter and order of a list of traces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceQuery {
-    /// How far the run is.
+    /// The progress of a run.
     pub status: Option<String>,
     /// Name of the channel.
     pub channel: Option<String>,
-    /// How the run came about.
+    /// The origin of a run.
     pub mode: Option<String>,
     /// Id of the workflow that it was given to.
     pub workflow_id: Option<String>,
@@ -255,11 +255,11 @@ pub struct TraceQuery {
     pub sort_by: Option<String>,
     /// `asc` or `desc`; anything else reads as the latter.
     pub sort_order: Option<String>,
-    /// How many, and from where.
+    /// Limit and offset of the page.
     pub page: Page,
-    /// Where the page before ended, as that page told; not with an offset or another order than the default.
+    /// Cursor that the page before returned; not combined with an offset or another order than the default.
     pub cursor: Option<String>,
-    /// Whether to count the rows that match.
+    /// True to count the rows that match.
     pub include_total: bool,
 }
 
@@ -270,7 +270,7 @@ pub struct TracePage {
     pub rows: Vec<TraceRow>,
     /// Rows that match, on all pages, where that was asked for.
     pub total: Option<i64>,
-    /// Where the next page begins, where the order is the default and more may follow.
+    /// Cursor of the next page, if the order is the default and more rows may follow.
     pub next_cursor: Option<String>,
 }
 
@@ -287,36 +287,36 @@ pub struct TraceRow {
     pub workflow_id: Option<String>,
     /// Version of that workflow.
     pub workflow_version: Option<i64>,
-    /// How the run came about: the name of a [`TraceMode`], or what else the row says.
+    /// Origin of the run: the name of a [`TraceMode`], or the stored text if it is another one.
     pub mode: String,
-    /// How far it is: the name of a [`TraceStatus`], or what else the row says.
+    /// Progress of the run: the name of a [`TraceStatus`], or the stored text if it is another one.
     pub status: String,
     /// Why it failed.
     pub error_message: Option<String>,
-    /// How long it ran, in milliseconds.
+    /// Duration of the run, in milliseconds.
     pub duration_ms: Option<f64>,
-    /// When it began.
+    /// Start of the run.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// End of the latest attempt.
     pub completed_at: Option<Timestamp>,
-    /// When it was written first.
+    /// Time of the first write.
     pub created_at: Timestamp,
-    /// When it was written last.
+    /// Time of the latest write.
     pub updated_at: Timestamp,
 }
 
 /// A trace with what came out of it. What came in is for the run alone and never read again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceRecord {
-    /// What lists show.
+    /// The columns that lists show.
     pub row: TraceRow,
-    /// What came out, JSON.
+    /// Result of the run, JSON.
     pub result_json: Option<String>,
-    /// What its tasks did, JSON.
+    /// Execution trace of its tasks, JSON.
     pub task_trace_json: Option<String>,
 }
 
-/// Who may read a trace.
+/// The access rule of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceAccess {
     /// SHA-256 of the token that reads it, in hex, to be compared in constant time; `None` where there is no token.

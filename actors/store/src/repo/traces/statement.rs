@@ -55,7 +55,7 @@ pub(super) struct FinishStatement<'a> {
     workflow: Option<&'a str>,
     workflow_version: Option<i64>,
     claim: OwnershipCondition<'a>,
-    /// What a row that was never marked as running began at.
+    /// Start time of a row that was never marked as running.
     began: FromNow,
 }
 

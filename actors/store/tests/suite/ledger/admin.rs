@@ -1,4 +1,4 @@
-//! What is read of the ledger, what admins do to it, and what goes with age.
+//! Reads of the ledger, operations of admins, and deletion by age.
 
 use std::collections::HashSet;
 

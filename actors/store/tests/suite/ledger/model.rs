@@ -32,7 +32,7 @@ enum Act {
     Retry(usize),
 }
 
-/// Which claim of all that were made so far: mostly the latest.
+/// Index among all claims made so far: mostly the latest.
 fn acts() -> impl Strategy<Value = Vec<Act>> {
     let (claim, row) = (0_usize..4, 0_usize..ROWS as usize);
     let act = prop_oneof![
@@ -47,7 +47,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     proptest::collection::vec(act, 10..60)
 }
 
-/// What can be compared: all but instants, of which only matters whether they have passed.
+/// The comparable part of the state: instants count only as passed or not.
 type Row =
     (Uuid, String, i64, Option<String>, Option<bool>, Option<(String, i64, i64)>, Option<String>, bool);
 

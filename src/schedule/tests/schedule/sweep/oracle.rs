@@ -10,7 +10,7 @@ const DAY: i64 = 86_400;
 
 /// The offsets of a zone over some years, from that library. Seconds throughout.
 pub(super) struct Clock {
-    /// When an offset begins to hold, and the offset. The first holds from long before.
+    /// The instants at which offsets begin to hold, with the offsets. The first holds from long before.
     spans: Vec<(i64, i64)>,
 }
 
@@ -35,7 +35,7 @@ impl Clock {
         Self { spans }
     }
 
-    /// When the offset changes between two instants.
+    /// Returns the changes of the offset between two instants.
     pub(super) fn changes(&self, from: i64, until: i64) -> Vec<i64> {
         let changes = self.spans[1..].iter().map(|(begin, _)| *begin);
         changes.filter(|change| (from..until).contains(change)).collect()

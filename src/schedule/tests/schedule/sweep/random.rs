@@ -43,7 +43,7 @@ const MONTHS: [&str; 12] =
     ["Jan", "february", "MAR", "apr", "May", "june", "jul", "August", "sep", "oct", "NOV", "dec"];
 const DAYS: [&str; 7] = ["sun", "Monday", "tues", "WED", "thurs", "fri", "Sat"];
 
-/// How many values an item tends to name.
+/// Number of values that an item names on average.
 #[derive(Clone, Copy)]
 enum Width {
     One,
