@@ -1,4 +1,4 @@
-//! Rows of which nobody knows whether they were written, because the answer was lost.
+//! Lookup of rows whose write was not answered, so that it may or may not have happened.
 
 use slog::{Logger, warn};
 use tokio::time::sleep;
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::backoff::DATABASE_BACKOFF;
 
-/// Looks up a row, again and again until the database answers; returns true if it is stored.
+/// Returns whether the row is stored. Retries with a growing pause until the database answers.
 pub(crate) async fn wait_until_known(store: &svc_store::TraceRepository, id: Uuid, log: &Logger) -> bool {
     let mut backoff = DATABASE_BACKOFF.delays();
     loop {

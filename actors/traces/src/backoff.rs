@@ -1,4 +1,4 @@
-//! The delays between attempts at the database.
+//! Growing pauses between attempts.
 
 use std::time::Duration;
 

@@ -1,29 +1,30 @@
-//! The claim of this node on a job in line.
+//! The claim of this node on a queued job.
 
 use std::sync::Arc;
 
 use svc_store::Ownership;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// The claim on the row of a job, and how the job is to be begun.
+/// The claim on the row of a job, with the conditions under which the job begins.
 #[derive(Debug)]
 pub(crate) struct JobClaim {
     pub(crate) ownership: Ownership,
-    /// True if its start must be counted first, because a node died over it.
+    /// True if the start is recorded in the database before the job runs, because a node died while it ran the job.
     pub(crate) is_recovery: bool,
-    /// Its share of the jobs that are taken over at once, until it begins.
+    /// Permit of the limit on jobs that are taken over and not yet running. Released when the job begins.
     pub(crate) share: Option<OwnedSemaphorePermit>,
-    /// The turn of a job that is suspected of ending its node, until it is over.
+    /// Permit of a job that is suspected of crashing its node: one such job runs at a time. Released when the job
+    /// ends.
     pub(crate) turn: Option<OwnedSemaphorePermit>,
 }
 
 impl JobClaim {
-    /// On a job that this node accepted.
+    /// Claims a job that this node accepted.
     pub(crate) const fn accepted(owner: Arc<str>) -> Self {
         Self::adopted(Ownership { owner, recoveries: 0 })
     }
 
-    /// On a job that this node took over.
+    /// Claims a job that this node took over from another one.
     pub(crate) const fn adopted(ownership: Ownership) -> Self {
         Self { ownership, is_recovery: false, share: None, turn: None }
     }

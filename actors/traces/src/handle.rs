@@ -1,4 +1,4 @@
-//! The handle everyone else holds.
+//! The handle to traces and the queue.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -30,34 +30,34 @@ use crate::settings::Settings;
 use crate::worker::{QueueWorker, StopSignal, StopStage, WorkerJobs, WorkerShared};
 use crate::{input, token};
 
-/// Time beyond its own drain limit after which an actor is ended by force.
+/// Time that an actor gets in addition to its own patience before it is ended by force.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// Time that dropped jobs get to release their threads.
+/// Time allowed for dropped jobs to end.
 const LET_GO: Duration = Duration::from_millis(250);
 
-/// Longest time that the answer to a submission is delayed while the queue is more than half full.
+/// Longest delay of the answer to a submission while the queue is more than half full.
 const HOLD_BACK: Duration = Duration::from_millis(500);
 
-/// The word for a message whose caller is refused because the database did not take its row.
+/// The error label of a request that is refused because the database did not store its row.
 const STORAGE: &str = "storage";
 
-/// The receipt of accepted work, which is on disk by then.
+/// The answer to an accepted submission. Its row is on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceptedJob {
-    /// Names the trace to be polled.
+    /// Id of the trace to poll.
     pub trace_id: Uuid,
-    /// Opens it: 32 hexadecimal digits, of which only the SHA-256 is stored.
+    /// Token that authorizes reading the trace: 32 hexadecimal digits. Only its SHA-256 is stored.
     pub trace_token: String,
 }
 
-/// Why a job was not accepted.
+/// The reason why a job was not accepted.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SubmitError {
-    /// There is no room for it, or the queue is closed: nothing was tried.
+    /// The queue is full or closed. Nothing was written.
     #[error(transparent)]
     Shed(ServiceError),
-    /// Its row could not be made or written. Where the database did not tell, the job may be run all the same.
+    /// The row could not be made or written. If the database did not answer, the job may run nevertheless.
     #[error(transparent)]
     Failed(ServiceError),
 }
@@ -70,21 +70,21 @@ impl From<SubmitError> for ServiceError {
     }
 }
 
-/// The surroundings of traces and the queue.
+/// The services that traces and the queue are built on.
 pub struct TraceServices {
-    /// Database of the traces.
+    /// The database that holds them.
     pub store: Store,
-    /// The node that owns what is accepted.
+    /// The node that owns accepted work.
     pub nodes: NodeHandle,
-    /// Settings of traces and the queue.
+    /// The settings of the crate.
     pub settings: Settings,
-    /// The measurements.
+    /// The metrics of the crate.
     pub metrics: TraceMetrics,
-    /// Logger of the actors.
+    /// The logger of all actors and tasks of the crate.
     pub log: Logger,
 }
 
-/// Traces and the queue, to be used from any thread. Cheap to clone.
+/// A handle to traces and the queue, usable from any thread. Cheap to clone.
 #[derive(Clone)]
 pub struct Traces {
     shared: Arc<TracesShared>,
@@ -106,15 +106,15 @@ struct TracesShared {
     letters_changed: Arc<Notify>,
     letters_due: Arc<DueTimer>,
     stop: Arc<StopSignal>,
-    /// The jobs of every worker.
+    /// The running jobs of every worker.
     jobs: OnceLock<Vec<WorkerJobs>>,
 }
 
 impl Traces {
-    /// Adds the group `path` with the recorder. Nothing is accepted before [`start`](Self::start).
+    /// Adds the group `path` with the recorder. No job is accepted before [`start`](Self::start).
     ///
     /// # Errors
-    /// The path is taken, the place is gone, or something needed is not there.
+    /// Returns a [`SpawnError`] if the path is taken, the placement is gone, or a required node does not exist.
     pub async fn supervise(
         tree: &Tree,
         path: &str,
@@ -157,12 +157,12 @@ impl Traces {
         Ok(Self { shared })
     }
 
-    /// Begins to accept and run work: the workers, the queue and the retries of dead letters. What nodes that are gone
-    /// left is taken over. To be called once, when `runner` is ready. `needs` are the paths of the nodes that run
-    /// the jobs: the workers are drained before them.
+    /// Starts the workers, the queue and the retries of dead letters, and takes over the unfinished work of dead
+    /// nodes. Call it once, when `runner` is ready. `needs` are the paths of the nodes that run the jobs: the workers
+    /// are drained before them.
     ///
     /// # Errors
-    /// A path is taken, the place is gone, or something needed is not there.
+    /// Returns a [`SpawnError`] if a path is taken, the placement is gone, or a required node does not exist.
     pub async fn start(&self, runner: Arc<dyn Runner>, needs: &[&str]) -> Result<(), SpawnError> {
         let shared = &self.shared;
         let (tree, at) = (&shared.tree, &shared.at);
@@ -179,7 +179,7 @@ impl Traces {
             tree.spawn(&shared.path_of(&name), spec, at.clone(), worker).await?;
             queue = queue.needs([name]);
         }
-        // What needs something is drained before it: first nothing more comes in, then the workers finish.
+        // A node is drained before the nodes it needs: the queue closes first, then the workers finish.
         let intake = shared.intake_shared(Arc::clone(&runner));
         let factory = move |_| std::future::ready(Ok(JobIntake(Arc::clone(&intake))));
         tree.spawn(&shared.path_of("queue"), queue, at.clone(), factory).await?;
@@ -190,9 +190,9 @@ impl Traces {
         Ok(())
     }
 
-    /// Ends the work: no job is begun any more, and those that run may go on for `limit`, or for the time that is
-    /// configured for a shutdown where that is shorter. Then they are dropped: their rows stay unfinished, and another
-    /// process runs them again. Submissions are still accepted, for another process. For good.
+    /// Stops the work for good. No further job begins; running jobs continue for `limit`, or for the configured
+    /// shutdown time if that is shorter. Then they are dropped: their rows stay unfinished, and another process runs
+    /// them again. Submissions are still accepted, for another process.
     pub async fn stop(&self, limit: Duration) {
         let TracesShared { stop, jobs, log, .. } = &*self.shared;
         stop.advance(StopStage::Closing);
@@ -207,12 +207,12 @@ impl Traces {
         }
     }
 
-    /// Returns the policy of a channel with this block.
+    /// Returns the trace policy of a channel with this configuration block.
     pub fn policy(&self, block: &TracingConfig) -> TracePolicy {
         self.shared.settings.tracing.policy_for(block)
     }
 
-    /// Decides whether a synchronous run is traced, one draw each, and counts those that are not.
+    /// Decides whether a synchronous run is traced, with one random draw per call. Counts the runs that are not.
     pub fn draw(&self, policy: &TracePolicy) -> bool {
         let reason = match policy.mode {
             TracingMode::Off => "off",
@@ -223,11 +223,11 @@ impl Traces {
         false
     }
 
-    /// Stores the trace of a run that was drawn. In mode `sync` it is on disk when this returns; otherwise it waits its
-    /// turn, or is dropped and counted when too many do.
+    /// Stores the trace of a sampled run. In mode `sync` the row is on disk when this returns. In the other modes the
+    /// row is queued, or dropped and counted when the queue is full.
     ///
     /// # Errors
-    /// In mode `sync`: the database is away or refused the row.
+    /// In mode `sync`, the error of the database that is away or refused the row. The other modes never fail.
     pub async fn record(&self, policy: &TracePolicy, record: Record) -> Result<(), ServiceError> {
         let TracesShared { metrics, queues, traces, settings, .. } = &*self.shared;
         if policy.errors_only && record.clean {
@@ -252,12 +252,12 @@ impl Traces {
         Ok(())
     }
 
-    /// Looks for dead letters now: one was made due by an operator.
+    /// Polls the dead letters now, because an operator made one due.
     pub fn look_for_dead_letters(&self) {
         self.shared.letters_due.note(Duration::ZERO);
     }
 
-    /// Prepares the report of a run that fails with `error`, beside the queue: who ends the run writes its row.
+    /// Prepares the report of a run that fails with `error`. The caller, which ends the run, writes its row.
     pub fn prepare_report(&self, report: FailureReport, error: &str) -> Option<PreparedReport> {
         let TracesShared { waiting, nodes, .. } = &*self.shared;
         let job = report.into_job(error);
@@ -270,17 +270,18 @@ impl Traces {
         Some(PreparedReport::new(row, queued, Arc::clone(waiting)))
     }
 
-    /// Accepts a job: when this returns, its row is on disk and it will be run, by this process or another. Never
-    /// waits for room; but while more than half of it is taken this returns late, within half a second, so that clients
-    /// who wait for their answers submit no faster than work is done. Is not to be dropped half way: a row may be on
-    /// disk that only the next process takes up.
+    /// Accepts a job. When this returns, its row is on disk and this process or another one will run it.
+    ///
+    /// It never waits for room. While the queue is more than half full it returns with a delay of up to half a
+    /// second, so that clients that wait for each answer submit no faster than the workers run. Not cancel-safe: a
+    /// dropped call may leave a row that only the next process takes up.
     ///
     /// # Errors
-    /// [`SubmitError::Shed`], 503, when the queue is full (worth another try) or closed; [`SubmitError::Failed`] with
-    /// the error of the database.
+    /// - [`SubmitError::Shed`], 503: the queue is full (a retry may succeed) or closed.
+    /// - [`SubmitError::Failed`], with the error of the database: the row was not written, or the answer was lost.
     pub async fn submit(&self, job: Job) -> Result<AcceptedJob, SubmitError> {
         let TracesShared { waiting, traces, settings, .. } = &*self.shared;
-        // A place before the work of writing the job down: refusals have to be cheap.
+        // The slot is reserved before the job is serialized: a refusal must be cheap.
         let mut slot = waiting.slots.reserve().map_err(|shed| self.refuse(shed))?;
         let input = input::write(&job, 0).map_err(|error| {
             SubmitError::Failed(ServiceError::from_code(Code::SerializationError).with_internal(error))
@@ -304,12 +305,13 @@ impl Traces {
             Err(StoreError::Unanswered(detail)) => self.settle(queued, detail).await?,
             Err(refused) => return Err(SubmitError::Failed(refused.into())),
         }
-        // Whether it became calm or the time is up: it is accepted.
+        // The job is accepted whether the queue calmed down or the time ran out.
         let _calm = timeout(HOLD_BACK, waiting.slots.wait_until_calm()).await;
         Ok(AcceptedJob { trace_id: id, trace_token: token })
     }
 
-    /// The answer to a write was lost: what is on disk is accepted. While nobody can tell, the job keeps its room.
+    /// Resolves a write whose answer was lost: a row on disk is an accepted job. The job keeps its room until the
+    /// database answers.
     async fn settle(&self, queued: QueuedJob, detail: String) -> Result<(), SubmitError> {
         let id = queued.job.trace_id;
         let failed = SubmitError::Failed(StoreError::Unanswered(detail).into());
@@ -336,7 +338,7 @@ impl Traces {
         Err(failed)
     }
 
-    /// Counts a refusal and returns what its caller is told. It leaves no row.
+    /// Counts a refusal and returns the error for the caller. A refusal writes no row.
     fn refuse(&self, shed: QueueRejection) -> SubmitError {
         let metrics = &self.shared.metrics;
         SubmitError::Shed(match shed {
@@ -419,7 +421,7 @@ impl TracesShared {
     }
 }
 
-/// A seed for the draws; they are no secret.
+/// Returns a seed for the sampler. It need not be secret.
 fn seed() -> u64 {
     getrandom::u64().unwrap_or_default()
 }

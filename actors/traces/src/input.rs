@@ -1,11 +1,11 @@
-//! The stored input of a job: `{"data", "metadata", "bucket"?, "retry"?}`.
+//! The input of a job as its row stores it: `{"data", "metadata", "bucket"?, "retry"?}`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::job::Job;
 
-/// Bytes counted for a value or key besides its text.
+/// Bytes counted for each value or key in addition to its text.
 const NODE_BYTES: usize = 32;
 
 #[derive(Serialize)]
@@ -34,13 +34,13 @@ pub(crate) struct StoredInput {
     pub(crate) retry: u32,
 }
 
-/// The text of a job's row.
+/// Serializes the input of a job for its row.
 pub(crate) fn write(job: &Job, retry: u32) -> Result<String, serde_json::Error> {
     let Job { payload, metadata, bucket, .. } = job;
     serde_json::to_string(&InputText { data: payload, metadata, bucket: *bucket, retry })
 }
 
-/// Estimates the bytes that a job takes while it waits: those of its texts, and 32 for every value and key.
+/// Estimates the bytes that a waiting job holds: the length of its texts plus 32 for every value and key.
 pub(crate) fn held_bytes(job: &Job) -> usize {
     job.metadata.iter().fold(value_bytes(&job.payload), |sum, (key, value)| {
         sum.saturating_add(NODE_BYTES + key.len()).saturating_add(value_bytes(value))
@@ -59,7 +59,7 @@ fn value_bytes(value: &Value) -> usize {
         }
 }
 
-/// Reads it back.
+/// Parses the stored input.
 pub(crate) fn read(text: &str) -> Result<StoredInput, serde_json::Error> {
     serde_json::from_str(text)
 }

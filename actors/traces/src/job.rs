@@ -1,4 +1,4 @@
-//! Work that was accepted and waits to be run.
+//! Accepted work that waits to run.
 
 use std::any::Any;
 use std::fmt;
@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 use svc_model::WorkflowVersion;
 use uuid::Uuid;
 
-/// A resource that a job keeps until it ends, such as a permit of its channel. Dropping it releases the resource.
+/// A resource that a job holds until it ends, such as a permit of its channel. Dropping the hold releases it.
 pub struct JobHold(#[expect(dead_code, reason = "held for its drop")] Box<dyn Any + Send>);
 
 impl JobHold {
-    /// Keeps `what` for the life of a job.
+    /// Holds `what` for the life of a job.
     pub fn new(what: impl Any + Send) -> Self {
         Self(Box::new(what))
     }
@@ -26,108 +26,110 @@ impl fmt::Debug for JobHold {
     }
 }
 
-/// One accepted submission. Guards have passed; it is to be run once, or again after a crash.
+/// An accepted submission that has passed the guards of its channel. It runs once, and again after a crash.
 #[derive(Debug)]
 pub struct Job {
-    /// The trace of it, and the id of its message.
+    /// Id of its trace and of its message.
     pub trace_id: Uuid,
-    /// Id of its channel; `None` for a dead letter, which knows the name alone.
+    /// Id of its channel; `None` for a dead letter, which stores only the name.
     pub channel_id: Option<Arc<str>>,
-    /// Name of its channel when it was accepted.
+    /// Name of its channel at the time it was accepted.
     pub channel: Arc<str>,
-    /// Payload of the submission.
+    /// The payload of the submission.
     pub payload: Value,
-    /// Request facts and stamps, verified claims included.
+    /// Request facts and stamps, including verified claims.
     pub metadata: Map<String, Value>,
-    /// Rollout bucket, if the caller is identified.
+    /// Traffic bucket of the caller, if the caller is identified.
     pub bucket: Option<u8>,
-    /// Permit of its channel; `None` for a job restarted after a crash or from the dead letters.
+    /// The resource it holds of its channel; `None` for a job that is resumed after a crash or from the dead letters.
     pub hold: Option<JobHold>,
-    /// Dropped when nothing of the attempt goes on, wherever it runs; set by the queue for each attempt.
+    /// Set by the queue for each attempt, and dropped when no part of the attempt runs any more on any thread.
     pub attempt: Option<JobHold>,
 }
 
-/// The outcome of a run of a job.
+/// The outcome of one run of a job.
 #[derive(Debug)]
 pub enum JobOutcome {
-    /// Without a failed task: the text of the result, JSON.
+    /// No task failed.
     Completed {
-        /// The engine message, JSON; `None` where the channel keeps the results of failures alone.
+        /// The engine message as JSON; `None` if the channel keeps only the results of failures.
         result: Option<String>,
     },
-    /// With a failure; goes to the dead letters.
+    /// The run failed. The job becomes a dead letter.
     Failed(JobFailure),
-    /// Its result is larger than may be stored; does not go to the dead letters.
+    /// The result exceeds the size that may be stored. The job does not become a dead letter.
     TooLarge {
         /// The message for operators.
         message: String,
     },
-    /// Its channel cannot run on this node now; nothing was run. Goes to the dead letters, but counts as no attempt.
+    /// The channel cannot run on this node now; nothing was run. The job becomes a dead letter, and no attempt is
+    /// counted.
     Unavailable {
         /// The message for operators.
         message: String,
     },
-    /// The channel has no permit for it now; nothing was run. Only for a job without a hold, which comes back.
+    /// The channel has no permit for the job now; nothing was run. Returned only for a job without a hold, which is
+    /// queued again.
     Busy(Box<Job>),
 }
 
-/// A failed run.
+/// The failure of a run.
 #[derive(Debug)]
 pub struct JobFailure {
     /// The message for operators.
     pub message: String,
-    /// The errors of its tasks, JSON.
+    /// The errors of the tasks, as JSON.
     pub errors: Option<String>,
-    /// True where a later attempt may succeed. Where none can, there is none.
+    /// True if a later attempt may succeed. A permanent failure is not retried.
     pub is_transient: bool,
 }
 
 impl JobFailure {
-    /// A failure that time may heal.
+    /// Returns a failure that a later attempt may not repeat.
     pub fn transient(message: impl Into<String>) -> Self {
         Self { message: message.into(), errors: None, is_transient: true }
     }
 
-    /// A failure that every attempt repeats.
+    /// Returns a failure that every attempt repeats.
     pub fn permanent(message: impl Into<String>) -> Self {
         Self { message: message.into(), errors: None, is_transient: false }
     }
 }
 
-/// The result of a job.
+/// The result of an attempt to run a job.
 #[derive(Debug)]
 pub struct JobResult {
-    /// Outcome of the run.
+    /// The outcome.
     pub ended: JobOutcome,
-    /// The execution trace, JSON, where the channel keeps one.
+    /// The execution trace as JSON, if the channel keeps one.
     pub task_trace: Option<String>,
-    /// The version of the workflow that it was given to, where one was.
+    /// The workflow version that was chosen for the job, if it came that far.
     pub workflow: Option<WorkflowVersion>,
     /// Duration of the run.
     pub took: Duration,
 }
 
 impl JobResult {
-    /// An end without a run, or of one that left nothing.
+    /// Returns a result without a trace and a workflow, for a job that did not run or whose run left nothing.
     pub const fn bare(ended: JobOutcome, took: Duration) -> Self {
         Self { ended, task_trace: None, workflow: None, took }
     }
 }
 
-/// Runs jobs: the registry, seen from the queue.
+/// Runs jobs. Implemented by the registry.
 pub trait Runner: Send + Sync + 'static {
-    /// Runs a job through the workflow of its channel, no longer than `limit` and than the channel allows. Guards are
-    /// not asked again. A channel that is gone is a failure like any other; one that is quarantined is
-    /// [`JobOutcome::Unavailable`]. Dropping the future drops the
-    /// run where it stands; [`Job::attempt`] is dropped with it.
+    /// Runs a job through the workflow of its channel, at most for `limit` and for the time that the channel allows.
+    /// The guards do not run again. A channel that no longer exists is a failure like any other; a quarantined
+    /// channel is [`JobOutcome::Unavailable`].
+    ///
+    /// Dropping the future cancels the run at its current await point and drops [`Job::attempt`] with it.
     fn run(&self, job: Job, limit: Duration) -> BoxFuture<'static, JobResult>;
 
-    /// Tells whether jobs of the channel of that name can run on this node now. While they cannot, dead letters of it
-    /// wait without being tried.
+    /// Returns whether jobs of the channel with this name can run on this node now. While they cannot, its dead
+    /// letters wait without being tried.
     fn is_available(&self, channel: &str) -> bool;
 
-    /// Returns the name of the channel that is told when the job fails for good, where the channel of the job names
-    /// one.
+    /// Returns the name of the channel that is told when the job fails for good, if the channel of the job names one.
     fn on_failure(&self, job: &Job) -> Option<Arc<str>> {
         let _ = job;
         None

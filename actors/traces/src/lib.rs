@@ -1,19 +1,21 @@
 //! Traces, the asynchronous queue and its dead letters.
 //!
-//! A synchronous run leaves a trace as its channel's policy says: before the answer ([`Traces::record`] in mode
-//! `sync`), behind it, or not at all. An asynchronous submission is accepted by [`Traces::submit`] once its row is on
-//! disk; workers run it through a [`Runner`] and write how it ended; a failure becomes a dead letter, which is retried.
+//! A synchronous run leaves a trace according to the policy of its channel: before the answer ([`Traces::record`] in
+//! mode `sync`), after the answer, or not at all. An asynchronous submission is accepted by [`Traces::submit`] once
+//! its row is on disk. Workers run it through a [`Runner`] and write the outcome. A failed job becomes a dead letter,
+//! which is retried.
 //!
-//! Accepted work runs at least once, whatever ends the process: the row is the truth, the queue in memory is how it
-//! gets done soon. A row names the node that runs it; what a dead node left is taken over by the others, and begun
-//! again a bounded number of times. Everything in memory is bounded; who comes when it is full is told so at once.
+//! Accepted work runs at least once, whatever ends the process: the row is the source of truth, and the queue in
+//! memory only makes it run soon. A row names the node that runs it. The other nodes take over the work of a dead
+//! node and restart it a bounded number of times. Every queue in memory is bounded; a submission that finds it full
+//! is refused at once.
 //!
 //! ```text
 //! traces
-//! ├ recorder        writes traces behind the answer (async, batch)
+//! ├ recorder        writes traces after the answer (async, batch)
 //! ├ worker-1 …      run jobs, one at a time each
-//! ├ queue           open for submissions; takes over what other nodes left          needs the workers
-//! └ dead-letters    puts failed jobs back in line                                    needs the queue
+//! ├ queue           accepts submissions; takes over the work of dead nodes          needs the workers
+//! └ dead-letters    queues failed jobs again                                         needs the queue
 //! ```
 
 mod ambiguity;

@@ -1,4 +1,4 @@
-//! The metrics of the queue, the recorder and the dead letters.
+//! Metrics of the queue, the recorder and the dead letters.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -10,19 +10,19 @@ use prometheus_client::registry::Registry;
 /// Upper bounds of the histogram of batch sizes.
 const SIZES: [f64; 9] = [1.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0];
 
-/// Why a trace is not stored, or a submission not taken.
+/// Label for the reason why a trace is not stored or a submission is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct ReasonLabels {
     reason: &'static str,
 }
 
-/// Label for the outcome of a retry of a dead letter.
+/// Label for the outcome of the retry of a dead letter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct OutcomeLabels {
     outcome: &'static str,
 }
 
-/// Label that tells dead letters that are tried again from the others.
+/// Label that tells dead letters that are retried from those that are exhausted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StateLabels {
     state: &'static str,
@@ -36,9 +36,9 @@ pub struct TraceMetrics {
     pub(crate) workers_active: Gauge,
     pub(crate) workers_total: Gauge,
     rejected: Family<ReasonLabels, Counter>,
-    /// Jobs taken over from nodes that are gone.
+    /// Jobs taken over from dead nodes.
     pub(crate) adopted: Counter,
-    /// Jobs begun again because a node died over them.
+    /// Jobs restarted because a node died while it ran them.
     pub(crate) recoveries: Counter,
     dlq_depth: Family<StateLabels, Gauge>,
     dlq_retries: Family<OutcomeLabels, Counter>,
@@ -69,7 +69,7 @@ impl Default for TraceMetrics {
 }
 
 impl TraceMetrics {
-    /// Registers them; the prefix is the registry's.
+    /// Registers the metrics. The registry adds its prefix to the names.
     pub fn register(&self, registry: &mut Registry) {
         let gauges = [
             ("trace_queue_depth", "Accepted jobs that wait", &self.queue_depth),
@@ -95,7 +95,7 @@ impl TraceMetrics {
         registry.register("trace_persistence_failures", "Traces lost to the database", failures);
     }
 
-    /// Shows how many dead letters there are, and how many of them have no retry left.
+    /// Sets the gauges of dead letters: all letters, and those without a retry left.
     pub(crate) fn set_dead_letters(&self, depth: i64, exhausted: i64) {
         for (state, count) in [("waiting", depth - exhausted), ("exhausted", exhausted)] {
             self.dlq_depth.get_or_create(&StateLabels { state }).set(count);

@@ -1,30 +1,30 @@
-//! The tracing policy of a channel: the runs that leave a trace, and when it is written.
+//! Selection of the runs that leave a trace, and the time at which it is written.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use svc_model::config::{TracingConfig, TracingMode};
 
-/// The server's settings, which a channel's `tracing` block goes before.
+/// The settings of the server. The `tracing` block of a channel overrides them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TracingDefaults {
-    /// Time at which a trace is written, relative to the answer.
+    /// The time at which a trace is written.
     pub mode: TracingMode,
-    /// Share of the runs that are traced, 0 to 1.
+    /// Share of the runs that are traced, from 0 to 1.
     pub sample_rate: f64,
-    /// True to drop traces of runs without a failed task.
+    /// True if the traces of runs without a failure are dropped.
     pub errors_only: bool,
 }
 
-/// The tracing policy of one channel.
+/// The effective trace policy of one channel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TracePolicy {
-    /// Time at which a trace is written, relative to the answer.
+    /// The time at which a trace is written.
     pub mode: TracingMode,
-    /// Share of the runs that are traced, 0 to 1.
+    /// Share of the runs that are traced, from 0 to 1.
     pub sample_rate: f64,
-    /// True to drop traces of runs without a failed task.
+    /// True if the traces of runs without a failure are dropped.
     pub errors_only: bool,
-    /// True to keep snapshots of every task.
+    /// True if snapshots of every task are kept.
     pub task_details: bool,
 }
 
@@ -40,7 +40,7 @@ impl TracingDefaults {
     }
 }
 
-/// Chance for the draws: one number per draw, from any thread, without a lock.
+/// A random sampler: one number per draw, from any thread, without a lock.
 #[derive(Debug)]
 pub(crate) struct Sampler(AtomicU64);
 
@@ -49,12 +49,12 @@ impl Sampler {
         Self(AtomicU64::new(seed))
     }
 
-    /// Returns true for a share `rate` of all calls.
+    /// Draws once and returns true with the probability `rate`.
     pub(crate) fn hit(&self, rate: f64) -> bool {
         if rate >= 1.0 {
             return true;
         }
-        // SplitMix64: a counter, and a mix of its bits.
+        // SplitMix64: a counter whose bits are mixed.
         let count = self.0.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
         let mixed = (count ^ (count >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -8,33 +8,33 @@ use svc_model::WorkflowVersion;
 use svc_store::{NewTrace, TraceMode, TraceStatus};
 use uuid::Uuid;
 
-/// A run that ended.
+/// A run that has ended.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Id of the trace, and of the message.
+    /// Id of the trace and of the message.
     pub trace_id: Uuid,
     /// Name of the channel.
     pub channel: Arc<str>,
     /// Id of the channel.
     pub channel_id: Arc<str>,
-    /// The whole answer, JSON; of a run that failed the errors of its tasks.
+    /// The whole answer as JSON; the errors of the tasks if the run failed.
     pub result: Option<String>,
-    /// Why the run failed; `None` for one that was answered.
+    /// Reason of the failure; `None` for a run that was answered.
     pub error: Option<String>,
     /// True if no task failed.
     pub clean: bool,
-    /// The version of the workflow that it was given to.
+    /// The workflow version that was chosen for the run.
     pub workflow: Option<WorkflowVersion>,
-    /// The execution trace, JSON, where the channel keeps one.
+    /// The execution trace as JSON, if the channel keeps one.
     pub task_trace: Option<String>,
-    /// Start of the run, UTC.
+    /// Start of the run, in UTC.
     pub started_at: NaiveDateTime,
     /// Duration of the run.
     pub took: Duration,
 }
 
 impl Record {
-    /// The row of it.
+    /// Returns the row of the run.
     pub(crate) fn into_row(self) -> NewTrace {
         let took = chrono::Duration::from_std(self.took).unwrap_or_default();
         let status = if self.error.is_some() { TraceStatus::Failed } else { TraceStatus::Completed };

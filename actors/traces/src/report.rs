@@ -1,7 +1,7 @@
-//! Reports of runs that failed for good, to the channel that is named for them.
+//! Reports of runs that failed for good, sent to the channel that is configured for failures.
 //!
-//! A report is accepted work of its own: its row is written in the transaction that ends the failed run, so that none
-//! is lost and none is made twice. A report that fails leads to no other one.
+//! A report is accepted work of its own. Its row is written in the transaction that ends the failed run, so no report
+//! is lost or made twice. A report that fails causes no further report.
 
 use std::sync::Arc;
 
@@ -13,24 +13,24 @@ use crate::input;
 use crate::job::{Job, Runner};
 use crate::queue::{JobQueue, QueuedJob};
 
-/// The key of the metadata of a report; its value is the trace of the failed run. Callers cannot bring it.
+/// Metadata key of a report; its value is the trace id of the failed run. Callers cannot set it.
 pub const FAILURE_OF: &str = "_svc_failure_of";
 
 /// A report that is sent if the run fails for good.
 #[derive(Clone, Debug)]
 pub struct FailureReport {
-    /// Name of the channel that gets it.
+    /// Name of the receiving channel.
     pub target: Arc<str>,
-    /// The trace of the run.
+    /// Trace id of the run.
     pub trace_id: Uuid,
-    /// Name of its channel.
+    /// Name of the channel of the run.
     pub channel: Arc<str>,
-    /// The payload of the run.
+    /// Payload of the run.
     pub data: Value,
 }
 
 impl FailureReport {
-    /// The report of a job, where its channel names somebody and the job is no report itself.
+    /// Returns the report of a job, if its channel names a channel for failures and the job is not itself a report.
     pub(crate) fn for_job(job: &Job, runner: &dyn Runner) -> Option<Self> {
         if job.metadata.contains_key(FAILURE_OF) {
             return None;
@@ -44,7 +44,7 @@ impl FailureReport {
         })
     }
 
-    /// The job that brings it.
+    /// Returns the job that delivers the report.
     pub(crate) fn into_job(self, error: &str) -> Job {
         let (id, failed) = (svc_model::id::new_ordered_id(), self.trace_id.to_string());
         let metadata = json!({
@@ -65,7 +65,7 @@ impl FailureReport {
     }
 }
 
-/// The row of a report.
+/// Returns the row of a report.
 pub(crate) fn row(job: &Job, owner: Option<Arc<str>>) -> serde_json::Result<NewTrace> {
     Ok(NewTrace {
         input_json: Some(input::write(job, 0)?),
@@ -74,11 +74,11 @@ pub(crate) fn row(job: &Job, owner: Option<Arc<str>>) -> serde_json::Result<NewT
     })
 }
 
-/// A report whose row is still to be written, by who ends the failed run.
+/// A report whose row is written by the caller that ends the failed run.
 #[derive(Debug)]
 pub struct PreparedReport {
     row: NewTrace,
-    /// Its place in line; without one the row is taken up like work that another node left.
+    /// The job with its reserved slot. Without one, the row is taken over like the work of another node.
     queued: Option<QueuedJob>,
     waiting: Arc<JobQueue>,
 }
@@ -88,12 +88,12 @@ impl PreparedReport {
         Self { row, queued, waiting }
     }
 
-    /// The row, to be written in the transaction that ends the failed run.
+    /// Returns the row, to be written in the transaction that ends the failed run.
     pub const fn row(&self) -> &NewTrace {
         &self.row
     }
 
-    /// Puts the report in line, once its row is on disk.
+    /// Queues the report, once its row is on disk.
     pub fn begin(self) {
         if let Some(queued) = self.queued {
             self.waiting.push(queued);

@@ -1,4 +1,4 @@
-//! The settings of traces, the queue and the dead letters.
+//! Settings of traces, the queue and the dead letters.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,48 +6,49 @@ use std::time::Duration;
 
 use crate::policy::TracingDefaults;
 
-/// All of it.
+/// All settings of the crate.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Tracing policy of channels that set none.
+    /// Defaults for channels without a `tracing` block.
     pub tracing: TracingDefaults,
-    /// Settings of the recorder, which stores traces of synchronous runs after their answer.
+    /// Writing of the traces of synchronous runs after the answer.
     pub recorder: RecorderSettings,
-    /// Accepted work.
+    /// The queue of accepted work.
     pub queue: QueueSettings,
-    /// Failed work.
+    /// Retries of failed work.
     pub dead_letters: DeadLetterSettings,
-    /// Paths of the nodes of the tree that are started before this and drained after it, such as the store.
+    /// Paths of the nodes that the group needs, such as the node of the store: started before it and drained after
+    /// it.
     pub needs: Vec<String>,
-    /// Counts a failure, by one of the words of `svc_errors_total`.
+    /// Counts a failure by its label in `svc_errors_total`.
     pub errors: Callback,
-    /// Notes the success of a recurring job: `dlq_retry`, after each look for dead letters.
+    /// Records the success of a recurring job: `dlq_retry`, after each poll for dead letters.
     pub jobs: Callback,
 }
 
-/// The settings of the recorder in the modes `async` and `batch`.
+/// Writing of the traces of synchronous runs in the modes `async` and `batch`.
 #[derive(Clone, Debug)]
 pub struct RecorderSettings {
     /// Traces that may wait, in each of the two modes.
     pub max_pending: usize,
-    /// Handling of traces beyond that.
+    /// Policy for a trace that finds the queue full.
     pub overflow: OverflowPolicy,
     /// Concurrent writers of mode `async`.
     pub async_workers: usize,
-    /// Traces of a batch, at most.
+    /// Maximum number of traces in a batch.
     pub batch_size: usize,
-    /// Longest time that a batch waits to be full.
+    /// Time that a batch waits to become full.
     pub batch_flush_interval: Duration,
     /// Concurrent writers of mode `batch`.
     pub batch_workers: usize,
 }
 
-/// The handling of a trace when the queue is full.
+/// Policy for a trace that finds the queue full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverflowPolicy {
-    /// It is dropped.
+    /// The trace is dropped.
     Drop,
-    /// Its request waits, at most so long; then it is dropped.
+    /// The request waits for at most this time, then the trace is dropped.
     Block(Duration),
 }
 
@@ -58,37 +59,37 @@ pub struct QueueSettings {
     pub workers: usize,
     /// Jobs that may wait.
     pub buffer_size: usize,
-    /// Bytes of payload and metadata of all jobs that wait or run; 0 for any number.
+    /// Bytes of payload and metadata of all jobs that wait or run; 0 means no limit.
     pub max_memory_bytes: usize,
-    /// Longest time that a job may run.
+    /// Longest run of a job.
     pub processing_timeout: Duration,
-    /// Time that running jobs get to finish at shutdown.
+    /// Time that running jobs get to finish on shutdown.
     pub shutdown_timeout: Duration,
-    /// Restarts of a job whose node died, before it fails.
+    /// Restarts of a job whose node died, before the job fails.
     pub max_recoveries: u32,
 }
 
-/// The settings of dead letters.
+/// Retries of failed jobs.
 #[derive(Clone, Debug)]
 pub struct DeadLetterSettings {
-    /// True to retry them automatically.
+    /// True if failed jobs are retried automatically.
     pub retry_enabled: bool,
-    /// Retries of a failed job, at most.
+    /// Maximum number of retries of a job.
     pub max_retries: u32,
-    /// Time between two looks for those that are due.
+    /// Time between two polls for letters that are due.
     pub poll_interval: Duration,
-    /// Letters claimed at once.
+    /// Maximum number of letters claimed at once.
     pub batch_size: u32,
-    /// Length of the lease on claimed letters.
+    /// Lease of the claim on a letter.
     pub lease: Duration,
 }
 
-/// Tells somebody a fixed word.
+/// A callback that takes a fixed label.
 #[derive(Clone)]
 pub struct Callback(Arc<dyn Fn(&'static str) + Send + Sync>);
 
 impl Callback {
-    /// Tells by `tell`.
+    /// Wraps `tell`.
     pub fn new(tell: impl Fn(&'static str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(tell))
     }
@@ -99,7 +100,7 @@ impl Callback {
 }
 
 impl Default for Callback {
-    /// Tells nobody.
+    /// Returns a callback that does nothing.
     fn default() -> Self {
         Self::new(|_| {})
     }

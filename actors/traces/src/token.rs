@@ -1,8 +1,11 @@
-//! The token that reads one trace.
+//! The token that authorizes reading one trace.
 
 use sha2::{Digest, Sha256};
 
-/// Makes a token of 32 hexadecimal digits.
+/// Creates a random token of 32 hexadecimal digits.
+///
+/// # Errors
+/// The system has no random numbers.
 pub(crate) fn make() -> Result<String, getrandom::Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// Told by who writes a letter, waited for by who retries it.
+/// A timer for the retries of dead letters: set by the writers of letters, awaited by the actor that retries them.
 #[derive(Debug)]
 pub(crate) struct DueTimer(watch::Sender<Option<Instant>>);
 
@@ -14,7 +14,7 @@ impl DueTimer {
         Self(watch::Sender::new(None))
     }
 
-    /// Notes that a letter is due after `delay`.
+    /// Records that a letter is due after `delay`. The earliest instant wins.
     pub(crate) fn note(&self, delay: Duration) {
         let at = Instant::now() + delay;
         self.0.send_if_modified(|earliest| {
@@ -26,19 +26,19 @@ impl DueTimer {
         });
     }
 
-    /// Forgets what was noted: who calls it looks at every letter next.
+    /// Clears the recorded instant. The caller reads all letters next.
     pub(crate) fn reset(&self) {
         self.0.send_replace(None);
     }
 
-    /// Waits until a letter is due, but no longer than `longest`. Cancel-safe.
+    /// Waits until a letter is due, at most for `longest`. Cancel-safe.
     pub(crate) async fn wait(&self, longest: Duration) {
         let (mut changes, latest) = (self.0.subscribe(), Instant::now() + longest);
         loop {
             let noted = *changes.borrow_and_update();
             tokio::select! {
                 () = sleep_until(noted.map_or(latest, |at| at.min(latest))) => return,
-                // The sender is this very value: it cannot be gone.
+                // The sender is part of `self`, so the channel cannot be closed.
                 _ = changes.changed() => {}
             }
         }

@@ -1,11 +1,14 @@
-//! The retries of dead letters.
+//! Retries of dead letters.
 //!
-//! Owns the rhythm; no messages. A look comes when a letter is due, and at the latest after the interval of the
-//! settings. At each look it takes the letters that are due under a lease of its own, makes a trace of each, which ends
-//! the letter, and queues it like any submission. A letter the queue has no room for goes back and waits longer, and so
-//! does one whose channel is quarantined here; one whose holder died is due again when the lease is over. The way of a
-//! letter into the line is a task of its own, which survives a restart and is awaited at the end. It also keeps the
-//! gauge of letters. It never runs anything itself.
+//! The actor polls the database when a letter is due, and at least once per `poll_interval`. It handles no messages.
+//! Each poll claims the letters that are due under a lease of its own. A claimed letter ends when a new trace is made
+//! of it, and its job enters the queue like any submission.
+//!
+//! A letter goes back with a longer delay when the queue is full, or when its channel is quarantined on this node. A
+//! letter whose holder died is due again when the lease expires. Each letter is moved into the queue by a task of its
+//! own, which survives a restart of the actor and is awaited by `drain`.
+//!
+//! The actor also updates the gauge of dead letters. It runs no jobs itself.
 
 mod due;
 mod state;
@@ -36,12 +39,12 @@ pub(crate) use due::DueTimer;
 
 /// Delay of a letter whose channel cannot run on this node now.
 const UNAVAILABLE: Duration = Duration::from_secs(30);
-/// Time between two looks, at least.
+/// Shortest time between two polls.
 const SOON: Duration = Duration::from_millis(10);
-/// Time between two counts of the letters, at least.
+/// Shortest time between two counts of the letters.
 const COUNTING: Duration = Duration::from_millis(250);
 
-/// The state that all instances of the actor share.
+/// State shared by every instance of the actor.
 pub(crate) struct RetryShared {
     pub(crate) waiting: Arc<JobQueue>,
     pub(crate) letters: svc_store::DeadLetterRepository,
@@ -49,22 +52,22 @@ pub(crate) struct RetryShared {
     pub(crate) runner: Arc<dyn Runner>,
     pub(crate) nodes: NodeHandle,
     pub(crate) settings: DeadLetterSettings,
-    /// Names this process among those that may hold a letter.
+    /// Name of this process as the holder of claimed letters.
     pub(crate) holder: String,
-    /// Held while a letter is on its way into the line.
+    /// Locked while a letter is moved into the queue.
     pub(crate) moving: Arc<Mutex<()>>,
-    /// Time that a stop waits for such a letter.
+    /// Time that `drain` waits for a letter that is being moved.
     pub(crate) patience: Duration,
     pub(crate) metrics: TraceMetrics,
     /// Instant at which the next letter is due.
     pub(crate) due: Arc<DueTimer>,
-    /// Told when this process added or took a letter.
+    /// Notified when this process adds or removes a letter.
     pub(crate) changed: Arc<Notify>,
     pub(crate) jobs: Callback,
     pub(crate) log: Logger,
 }
 
-/// The actor.
+/// The actor that retries dead letters.
 pub(crate) struct DeadLetterRetrier {
     retries: Arc<RetryShared>,
     looks: Option<SpawnHandle>,
@@ -112,7 +115,7 @@ impl Supervised for DeadLetterRetrier {
     }
 }
 
-/// The outcome of a claimed letter.
+/// The result of retrying a claimed letter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RetryOutcome {
     Queued,
@@ -120,7 +123,7 @@ enum RetryOutcome {
 }
 
 impl RetryShared {
-    /// Retries what is due, as far as there is room.
+    /// Retries the letters that are due, until none is left or the queue is full.
     async fn look(self: &Arc<Self>) -> Result<(), StoreError> {
         let batch = i64::from(self.settings.batch_size);
         let mut room = self.settings.retry_enabled;
@@ -131,7 +134,7 @@ impl RetryShared {
                 if self.runner.is_available(&letter.channel) {
                     room &= self.retry(&letter).await? == RetryOutcome::Queued;
                 } else {
-                    // No attempt, so none is counted; other letters have their turn.
+                    // This is no attempt, so it does not count as one. The loop goes on with the other letters.
                     self.letters.put_back(&letter.id, &self.holder, UNAVAILABLE).await?;
                 }
             }
@@ -139,7 +142,7 @@ impl RetryShared {
         Ok(())
     }
 
-    /// Waits until the next letter is due, or for the rhythm of the looks: letters of others become due too.
+    /// Waits until the next letter is due, at most for `poll_interval`: other processes write letters too.
     async fn wait(&self) {
         if self.settings.retry_enabled {
             match self.letters.next_due().await {
@@ -151,27 +154,29 @@ impl RetryShared {
         self.due.wait(self.settings.poll_interval).await;
     }
 
-    /// Shows how many letters there are: soon after a change of this process, else at the rhythm of the looks, because
-    /// others change them too. A look itself is a bad moment: what it takes is out for as long as the retry runs.
+    /// Updates the gauge of dead letters: shortly after a change by this process, and at least once per
+    /// `poll_interval`, because other processes change them too. It does not count during a poll, because claimed
+    /// letters are missing from the table while they are retried.
     async fn show_depth(&self) {
         loop {
             let counts = async { Ok((self.letters.depth().await?, self.letters.exhausted().await?)) };
             match counts.await {
                 Ok((depth, exhausted)) => {
-                    // Read one after the other: a letter may have been purged in between.
+                    // The two counts are separate reads: a letter may be purged in between.
                     self.metrics.set_dead_letters(depth.max(exhausted), exhausted);
                 }
                 Err::<_, StoreError>(error) => {
                     warn!(self.log, "cannot count dead letters"; "error" => %error)
                 }
             }
-            // An elapsed interval is as good a reason to count as a change.
+            // Both a change and an elapsed interval lead to a new count.
             let _ = timeout(self.settings.poll_interval, self.changed.notified()).await;
             sleep(COUNTING).await;
         }
     }
 
-    /// Room first, then the row: what is taken out of the letters is in line.
+    /// Retries one letter. Reserves room in the queue before the row is written, so that every letter that leaves the
+    /// table is queued.
     async fn retry(self: &Arc<Self>, letter: &ClaimedLetter) -> Result<RetryOutcome, StoreError> {
         let (job, retry) = state::job(letter, new_ordered_id());
         let input = input::write(&job, retry).map_err(|error| StoreError::Database(error.to_string()))?;
@@ -202,7 +207,7 @@ impl RetryShared {
         Ok(RetryOutcome::Queued)
     }
 
-    /// Ends a letter and puts its job in line, where it was held still.
+    /// Ends a letter and queues its job, if this process still holds the letter.
     async fn enqueue(&self, letter: &str, row: NewTrace, queued: QueuedJob) -> Result<(), StoreError> {
         let id = row.id;
         let taken = match self.letters.take_into_trace(letter, row, &self.holder).await {

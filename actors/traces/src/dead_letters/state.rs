@@ -1,4 +1,4 @@
-//! From a dead letter to a job: pure, no clock, no I/O.
+//! Conversion of a dead letter into a job: pure, no clock, no I/O.
 
 use serde_json::{Map, Value};
 use svc_store::ClaimedLetter;
@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 use crate::job::Job;
 
-/// The job of a letter under a new trace, and which retry it is.
+/// Returns the job of a letter under a new trace id, and the number of this retry.
 pub(crate) fn job(letter: &ClaimedLetter, trace_id: Uuid) -> (Job, u32) {
-    // A text that is no JSON was put there by hand; the workflow may say what it thinks of it.
+    // Text that is not JSON was inserted by hand. It is passed to the workflow as a string.
     let payload = serde_json::from_str(&letter.payload_json)
         .unwrap_or_else(|_| Value::String(letter.payload_json.clone()));
     let metadata: Map<_, _> = serde_json::from_str(&letter.metadata_json).unwrap_or_default();
@@ -25,7 +25,7 @@ pub(crate) fn job(letter: &ClaimedLetter, trace_id: Uuid) -> (Job, u32) {
     (job, retries(letter).saturating_add(1))
 }
 
-/// Returns the number of retries of a letter so far.
+/// Returns how many times the letter was retried before.
 pub(crate) fn retries(letter: &ClaimedLetter) -> u32 {
     u32::try_from(letter.retry_count).unwrap_or(0)
 }

@@ -1,8 +1,8 @@
-//! Taking over what nodes without a lease have left unfinished.
+//! Takeover of the unfinished work of nodes without a lease.
 //!
-//! Oldest first, page by page, each page only when the jobs of the ones before have begun: so several nodes share what
-//! one has left, as fast as each works. A row is taken by compare-and-set, so that one node has it. Jobs that may have
-//! ended their nodes more than once wait apart, and run one at a time.
+//! The oldest rows come first, page by page. The next page is read only when the jobs of the previous pages have
+//! begun, so several nodes share the work of a dead one according to their speed. Compare-and-set assigns each row to
+//! one node. Jobs that may have crashed more than one node wait apart and run one at a time.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -25,25 +25,25 @@ use crate::queue::recovery::Recovery;
 use crate::queue::{JobQueue, QueuedJob};
 use crate::report::{self, FailureReport};
 
-/// Rows read and taken over at once; each may be as large as a payload.
+/// Rows that are read and taken over at once. Each may be as large as a payload.
 const PAGE: u32 = 20;
-/// Jobs of others that one node has taken over and not begun, at most: one page waits while the next is read.
+/// Maximum number of jobs that one node has taken over and not begun: one page waits while the next is read.
 const SHARE: u32 = 2 * PAGE;
-/// Time between two looks at every unfinished row, whether or not a node is known to have lost its lease: a frozen
-/// process may have written a row in the name of one that was looked after long ago.
+/// Time between two scans of all unfinished rows, even if no node is known to have lost its lease: a frozen process
+/// may have written a row in the name of a node whose work was taken over long ago.
 const WHOLE_LOOK: Duration = Duration::from_secs(60);
 
-/// The limits on restarts of runs.
+/// Bounds on the repetitions of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RetryLimits {
-    /// Retries of a dead letter; as many make it exhausted.
+    /// Retries of a dead letter. After this number the letter is exhausted.
     pub(crate) max_retries: u32,
-    /// Beginnings of a run whose node died.
+    /// Restarts of a run whose node died.
     pub(crate) max_recoveries: u32,
 }
 
-/// The task that takes runs over; outlives each instance of the actor, because a run that it has taken is nobody
-/// else's.
+/// The task that takes over runs. It outlives each instance of the actor, because a run that it has taken over
+/// belongs to no other node.
 pub(crate) struct Adoption {
     waiting: Arc<JobQueue>,
     store: svc_store::TraceRepository,
@@ -52,7 +52,7 @@ pub(crate) struct Adoption {
     share: Arc<Semaphore>,
     suspects: mpsc::UnboundedSender<Suspect>,
     line: Mutex<mpsc::UnboundedReceiver<Suspect>>,
-    /// The turn of the suspect that runs.
+    /// Semaphore that lets one suspect run at a time.
     turn: Arc<Semaphore>,
     task: std::sync::Mutex<Option<JoinHandle<()>>>,
     runner: Arc<dyn Runner>,
@@ -60,7 +60,7 @@ pub(crate) struct Adoption {
     log: Logger,
 }
 
-/// A job that is held back, until when.
+/// A job that is held back until an instant.
 struct Suspect {
     queued: QueuedJob,
     until: Instant,
@@ -83,7 +83,7 @@ impl Adoption {
         Self { waiting, store, nodes, bounds, share, suspects, line, turn, task, runner, metrics, log }
     }
 
-    /// Sees to it that runs are taken over from now on, while the queue is open.
+    /// Starts the task that takes over runs, if it is not running.
     pub(crate) fn go_on(self: &Arc<Self>) {
         let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         if task.as_ref().is_none_or(JoinHandle::is_finished) {
@@ -99,7 +99,7 @@ impl Adoption {
         }
     }
 
-    /// Looks again and again.
+    /// Scans for runs to take over until it is cancelled.
     async fn run(&self) {
         let mut backoff = DATABASE_BACKOFF.delays();
         let mut whole_look = Instant::now();
@@ -123,7 +123,7 @@ impl Adoption {
         }
     }
 
-    /// Takes over what there is, if there may be something; answers whether it looked at every row.
+    /// Takes over the available runs, if there may be any. Returns whether it scanned all rows.
     async fn look(&self, is_due: bool) -> Result<bool, StoreError> {
         if !self.waiting.slots.is_open() || !is_due && !self.nodes.leases().has_orphans().await? {
             return Ok(false);
@@ -144,9 +144,10 @@ impl Adoption {
         Ok(true)
     }
 
-    /// Takes the next page over; how many runs, and where the page ended.
+    /// Takes over the next page. Returns the number of runs, and the key to continue from; `None` after the last
+    /// page.
     async fn take_page(&self, after: Option<RowKey>) -> Result<(usize, Option<RowKey>), StoreError> {
-        // It is never closed.
+        // The semaphore is never closed.
         let mut share = Arc::clone(&self.share).acquire_many_owned(PAGE).await.ok();
         let node = self.nodes.settled().await;
         let (page, last) = self.store.unfinished_async(&node, after, i64::from(PAGE)).await?;
@@ -165,14 +166,14 @@ impl Adoption {
         Ok((count, last))
     }
 
-    /// Tries until the database says which of the runs belong to this node now: one whose answer is lost may be its
-    /// own.
+    /// Claims the runs of a page for this node. Retries until the database says which of them belong to the node: a
+    /// claim whose answer was lost may have succeeded.
     async fn adopt(&self, node: &Arc<str>, page: &[UnfinishedRun]) -> Result<Vec<AdoptedRun>, StoreError> {
         let found: Vec<_> = page.iter().map(|row| (row.id, row.owner.clone())).collect();
         let mut backoff = DATABASE_BACKOFF.delays();
         loop {
             match self.store.adopt(node, found.clone()).await {
-                // As long as the lease holds, the rows would be left to nobody.
+                // While this node holds its lease, no other node takes the rows over, so it must not give up.
                 Err(error) if self.nodes.holds(node) => {
                     warn!(self.log, "cannot take over runs of other nodes"; "error" => %error);
                     sleep(backoff.next_delay()).await;
@@ -182,7 +183,7 @@ impl Adoption {
         }
     }
 
-    /// Brings a run that belongs to this node on its way.
+    /// Queues a run that now belongs to this node, or ends it.
     async fn resume(
         &self,
         row: UnfinishedRun,
@@ -224,7 +225,7 @@ impl Adoption {
         let mut queued = QueuedJob::new(job, slot, input.retry, claim);
         if let Recovery::Suspect(pause) = recovery {
             let suspect = Suspect { queued, until: Instant::now() + pause };
-            // The receiver is a part of this very value.
+            // The receiver is part of `self`, so the channel cannot be closed.
             let _sent = self.suspects.send(suspect);
         } else {
             queued.claim.share = share.and_then(|share| share.split(1));
@@ -232,7 +233,7 @@ impl Adoption {
         }
     }
 
-    /// Puts suspects in line, one at a time: the next when the one before is over.
+    /// Queues suspects one at a time: the next one when the previous one has ended.
     async fn release_suspects(&self) {
         let mut line = self.line.lock().await;
         loop {
@@ -244,7 +245,7 @@ impl Adoption {
         }
     }
 
-    /// Ends a run that was begun too often, and reports it where its channel names somebody.
+    /// Ends a run that was restarted too often, and reports it if its channel names a channel for failures.
     async fn end_exhausted(&self, id: Uuid, ownership: Ownership, error: String, report: Option<Job>) {
         let owner = Some(Arc::clone(&ownership.owner));
         let row = report.as_ref().and_then(|report| report::row(report, owner).ok());
@@ -259,7 +260,7 @@ impl Adoption {
         }
     }
 
-    /// Ends a run that cannot be run (again); an operator's business. Answers whether it did.
+    /// Ends a run that cannot run (again) and needs an operator. Returns whether it was ended.
     async fn give_up(
         &self,
         id: Uuid,

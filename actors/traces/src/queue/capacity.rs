@@ -1,11 +1,11 @@
-//! Room in the queue: places and bytes, reserved before anything is written.
+//! Capacity of the queue: places and bytes, reserved before anything is written.
 //!
-//! Half of it is for work that comes faster than it is done for a while. Who submits while more than half is taken is
-//! accepted, but told only when some of the work is done ([`QueueCapacity::wait_until_calm`]): clients that wait for
-//! each answer so come to the pace of the workers instead of being refused.
+//! One half of the capacity absorbs bursts. A submission that arrives while more than half is taken is accepted, but
+//! its answer is delayed until some work is done ([`QueueCapacity::wait_until_calm`]): clients that wait for each
+//! answer then slow down to the speed of the workers instead of being refused.
 //!
-//! A task that frees room and a task that waits for it each write one counter and then read the other's, so every
-//! access is ordered with every other.
+//! The task that frees room and the task that waits for it each write one counter and then read the other, so all
+//! accesses are sequentially consistent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,38 +13,39 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::Notify;
 
-/// Why there is no room.
+/// The reason why the queue has no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QueueRejection {
     /// Every place is taken.
     Full,
-    /// There is a place, but too many bytes.
+    /// A place is free, but the limit on bytes is reached.
     Memory,
-    /// Nothing is taken now.
+    /// The queue is closed.
     Closed,
 }
 
-/// The room there is.
+/// The capacity of the queue and its current use.
 #[derive(Debug)]
 pub(crate) struct QueueCapacity {
     most_jobs: usize,
-    /// `usize::MAX` where bytes are not limited.
+    /// `usize::MAX` if bytes are unlimited.
     most_bytes: usize,
     jobs: AtomicUsize,
     bytes: AtomicUsize,
-    /// Places that submissions must leave for work accepted earlier: at most one.
+    /// Places that submissions leave free for work accepted earlier: at most one.
     owed: AtomicUsize,
-    /// Bytes that go with it.
+    /// Bytes that submissions leave free together with it.
     owed_bytes: AtomicUsize,
     open: AtomicBool,
     freed: Notify,
-    /// Told when no more than half of the places, or of the bytes, are taken any more.
+    /// Notified when at most half of the places, or of the bytes, are taken again.
     calmed: Notify,
     depth: Gauge,
     memory: Gauge,
 }
 
-/// A place and bytes of one job. The place is given back when the job begins, the bytes when it is dropped.
+/// A reserved place with the bytes of one job. The place is released when the job begins, the bytes when the slot is
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct QueueSlot {
     slots: Arc<QueueCapacity>,
@@ -53,7 +54,7 @@ pub(crate) struct QueueSlot {
 }
 
 impl QueueCapacity {
-    /// Closed at first. `most_bytes` 0 is no limit.
+    /// Creates a closed queue. `most_bytes` 0 means no limit.
     pub(crate) fn new(most_jobs: usize, most_bytes: usize, depth: Gauge, memory: Gauge) -> Self {
         Self {
             most_jobs,
@@ -74,12 +75,15 @@ impl QueueCapacity {
         self.open.store(open, Ordering::SeqCst);
     }
 
-    /// Returns true while submissions are accepted.
+    /// Returns whether jobs are accepted now.
     pub(crate) fn is_open(&self) -> bool {
         self.open.load(Ordering::SeqCst)
     }
 
-    /// A place for a new job, without any bytes yet.
+    /// Reserves a place for a new job, without any bytes yet.
+    ///
+    /// # Errors
+    /// [`QueueRejection::Closed`] if the queue is closed, [`QueueRejection::Full`] if every place is taken.
     pub(crate) fn reserve(self: &Arc<Self>) -> Result<QueueSlot, QueueRejection> {
         if !self.is_open() {
             return Err(QueueRejection::Closed);
@@ -88,8 +92,8 @@ impl QueueCapacity {
         if grow(&self.jobs, 1, most) { Ok(self.slot()) } else { Err(QueueRejection::Full) }
     }
 
-    /// Room for a job that was accepted earlier, as soon as there is some: what becomes free is kept from submissions.
-    /// A job larger than everything allowed gets in when it is alone. One caller at a time.
+    /// Waits for room for a job that was accepted earlier. Room that becomes free is kept from submissions. A job
+    /// larger than the limit on bytes gets in when it is the only one. One caller at a time.
     pub(crate) async fn reserve_for_earlier(self: &Arc<Self>, bytes: usize) -> QueueSlot {
         if let Some(slot) = self.try_reserve_for_earlier(bytes) {
             return slot;
@@ -104,7 +108,7 @@ impl QueueCapacity {
         }
     }
 
-    /// The bytes first: a place that is taken and given back would wake the one who asks.
+    /// Reserves the bytes first: a place that is taken and given back would wake the caller that waits for it.
     fn try_reserve_for_earlier(self: &Arc<Self>, bytes: usize) -> Option<QueueSlot> {
         let alone = || self.bytes.compare_exchange(0, bytes, Ordering::SeqCst, Ordering::SeqCst).is_ok();
         if !grow(&self.bytes, bytes, self.most_bytes) && !alone() {
@@ -119,7 +123,7 @@ impl QueueCapacity {
         Some(slot)
     }
 
-    /// Until no more than half of the room is taken, or was for a moment.
+    /// Waits until at most half of the capacity is taken, even if only for a moment.
     pub(crate) async fn wait_until_calm(&self) {
         let calmed = self.calmed.notified();
         if !self.is_calm() {
@@ -138,7 +142,7 @@ impl QueueCapacity {
         QueueSlot { slots: Arc::clone(self), waits: true, bytes: 0 }
     }
 
-    /// Takes from a counter of which there may be `most`.
+    /// Subtracts from a counter whose limit is `most`, and wakes waiting tasks where this frees room.
     fn free(&self, counter: &AtomicUsize, by: usize, most: usize) {
         let before = counter.fetch_sub(by, Ordering::SeqCst);
         if before > most / 2 && before - by <= most / 2 && self.is_calm() {
@@ -152,6 +156,9 @@ impl QueueCapacity {
 
 impl QueueSlot {
     /// Adds the bytes of the job.
+    ///
+    /// # Errors
+    /// [`QueueRejection::Memory`] if they exceed the limit.
     pub(crate) fn add_bytes(&mut self, bytes: usize) -> Result<(), QueueRejection> {
         let most = self.slots.most_bytes.saturating_sub(self.slots.owed_bytes.load(Ordering::SeqCst));
         if !grow(&self.slots.bytes, bytes, most) {
@@ -161,7 +168,7 @@ impl QueueSlot {
         Ok(())
     }
 
-    /// Gives the place back: the job waits no more.
+    /// Releases the place: the job no longer waits.
     pub(crate) fn begin(&mut self) {
         if std::mem::take(&mut self.waits) {
             self.slots.depth.dec();
@@ -169,7 +176,7 @@ impl QueueSlot {
         }
     }
 
-    /// Takes a place again, whether there is one or not.
+    /// Takes a place again, even beyond the limit.
     pub(crate) fn wait_again(&mut self) {
         if !std::mem::replace(&mut self.waits, true) {
             self.slots.jobs.fetch_add(1, Ordering::SeqCst);
@@ -177,7 +184,7 @@ impl QueueSlot {
         }
     }
 
-    /// Notes bytes that have been counted.
+    /// Records bytes that have been counted.
     fn record_bytes(&mut self, bytes: usize) {
         self.bytes += bytes;
         self.slots.memory.inc_by(signed(bytes));
@@ -209,7 +216,7 @@ impl Drop for OwedRoom<'_> {
     }
 }
 
-/// Adds to a counter unless that makes it larger than `most`.
+/// Adds to a counter unless the sum would exceed `most`.
 fn grow(counter: &AtomicUsize, by: usize, most: usize) -> bool {
     let grown = |used: usize| used.checked_add(by).filter(|sum| *sum <= most);
     counter.fetch_update(Ordering::SeqCst, Ordering::SeqCst, grown).is_ok()

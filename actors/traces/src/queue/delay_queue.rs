@@ -1,10 +1,10 @@
-//! The queue of jobs, some of which are delayed until an instant: pure, no clock, no I/O.
+//! A queue with delayed entries: pure, no clock, no I/O.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use tokio::time::Instant;
 
-/// A line in the order of arrival, beside those that must not be called before their time.
+/// A first-in, first-out queue beside a set of entries that are not due yet.
 #[derive(Debug)]
 pub(crate) struct DelayQueue<T> {
     ready: VecDeque<T>,
@@ -12,14 +12,14 @@ pub(crate) struct DelayQueue<T> {
     arrivals: u64,
 }
 
-/// The result of taking the next job from a queue.
+/// The result of taking from the queue.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PopResult<T> {
-    /// This one, and whether others could be called now.
+    /// An entry, and whether another one is available now.
     Job(T, bool),
-    /// Nothing before that instant.
+    /// No entry is due before this instant.
     At(Instant),
-    /// Nothing.
+    /// The queue is empty.
     Nothing,
 }
 
@@ -28,18 +28,18 @@ impl<T> DelayQueue<T> {
         Self { ready: VecDeque::new(), later: BTreeMap::new(), arrivals: 0 }
     }
 
-    /// At the end of the line.
+    /// Appends an entry.
     pub(crate) fn push(&mut self, job: T) {
         self.ready.push_back(job);
     }
 
-    /// Aside, until `at`.
+    /// Adds an entry that is due at `at`.
     pub(crate) fn push_later(&mut self, at: Instant, job: T) {
         self.later.insert((at, self.arrivals), job);
         self.arrivals += 1;
     }
 
-    /// The next one. Who stood aside and whose time has come goes first: it waited before.
+    /// Takes the next entry. A delayed entry that is due goes first, because it waited longer.
     pub(crate) fn pop(&mut self, now: Instant) -> PopResult<T> {
         let due = self.later.first_entry().filter(|first| first.key().0 <= now).map(|first| first.remove());
         if let Some(job) = due.or_else(|| self.ready.pop_front()) {

@@ -1,4 +1,4 @@
-//! The jobs that wait, shared by who submits and who works. Lives as long as the process: no restart of an actor
+//! The waiting jobs, shared by submitters and workers. The queue lives as long as the process: no restart of an actor
 //! loses a job.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use crate::job::Job;
 use crate::queue::capacity::{QueueCapacity, QueueSlot};
 use crate::queue::delay_queue::{DelayQueue, PopResult};
 
-/// A job in line.
+/// A job in the queue.
 #[derive(Debug)]
 pub(crate) struct QueuedJob {
     pub(crate) job: Job,
@@ -19,9 +19,9 @@ pub(crate) struct QueuedJob {
     pub(crate) claim: JobClaim,
     /// Number of the retry of a dead letter; 0 for a first run.
     pub(crate) retry: u32,
-    /// Number of times that its channel had no permit for it.
+    /// Number of times its channel had no permit for it.
     pub(crate) refusals: u32,
-    /// Since when.
+    /// Instant of the first such refusal.
     pub(crate) refused_since: Option<Instant>,
 }
 
@@ -31,7 +31,7 @@ impl QueuedJob {
     }
 }
 
-/// The line, and the room in it.
+/// The queue and its capacity.
 #[derive(Debug)]
 pub(crate) struct JobQueue {
     pub(crate) slots: Arc<QueueCapacity>,
@@ -44,26 +44,26 @@ impl JobQueue {
         Self { slots, line: Mutex::new(DelayQueue::new()), wake: Notify::const_new() }
     }
 
-    /// At the end of the line.
+    /// Appends a job.
     pub(crate) fn push(&self, queued: QueuedJob) {
         self.line().push(queued);
         self.wake.notify_one();
     }
 
-    /// Before the line.
+    /// Puts a job before all others.
     pub(crate) fn push_first(&self, queued: QueuedJob) {
         self.push_later(Instant::now(), queued);
     }
 
-    /// Aside, until `at`.
+    /// Adds a job that is due at `at`.
     pub(crate) fn push_later(&self, at: Instant, mut queued: QueuedJob) {
         queued.slot.wait_again();
         self.line().push_later(at, queued);
-        // Somebody has to know the new instant.
+        // A waiting worker must learn of the new instant.
         self.wake.notify_one();
     }
 
-    /// The next job. Dropping the future loses none.
+    /// Waits for the next job. Cancel-safe: no job is lost.
     pub(crate) async fn take(&self) -> QueuedJob {
         loop {
             let woken = self.wake.notified();

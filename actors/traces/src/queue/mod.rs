@@ -1,8 +1,8 @@
-//! The entrance of the queue.
+//! The actor that opens and closes the queue.
 //!
-//! Owns whether it is open: from its start to its end submissions are taken. Takes over, beside them, what nodes
-//! without a lease have left unfinished. No messages. A restart goes on; the jobs in line are not its own and survive
-//! it. It never holds more jobs than the line has room for.
+//! Submissions are accepted from its start to its end. Beside them it takes over the unfinished work of nodes without
+//! a lease. It handles no messages. The queued jobs do not belong to it and survive its restart. It never holds more
+//! jobs than the queue has room for.
 
 mod adoption;
 mod capacity;
@@ -20,13 +20,13 @@ pub(crate) use adoption::{Adoption, RetryLimits};
 pub(crate) use capacity::{QueueCapacity, QueueRejection, QueueSlot};
 pub(crate) use job_queue::{JobQueue, QueuedJob};
 
-/// The state that all instances of the actor share.
+/// State shared by every instance of the actor.
 pub(crate) struct IntakeShared {
     pub(crate) waiting: Arc<JobQueue>,
     pub(crate) adoption: Arc<Adoption>,
 }
 
-/// The actor.
+/// The actor that opens and closes the queue.
 pub(crate) struct JobIntake(pub(crate) Arc<IntakeShared>);
 
 impl Actor for JobIntake {

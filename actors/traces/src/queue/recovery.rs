@@ -1,4 +1,4 @@
-//! The decision on a run that another node left unfinished: pure, no clock, no I/O.
+//! Decision about a run that another node left unfinished: pure, no clock, no I/O.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ const SUSPECT_BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Durati
 /// The way in which a run that was taken over continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recovery {
-    /// It was handed back in good order, and is begun as if for the first time.
+    /// The run was handed back in good order. It begins as if for the first time.
     Resume,
-    /// It may have ended its node, like everything else that ran there: it is begun again, and that is counted.
+    /// The run may have crashed its node, like every other run there. It is restarted, and the restart is counted.
     Recover,
-    /// It was running when a node died more than once: it is begun again alone among its like and after a pause, so
-    /// that what stands behind it is served before.
+    /// The run was active when more than one node died. It is restarted after a pause, one suspect at a time, so that
+    /// the jobs behind it are served first.
     Suspect(Duration),
-    /// It was begun again as often as it may be.
+    /// The run was restarted as often as allowed.
     Exhausted,
 }
 
 impl Recovery {
-    /// Decides how a run with that many restarts continues, of at most `max_recoveries`.
+    /// Returns the decision for a run with that many `recoveries`, of at most `max_recoveries`.
     pub(crate) fn decide(recoveries: i64, is_handed_back: bool, max_recoveries: u32) -> Self {
         match u32::try_from(recoveries).unwrap_or(0) {
             _ if is_handed_back => Self::Resume,

@@ -1,5 +1,5 @@
-//! A bounded line of rows that are written behind the answer. Lives as long as the process: no restart of an actor
-//! loses a row that waits.
+//! A bounded queue of rows that are written after the answer. The queue lives as long as the process: no restart of
+//! an actor loses a waiting row.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,26 +18,26 @@ use crate::settings::OverflowPolicy;
 /// Attempts of a write while the database is away.
 const ATTEMPTS: usize = 5;
 
-/// The batch size, flush interval and concurrency of the writers of a queue.
+/// The batching of the writes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BatchSettings {
-    /// Rows per write, at most.
+    /// Maximum number of rows per write.
     pub(crate) batch: usize,
-    /// Longest time that a write waits for more rows.
+    /// Time that a write waits for more rows.
     pub(crate) flush: Duration,
     /// Concurrent writes.
     pub(crate) writers: usize,
 }
 
-/// The capacity of a queue.
+/// The bounds of the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BatchCapacity {
     pub(crate) rows: usize,
-    /// Of rows that wait or are being written; a larger row is alone.
+    /// Bytes of rows that wait or are being written. A larger row is accepted when it is alone.
     pub(crate) bytes: u32,
 }
 
-/// The queue.
+/// The queue of rows.
 #[derive(Debug)]
 pub(crate) struct BatchQueue {
     into: mpsc::Sender<QueuedRow>,
@@ -49,7 +49,7 @@ pub(crate) struct BatchQueue {
     depth: Gauge,
 }
 
-/// A row in line.
+/// A waiting row.
 #[derive(Debug)]
 struct QueuedRow {
     row: NewTrace,
@@ -82,7 +82,8 @@ impl BatchQueue {
         Self { into, line: Mutex::new(line), most_bytes: room.bytes, bytes, overflow, pace, depth }
     }
 
-    /// Puts a row in line; `false` when it was dropped, because too many wait.
+    /// Queues a row, and waits for room if the overflow policy says so. Returns `false` if the row was dropped
+    /// because the queue is full.
     pub(crate) async fn put(&self, row: NewTrace) -> bool {
         let OverflowPolicy::Block(limit) = self.overflow else { return self.try_put(row) };
         let waits = async {
@@ -92,7 +93,7 @@ impl BatchQueue {
         timeout(limit, waits).await.is_ok_and(|put| put.is_some())
     }
 
-    /// Puts a row in line if there is room this very moment.
+    /// Queues a row if there is room at once.
     pub(crate) fn try_put(&self, row: NewTrace) -> bool {
         let bytes = Arc::clone(&self.bytes).try_acquire_many_owned(self.bytes_of(&row));
         bytes.is_ok_and(|bytes| self.into.try_send(self.waiting(row, bytes)).is_ok())
@@ -102,13 +103,13 @@ impl BatchQueue {
         u32::try_from(row.bytes()).unwrap_or(u32::MAX).min(self.most_bytes)
     }
 
-    /// Counts a row, so that the depth never shows less than nothing.
+    /// Counts a row before it is queued, so that the depth never falls below zero.
     fn waiting(&self, row: NewTrace, bytes: OwnedSemaphorePermit) -> QueuedRow {
         self.depth.inc();
         QueuedRow { row, place: RowReservation { depth: self.depth.clone(), bytes } }
     }
 
-    /// Writes row after row until told to stop, then what is in line.
+    /// Writes batches until it is told to stop, then the rest of the queue.
     pub(crate) async fn write(&self, rows: &TraceWriter, mut stop: watch::Receiver<bool>) {
         loop {
             let batch = self.collect(&mut stop).await;
@@ -122,10 +123,11 @@ impl BatchQueue {
         }
     }
 
-    /// The next batch: full, or what came until it had to be written. Empty when there is to be none.
+    /// Returns the next batch: full, or the rows that arrived within the flush interval. Empty when the queue is to
+    /// end.
     async fn collect(&self, stop: &mut watch::Receiver<bool>) -> Vec<QueuedRow> {
         let BatchSettings { batch, flush, .. } = self.pace;
-        // One writer collects at a time; the others write.
+        // One writer collects at a time, while the others write.
         let mut line = self.line.lock().await;
         let mut rows = Vec::new();
         tokio::select! {
@@ -148,7 +150,7 @@ impl BatchQueue {
     }
 }
 
-/// Writes rows and bears what comes of it.
+/// Writes rows and handles failures.
 #[derive(Clone)]
 pub(crate) struct TraceWriter {
     pub(crate) store: svc_store::TraceRepository,
@@ -157,7 +159,8 @@ pub(crate) struct TraceWriter {
 }
 
 impl TraceWriter {
-    /// Writes a batch, more than once while the database is away. What is not written then is lost and counted.
+    /// Writes a batch, with several attempts while the database is away. Rows that are not written then are lost and
+    /// counted.
     pub(crate) async fn write(&self, mut rows: Vec<NewTrace>) {
         #[expect(clippy::cast_precision_loss, reason = "a batch is small")]
         self.metrics.batch_size.observe(rows.len() as f64);
@@ -171,7 +174,7 @@ impl TraceWriter {
                     Err(StoreError::Unavailable(_) | StoreError::Unanswered(_)) if attempt < ATTEMPTS => {
                         away.push(row)
                     }
-                    // The answer to an earlier attempt may have been lost, and not the row.
+                    // An earlier attempt may have stored the row although its answer was lost.
                     Err(_) if self.store.is_stored(row.id).await.unwrap_or(false) => {}
                     Err(error) => self.lost(&row, &error),
                 }

@@ -1,9 +1,9 @@
-//! The writer of traces behind the answer: the modes `async` and `batch`.
+//! The actor that writes traces after the answer: the modes `async` and `batch`.
 //!
-//! Owns the loops that write, not the queues they write from: rows that wait survive a restart; what was being written
-//! when an instance crashed may be lost, which these modes permit. No messages. When it is ordered to end it writes
-//! what waits, within the time allowed. It never holds a request up longer than the overflow setting says, and has no
-//! part in mode `sync`, where the request itself writes.
+//! It owns the writing loops, not the queues: waiting rows survive a restart. Rows that were being written when an
+//! instance crashed may be lost, which these modes permit. It handles no messages. On shutdown it writes the waiting
+//! rows within the time allowed. A request never waits longer than the overflow setting says. In mode `sync` the
+//! request writes its row itself, without this actor.
 
 mod batch_queue;
 
@@ -26,7 +26,7 @@ pub(crate) use batch_queue::{BatchQueue, TraceWriter};
 /// Bytes that may wait in each queue: 64 MiB.
 const MOST_BYTES: u32 = 64 << 20;
 
-/// The queues.
+/// The queues of the two modes.
 #[derive(Debug)]
 pub(crate) struct BatchQueues {
     pub(crate) one_by_one: BatchQueue,
@@ -57,7 +57,7 @@ impl BatchQueues {
     }
 }
 
-/// The actor.
+/// The actor that writes traces after the answer.
 pub(crate) struct TraceRecorder {
     queues: Arc<BatchQueues>,
     rows: TraceWriter,
@@ -67,7 +67,7 @@ pub(crate) struct TraceRecorder {
 }
 
 impl TraceRecorder {
-    /// `patience`: what it gets to write what waits when it is to end.
+    /// Creates the actor. `patience` is the time it gets on shutdown to write the waiting rows.
     pub(crate) fn new(queues: Arc<BatchQueues>, rows: TraceWriter, patience: Duration) -> Self {
         let (stop, ended) = (Arc::new(watch::Sender::new(false)), watch::Sender::new(false));
         Self { queues, rows, patience, stop, ended }

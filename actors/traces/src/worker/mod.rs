@@ -1,11 +1,14 @@
 //! A worker of the queue.
 //!
-//! Owns the pace at which jobs are taken; no messages. A job is a task of its own from its first step until its end is
-//! written, so no restart of the actor loses one. The next is taken while ends are being written, but none while too
-//! many are: a database that is away stops the work instead of filling the memory. When it is ordered to end it takes
-//! nothing more and waits, within the time allowed, for its jobs and their ends, those of earlier instances included;
-//! what the process does not live to see is left to the rows, from which the next one takes it up. One instance never
-//! runs two jobs at once, but for those past their deadline that cannot be dropped yet, because their thread is busy.
+//! The actor controls the rate at which jobs are taken; it handles no messages. A job is a task of its own from its
+//! first step until its outcome is written, so no restart of the actor loses one. The worker takes the next job while
+//! outcomes are being written, but not while too many are pending: a database that is away stops the work instead of
+//! filling the memory.
+//!
+//! On shutdown it takes no more jobs and waits, within the time allowed, for its jobs and the writes of their
+//! outcomes, including those of earlier instances. Whatever remains unwritten is left to the rows, from which the
+//! next process resumes it. One instance never runs two jobs at once, except for jobs past their deadline that cannot
+//! be dropped yet because their thread is busy.
 
 mod shared;
 mod state;
@@ -27,10 +30,10 @@ pub(crate) use shared::WorkerShared;
 pub(crate) use state::retry_delay;
 pub(crate) use stop::{StopSignal, StopStage};
 
-/// Jobs that one worker may have begun and not written the ends of.
+/// Maximum number of jobs of one worker that have begun and whose outcomes are not written.
 const MOST_JOBS: u32 = 64;
 
-/// The jobs of a worker, whichever instance began them.
+/// The jobs of a worker, across all its instances.
 #[derive(Clone)]
 pub(crate) struct WorkerJobs(Arc<Semaphore>);
 
@@ -39,25 +42,25 @@ impl WorkerJobs {
         Self(Arc::new(Semaphore::new(MOST_JOBS as usize)))
     }
 
-    /// The next job, when there is room for one more. Dropping the future loses none.
+    /// Waits for the next job and for room for one more. Cancel-safe: no job is lost.
     async fn next(&self, shared: &WorkerShared) -> (QueuedJob, Option<OwnedSemaphorePermit>) {
-        // It is never closed, so there is a permit.
+        // The semaphore is never closed, so the permit is always present.
         let permit = Arc::clone(&self.0).acquire_owned().await.ok();
-        // While the lease is not proven nothing may begin.
+        // No job may begin while the lease is not proven.
         shared.nodes.proven().await;
         (shared.waiting.take().await, permit)
     }
 
-    /// Waits until the end of each is written, or it was dropped.
+    /// Waits until the outcome of every job is written or the job was dropped.
     pub(crate) async fn written(&self) {
         let _all = self.0.acquire_many(MOST_JOBS).await;
     }
 }
 
-/// The turn of a job at its worker: the next one begins when it is dropped.
+/// The turn of a job at its worker. The next job begins when it is dropped.
 pub(crate) struct WorkerTurn(#[expect(dead_code, reason = "held for its drop")] oneshot::Sender<()>);
 
-/// The actor.
+/// The actor that runs queued jobs.
 pub(crate) struct QueueWorker {
     shared: Arc<WorkerShared>,
     jobs: WorkerJobs,
@@ -66,7 +69,7 @@ pub(crate) struct QueueWorker {
 }
 
 impl QueueWorker {
-    /// `patience`: what it gets to finish when it is to end.
+    /// Creates a worker. `patience` is the time it gets to finish on shutdown.
     pub(crate) fn new(shared: Arc<WorkerShared>, jobs: WorkerJobs, patience: Duration) -> Self {
         shared.metrics.workers_total.inc();
         Self { shared, jobs, patience, stop: watch::Sender::new(false) }
@@ -102,7 +105,7 @@ impl Supervised for QueueWorker {
     }
 }
 
-/// Takes job after job until told to stop, each when the one before has run.
+/// Runs jobs one after the other until it is told to stop.
 async fn work(
     shared: Arc<WorkerShared>,
     jobs: WorkerJobs,

@@ -1,4 +1,4 @@
-//! The state that the workers share: it runs one job and records its outcome.
+//! State shared by the workers: the run of one job and the write of its outcome.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
@@ -26,14 +26,14 @@ use crate::settings::Callback;
 use crate::worker::state::{AttemptOutcome, JobAttempt};
 use crate::worker::{StopSignal, WorkerTurn};
 
-/// A run that is over sooner is written once, when it is over.
+/// Runs shorter than this are written only once, at their end.
 const SHORT: Duration = Duration::from_millis(50);
-/// Time beyond its limit in which a runner may report the timeout itself.
+/// Time that a runner gets beyond its limit to report the timeout itself.
 const GRACE: Duration = Duration::from_secs(1);
 /// Delays of a job whose channel has no permit for it.
 const REFUSAL_BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_millis(3200));
 
-/// The state that all workers share.
+/// State shared by the workers.
 pub(crate) struct WorkerShared {
     pub(crate) waiting: Arc<JobQueue>,
     pub(crate) store: svc_store::TraceRepository,
@@ -42,29 +42,30 @@ pub(crate) struct WorkerShared {
     pub(crate) limit: Duration,
     pub(crate) max_retries: u32,
     pub(crate) metrics: TraceMetrics,
-    /// Told of every dead letter that was written.
+    /// Notified of every dead letter that is written.
     pub(crate) letters_changed: Arc<Notify>,
-    /// Told when it is due.
+    /// Records when the letter is due.
     pub(crate) letters_due: Arc<DueTimer>,
     pub(crate) errors: Callback,
     pub(crate) log: Logger,
     pub(crate) stop: Arc<StopSignal>,
 }
 
-/// A run that is over and not written yet.
+/// A run that has ended and is not written yet.
 pub(crate) struct Finished {
     attempt: JobAttempt,
     verdict: AttemptOutcome,
-    /// Share of the queue's bytes, held until the outcome is on disk.
+    /// Keeps the bytes of the job reserved until its outcome is on disk.
     slot: crate::queue::QueueSlot,
-    /// The report that is sent if it failed for good.
+    /// The report that is sent if the job failed for good.
     report: Option<FailureReport>,
-    /// Its turn too, where it was suspected of ending its node.
+    /// Includes the turn of a job that is suspected of crashing its node.
     claim: JobClaim,
 }
 
 impl WorkerShared {
-    /// Runs a job and writes how it ended, unless it is back in line. Gives its turn back when the next may begin.
+    /// Runs a job and writes its outcome, unless the job is queued again. Releases `turn` when the next job may
+    /// begin.
     pub(crate) async fn complete(&self, queued: QueuedJob, turn: WorkerTurn) {
         let mut turn = Some(turn);
         let finished = self.run(queued, &mut turn).await;
@@ -74,8 +75,8 @@ impl WorkerShared {
         }
     }
 
-    /// Runs a job; `None` when its channel had no permit and it is back in line, or when it is no longer this node's to
-    /// run. It fails when its channel had none for as long as it might have run.
+    /// Runs a job. Returns `None` if its channel had no permit and the job is queued again, or if the job no longer
+    /// belongs to this node. Fails the job if its channel had no permit for as long as the job may run.
     async fn run(&self, queued: QueuedJob, turn: &mut Option<WorkerTurn>) -> Option<Finished> {
         let QueuedJob { job, slot, mut claim, retry, refusals, refused_since } = queued;
         if !self.may_begin(job.trace_id, &mut claim).await {
@@ -115,15 +116,16 @@ impl WorkerShared {
         }
     }
 
-    /// One attempt, whatever the runner does. What is written of it may begin a retry, so an attempt that is dropped at
-    /// its deadline is over only when nothing of it goes on; the worker's turn does not wait for that.
+    /// Runs one attempt; handles panics and timeouts of the runner. The recorded outcome may start a retry, so an
+    /// attempt that is dropped at its deadline ends only when no part of it runs any more. The turn of the worker is
+    /// released before that.
     async fn attempt(&self, mut job: Job, turn: &mut Option<WorkerTurn>) -> JobResult {
         let (runner, limit) = (Arc::clone(&self.runner), self.limit);
         let (id, begun) = (job.trace_id, Instant::now());
         let (alive, over) = oneshot::channel::<Infallible>();
         job.attempt = Some(JobHold::new(alive));
         let run = AssertUnwindSafe(async move { runner.run(job, limit).await }).catch_unwind();
-        // Dropped here, whatever it came to.
+        // The future of the run is dropped here, whatever its outcome.
         let outcome = timeout(limit + GRACE, run).await;
         let message = match outcome {
             Ok(Ok(completed)) => {
@@ -148,8 +150,8 @@ impl WorkerShared {
         JobResult::bare(JobOutcome::Failed(JobFailure::transient(message)), begun.elapsed())
     }
 
-    /// Returns true if this node may start a job: its lease is proven at this moment, and if another node died over the
-    /// job, its beginning is counted on disk.
+    /// Returns whether this node may begin the job: its lease is proven at this moment and, if another node died
+    /// while it ran the job, the restart is counted on disk.
     async fn may_begin(&self, id: Uuid, claim: &mut JobClaim) -> bool {
         let mut backoff = DATABASE_BACKOFF.delays();
         while self.nodes.holds(&claim.ownership.owner) {
@@ -175,7 +177,7 @@ impl WorkerShared {
         false
     }
 
-    /// Shows a run that takes longer, and waits until its node has no lease any more.
+    /// Marks a long run as running, and waits until the node loses its lease.
     async fn follow(&self, id: Uuid, ownership: &Ownership) {
         sleep(SHORT).await;
         tokio::select! {
@@ -185,7 +187,7 @@ impl WorkerShared {
         }
     }
 
-    /// Nothing depends on this write.
+    /// Marks the row as running. Nothing depends on this write.
     async fn mark_running(&self, id: Uuid, ownership: &Ownership) -> Infallible {
         if let Err(error) = self.store.start(id, Some(ownership.clone())).await {
             warn!(self.log, "cannot mark a job as running"; "trace_id" => %id, "error" => %error);
@@ -193,8 +195,8 @@ impl WorkerShared {
         std::future::pending().await
     }
 
-    /// Writes how a run ended; tries until it is written, while its worker has room for fewer others. A result that the
-    /// database refuses becomes a failure.
+    /// Writes the outcome of a run. Retries until it is written; meanwhile the worker has room for one job less. A
+    /// result that the database refuses becomes a failure.
     async fn write(&self, finished: Finished) {
         let Finished { attempt, mut verdict, mut slot, mut report, claim } = finished;
         let mut backoff = DATABASE_BACKOFF.delays();
@@ -241,7 +243,7 @@ impl WorkerShared {
         drop(claim);
     }
 
-    /// Adds the report of a run that failed for good to what is written of it; returns the job that brings it.
+    /// Attaches the report to the record of a run that failed for good. Returns the job that delivers it.
     fn attach(&self, verdict: &mut AttemptOutcome, report: &mut Option<FailureReport>) -> Option<Job> {
         let AttemptOutcome::Failed(failure) = verdict else { return None };
         let owner = failure.ownership.as_ref().map(|claim| Arc::clone(&claim.owner));
@@ -259,7 +261,7 @@ impl WorkerShared {
         Some(job)
     }
 
-    /// Writes how a run ended; whether that was news.
+    /// Writes the outcome of a run. Returns false if the row had ended before or is gone.
     async fn try_write(&self, verdict: &AttemptOutcome) -> Result<bool, StoreError> {
         let news = match verdict {
             AttemptOutcome::Over(end) => self.store.finish(end.clone()).await?,
@@ -283,7 +285,7 @@ impl WorkerShared {
     }
 }
 
-/// A worker that runs a job.
+/// Counts a worker as active while it runs a job.
 struct Active<'a>(&'a TraceMetrics);
 
 impl<'a> Active<'a> {

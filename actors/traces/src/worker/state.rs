@@ -1,4 +1,4 @@
-//! The consequences of a run's outcome: pure, no clock, no I/O.
+//! Decisions about the outcome of a run: pure, no clock, no I/O.
 
 use std::time::Duration;
 
@@ -11,28 +11,31 @@ use crate::job::{Job, JobFailure, JobOutcome, JobResult};
 /// Delays before a dead letter is retried: from one second to a little more than 18 hours.
 const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(1 << 16));
 
-/// One run of a job, and the limit of its retries.
+/// One attempt at a job, with the number of its retries.
 #[derive(Clone, Debug)]
 pub(crate) struct JobAttempt {
     pub(crate) id: Uuid,
-    /// The claim under which it ran.
+    /// The claim under which the attempt runs.
     pub(crate) ownership: Ownership,
     /// Number of the retry of a dead letter; 0 for a first run.
     pub(crate) retry: u32,
     pub(crate) max_retries: u32,
 }
 
-/// The record to write about a run.
+/// The record to write about an attempt.
 #[derive(Debug)]
 pub(crate) enum AttemptOutcome {
-    /// It is over.
+    /// The job has ended.
     Over(TraceEnd),
-    /// It failed, and may be tried again.
+    /// The attempt failed, and may be retried.
     Failed(TraceFailure),
 }
 
 impl JobAttempt {
-    /// Converts the result of a run into its outcome; returns the job itself if it did not run.
+    /// Returns the record of a run.
+    ///
+    /// # Errors
+    /// Returns the job itself if it did not run because its channel had no permit.
     pub(crate) fn verdict(&self, completed: JobResult) -> Result<AttemptOutcome, Box<Job>> {
         let JobResult { ended, task_trace, workflow, took } = completed;
         let duration_ms = Some(took.as_secs_f64() * 1000.0);
@@ -61,7 +64,7 @@ impl JobAttempt {
                 AttemptOutcome::Failed(failure)
             }
             JobOutcome::Unavailable { message } => {
-                // Nothing was tried: a retry that did not happen is not one of those it has.
+                // Nothing was tried, so this retry does not count.
                 let earlier = Self { retry: self.retry.saturating_sub(1), ..self.clone() };
                 AttemptOutcome::Failed(earlier.failure(JobFailure::transient(message)))
             }
@@ -69,7 +72,7 @@ impl JobAttempt {
         })
     }
 
-    /// Returns the record of a failure of this attempt. One that no attempt can heal uses all retries up.
+    /// Returns the record of a failure of this attempt. A permanent failure uses up all retries.
     pub(crate) fn failure(&self, failure: JobFailure) -> TraceFailure {
         let JobFailure { message, errors, is_transient } = failure;
         TraceFailure {
@@ -88,7 +91,7 @@ impl JobAttempt {
     }
 }
 
-/// Returns the delay before the next retry of a dead letter with that many retries.
+/// Returns the delay of a dead letter that was retried `retries` times: `2^retries` seconds, up to the limit.
 pub(crate) fn retry_delay(retries: u32) -> Duration {
     RETRY_BACKOFF.delay(retries)
 }

@@ -1,15 +1,15 @@
-//! The order to stop, as every worker and every job hears it.
+//! The order to stop, shared by every worker and every job.
 
 use tokio::sync::watch;
 
-/// The stages of a stop.
+/// The stages of the stop, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StopStage {
-    /// Jobs are begun.
+    /// Jobs begin.
     Open,
-    /// No job is begun any more; those that run go on.
+    /// No further job begins; running jobs continue.
     Closing,
-    /// Jobs are dropped where they stand. Their rows stay unfinished, so that another process runs them again.
+    /// Running jobs are dropped. Their rows stay unfinished, so that another process runs them again.
     Ending,
 }
 
@@ -30,10 +30,10 @@ impl StopSignal {
         });
     }
 
-    /// Waits until the stop has come so far. Cancel-safe.
+    /// Waits until the stop has reached `stage`. Cancel-safe.
     pub(crate) async fn reached(&self, stage: StopStage) {
         let mut stages = self.0.subscribe();
-        // The sender is this very value: it cannot be gone.
+        // The sender is part of `self`, so the channel cannot be closed.
         let _ = stages.wait_for(|now| *now >= stage).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Acceptance and refusal of submissions.
+//! Submissions that are accepted and submissions that are refused.
 
 use std::cell::Cell;
 
@@ -17,7 +17,7 @@ fn what_is_accepted_is_on_disk_before_the_answer_and_runs_once() {
         let row = process.trace(accepted.trace_id).await;
         assert_eq!((&*row.row.status, &*row.row.mode, &*row.row.channel), ("pending", "async", "orders"));
         assert_eq!(row.row.channel_id.as_deref(), Some("orders-id"));
-        // What came in is not read with the rest.
+        // Reads of a trace do not return its input, so the input is copied to a column that they return.
         world.execute("UPDATE traces SET result_json = input_json");
         let stored = process.trace(accepted.trace_id).await.result_json.unwrap();
         let input: Value = serde_json::from_str(&stored).unwrap();
@@ -85,7 +85,7 @@ fn clients_that_wait_for_each_answer_are_slowed_down_and_not_refused() {
             }
         }));
         let workers = async {
-            // Nothing is done: half of the queue fills, and then everybody waits for an answer.
+            // No job runs: half of the queue fills, and then every client waits for its answer.
             let (mut known, mut looks) = (0, 0);
             until(async || {
                 let quiet = process.metric("trace_queue_depth") >= 550.0 && answered.get() == known;
@@ -158,7 +158,7 @@ fn a_row_whose_answer_was_lost_is_accepted_where_it_is_there() {
         let tree = Tree::builder("test").faults(vec![fault]).build();
         let process = world.boot_in(tree, |_| {}).await;
         process.begin().await;
-        // The writer dies with a transaction under way and others behind it.
+        // The writer crashes with one transaction in progress and others queued.
         let answers = join_all((0..40).map(|n| process.traces.submit(job(json!({ "n": n }))))).await;
         let accepted: Vec<_> = answers.iter().flatten().map(|accepted| accepted.trace_id).collect();
         assert!(answers.iter().flatten().count() >= 20, "{answers:?}");

@@ -1,4 +1,4 @@
-//! Ends of the process, in order and otherwise.
+//! Ends of the process, orderly and by a crash.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The way of failed jobs.
+//! Retries of failed jobs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,7 +60,7 @@ fn permanent_failure_is_an_exhausted_letter_at_once() {
         assert_eq!(letter.error_message, "it is wrong (not retried)");
         until(async || process.told("dlq_exhausted") == 1).await;
         world.execute(DUE);
-        // What comes later is retried, which takes a look, and this is not.
+        // The later letter is retried, which takes a poll; this one is not.
         process.submit(json!({ "do": "fail once" })).await.unwrap();
         until(async || process.count("completed").await == 1).await;
         assert_eq!((process.runner.count(), process.letters().await.len()), (3, 1));
@@ -85,7 +85,7 @@ fn each_failure_counts_until_the_retries_are_used_up() {
         assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="failed"}"#), 1.0);
         assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="exhausted"}"#), 1.0);
         world.execute(DUE);
-        // Looks go on, which the depth shows, and leave it alone.
+        // Polls continue, as the depth shows, and leave the letter alone.
         process.submit(json!({ "do": "fail once" })).await.unwrap();
         until(async || {
             world.execute(DUE);
@@ -128,7 +128,7 @@ fn a_letter_of_a_holder_that_died_is_due_again_when_its_lease_is_over() {
         assert_eq!(held.len(), 1);
         first.crash().await;
         let second = world.start(|_| {}).await;
-        // Looks pass it over: a letter that came later is retried before.
+        // Polls skip the letter: a later one is retried before it.
         second.submit(json!({ "do": "fail once", "n": 2 })).await.unwrap();
         until(async || {
             world.execute(DUE);
@@ -137,7 +137,7 @@ fn a_letter_of_a_holder_that_died_is_due_again_when_its_lease_is_over() {
         .await;
         assert_eq!(second.letters().await.len(), 1);
         world.execute("UPDATE trace_dlq SET claimed_until = '2000-01-01 00:00:00.000'");
-        // It fails once in this life too.
+        // The job fails once in this process too.
         until(async || {
             world.execute(DUE);
             second.count("completed").await == 2
@@ -183,7 +183,7 @@ fn where_retries_are_off_letters_stay() {
         until(async || process.metric(WAITING) == 1.0).await;
         world.execute(DUE);
         world.execute("INSERT INTO trace_dlq (id, trace_id, channel, payload_json, error_message, next_retry_at) VALUES ('x', 't', 'c', '{}', 'e', '2000-01-01 00:00:00.000')");
-        // The next look has seen both, and taken none.
+        // The next poll has seen both letters and claimed none.
         until(async || process.metric(WAITING) == 2.0).await;
         assert_eq!((process.runner.count(), process.letters().await.len()), (1, 2));
     });
@@ -221,7 +221,7 @@ fn a_restart_loses_no_letter_on_its_way() {
             world.execute(DUE);
             process.tree.restart("traces/dead-letters").await.unwrap();
             process.tree.wait_until_running("traces/dead-letters").await.unwrap();
-            // What an instance held when it ended is not to wait for the end of its lease.
+            // Frees the letters that the ended instance held, instead of waiting for their leases to expire.
             world.execute("UPDATE trace_dlq SET claimed_until = NULL, claimed_by = NULL");
             process.count("completed").await == 30
         })
@@ -264,7 +264,7 @@ fn jobs_of_a_quarantined_channel_wait_without_using_up_their_retries() {
         process.runner.quarantined.store(true, Ordering::Release);
         let id = process.submit(json!({})).await.unwrap();
         process.ends(id, "failed").await;
-        // More often than it may be retried, a look finds it due and puts it back.
+        // More polls than the letter may be retried find it due and put it back.
         for _ in 0..6 {
             world.execute(DUE);
             until(async || {

@@ -1,4 +1,4 @@
-//! Processes that come and go over one SQLite file, and a runner that does what a payload says.
+//! Processes that start and stop over one SQLite file, and a runner that follows the `do` of a payload.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{interval, timeout};
 use uuid::Uuid;
 
-/// Longer than any state may take to be reached.
+/// Longer than any state takes to be reached.
 const PATIENCE: Duration = Duration::from_secs(40);
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
@@ -34,7 +34,7 @@ pub(crate) fn log() -> Logger {
     Logger::root(Discard, o!())
 }
 
-/// A database, and the runtime of its connections.
+/// A database file, and the runtime of its connections.
 pub(crate) struct World {
     config: StoreConfig,
     path: PathBuf,
@@ -60,7 +60,7 @@ pub(crate) fn run(case: impl AsyncFnOnce(World)) {
     io.shutdown_background();
 }
 
-/// One life of the service.
+/// One process of the service.
 pub(crate) struct Process {
     pub(crate) tree: Tree,
     pub(crate) store: Store,
@@ -71,7 +71,7 @@ pub(crate) struct Process {
 }
 
 impl World {
-    /// A process that does not take anything yet.
+    /// Starts a process that does not accept submissions yet.
     pub(crate) async fn boot(&self, change: impl FnOnce(&mut Settings)) -> Process {
         self.boot_in(Tree::builder("test").seed(1).build(), change).await
     }
@@ -86,7 +86,7 @@ impl World {
         change(&mut settings);
         let (metrics, mut registry) = (TraceMetrics::default(), Registry::default());
         metrics.register(&mut registry);
-        // A process of its own for the database, though all of them are threads of one.
+        // Each has a node id of its own, so to the database they are separate processes.
         let lease = svc_nodes::Settings {
             id: svc_nodes::Settings::new_id("test"),
             version: "test",
@@ -111,21 +111,21 @@ impl World {
         Process { tree, store, traces, runner: Arc::default(), words, registry }
     }
 
-    /// A process that works.
+    /// Starts a process that accepts and runs jobs.
     pub(crate) async fn start(&self, change: impl FnOnce(&mut Settings)) -> Process {
         let process = self.boot(change).await;
         process.begin().await;
         process
     }
 
-    /// Locks the file against writers until the answer is dropped.
+    /// Locks the file against writers until the returned value is dropped.
     pub(crate) fn lock(&self) -> Lock {
         let mut conn = self.connect();
         conn.batch_execute("BEGIN IMMEDIATE").unwrap();
         Lock(conn)
     }
 
-    /// Runs SQL beside the service.
+    /// Runs SQL on a connection of its own.
     pub(crate) fn execute(&self, sql: &str) {
         self.connect().batch_execute(sql).unwrap();
     }
@@ -140,7 +140,7 @@ impl World {
 pub(crate) struct Lock(SqliteConnection);
 
 impl Lock {
-    /// Runs SQL under the lock and keeps what it did.
+    /// Runs SQL under the lock and commits.
     pub(crate) fn commit(mut self, sql: &str) {
         self.0.batch_execute(sql).unwrap();
         self.0.batch_execute("COMMIT; BEGIN").unwrap();
@@ -191,7 +191,7 @@ impl Process {
         self.tree.wait_until_running("traces").await.unwrap();
     }
 
-    /// Ends it as a crash would: nobody finishes anything.
+    /// Ends the process like a crash: nothing finishes.
     pub(crate) async fn crash(self) {
         self.tree.shutdown(Duration::ZERO).await;
     }
@@ -213,19 +213,19 @@ impl Process {
         self.store.dead_letters().list(DeadLetterFilter::default(), Page::default()).await.unwrap().0
     }
 
-    /// Traces of that status, an empty one for all.
+    /// Counts the traces with this status; an empty status counts all.
     pub(crate) async fn count(&self, status: &str) -> i64 {
         let status = Some(status.to_owned()).filter(|status| !status.is_empty());
         let query = TraceQuery { status, include_total: true, ..TraceQuery::default() };
         self.store.traces().list(query).await.unwrap().total.unwrap()
     }
 
-    /// Returns the number of times an error was counted.
+    /// Returns how many times the error was counted.
     pub(crate) fn told(&self, word: &str) -> usize {
         self.words.lock().unwrap().iter().filter(|told| **told == word).count()
     }
 
-    /// The value of a series, 0 before its first.
+    /// Returns the value of a series; 0 before its first sample.
     pub(crate) fn metric(&self, series: &str) -> f64 {
         let mut text = String::new();
         encode(&mut text, &self.registry).unwrap();
@@ -247,7 +247,7 @@ pub(crate) fn job(payload: Value) -> Job {
     }
 }
 
-/// Waits for a state.
+/// Polls until the condition holds.
 pub(crate) async fn until(mut reached: impl AsyncFnMut() -> bool) {
     let wait = async {
         let mut looks = interval(Duration::from_millis(10));
@@ -258,12 +258,12 @@ pub(crate) async fn until(mut reached: impl AsyncFnMut() -> bool) {
     timeout(PATIENCE, wait).await.expect("the state is reached");
 }
 
-/// A runner that does what a payload's `do` says, and knows what it did.
+/// A runner that follows the `do` of a payload and records its runs.
 pub(crate) struct Script {
     pub(crate) runs: Mutex<Vec<Job>>,
-    /// A semaphore that `wait` takes one permit of.
+    /// Gate of the payloads that say `wait`: one permit each.
     pub(crate) gate: Arc<Semaphore>,
-    /// True to treat every channel as quarantined.
+    /// True while every channel is quarantined.
     pub(crate) quarantined: AtomicBool,
 }
 
@@ -296,7 +296,7 @@ impl Runner for Script {
         !self.quarantined.load(Ordering::Acquire)
     }
 
-    /// Every channel names one, which names itself.
+    /// Every channel names `alerts`, which also names itself.
     fn on_failure(&self, job: &Job) -> Option<Arc<str>> {
         (job.payload["tell"] == true || &*job.channel == "alerts").then(|| "alerts".into())
     }
@@ -351,7 +351,7 @@ impl Runner for Script {
     }
 }
 
-/// A run that goes on after its caller has left, until the gate is opened.
+/// A run that continues after its caller is gone, until the gate opens.
 async fn lingers(job: Job, gate: Arc<Semaphore>) -> JobResult {
     #[expect(clippy::disallowed_methods, reason = "a run that its caller cannot drop")]
     tokio::spawn(async move {

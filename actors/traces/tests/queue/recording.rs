@@ -99,7 +99,7 @@ fn behind_the_answer_traces_are_written_one_by_one_or_in_batches() {
     });
 }
 
-/// One writer, and a lane of two.
+/// One writer, and a queue of two rows.
 fn narrow(settings: &mut Settings) {
     settings.recorder.max_pending = 2;
     settings.recorder.async_workers = 1;

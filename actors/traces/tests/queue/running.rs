@@ -1,4 +1,4 @@
-//! Running of jobs and the rows that record it.
+//! Runs of jobs and the records of their outcomes.
 
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ fn ends_wait_for_a_database_that_is_away_and_the_work_stops_meanwhile() {
         let lock = world.lock();
         process.runner.open();
         until(async || process.told("trace_status_write") > 0).await;
-        // One job that runs, and as many ends as may wait to be written.
+        // One job runs, and as many outcomes wait to be written as the worker allows.
         until(async || process.runner.count() == 64).await;
         assert_eq!(process.count("completed").await, 0);
         assert!(process.metric("trace_queue_depth") > 0.0, "the rest waits");
