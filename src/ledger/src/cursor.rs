@@ -1,43 +1,42 @@
-//! The cursor of a schedule: the position up to which its instants are recorded.
+//! The cursor of a schedule: the instant up to which its occurrences are recorded.
 
 use chrono::NaiveDateTime;
 
-/// The cursor of a schedule: everything before `next_fire_at` is on record, nothing from it on is.
+/// The cursor of a schedule. Every instant before `next_fire_at` is recorded; no later one is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cursor {
-    /// The channel.
+    /// Id of the channel.
     pub channel_id: String,
-    /// Its newest version that has aligned the cursor.
+    /// The newest version of the channel that has aligned the cursor.
     pub channel_version: i64,
-    /// Digest of what decides the instants: expression, zone, misfire policy, catch-up bound.
+    /// Digest of the settings that determine the instants: expression, zone, misfire policy, catch-up bound.
     pub config_hash: String,
-    /// The next instant to write down, in UTC.
+    /// The next instant to record, in UTC.
     pub next_fire_at: NaiveDateTime,
-    /// Since when the schedule stands still, in UTC.
+    /// Start of the pause, in UTC; `None` while the schedule runs.
     pub paused_at: Option<NaiveDateTime>,
 }
 
-/// The request of a scheduler to align its cursor when it begins. Its version is the active one: a caller that cannot
-/// tell must not ask.
+/// The request of a starting scheduler to continue from the cursor. Its version must be the active one: a scheduler
+/// that cannot tell must not send the request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AlignRequest {
-    /// The channel.
+    /// Id of the channel.
     pub channel_id: String,
     /// The version that is being scheduled.
     pub version: i64,
-    /// Digest of what decides its instants.
+    /// Digest of the settings that determine its instants.
     pub config_hash: String,
-    /// Start of the schedule, unless the cursor continues: its first instant after now, in UTC.
+    /// The first instant of the schedule after now, in UTC. A cursor that starts anew starts here.
     pub next_fire_at: NaiveDateTime,
-    /// A cursor that stands before this instant has been followed by nobody, and begins anew, in UTC.
+    /// A cursor before this instant (UTC) has been followed by no scheduler and starts anew.
     pub forsaken_before: Option<NaiveDateTime>,
-    /// A cursor that stands after this instant was moved by a clock that has been set back since, and begins anew, in
-    /// UTC.
+    /// A cursor after this instant (UTC) was moved by a clock that has since been set back, and starts anew.
     pub latest: Option<NaiveDateTime>,
 }
 
 impl Cursor {
-    /// The cursor of a schedule that has none: it begins now and fills nothing in.
+    /// Creates the cursor of a schedule that has none. It starts now and records no earlier instant.
     pub fn begin(align: &AlignRequest) -> Self {
         Self {
             channel_id: align.channel_id.clone(),
@@ -48,9 +47,11 @@ impl Cursor {
         }
     }
 
-    /// Takes the cursor over for the active version; answers whether anything changed. It goes on where it stands,
-    /// unless it was paused or forsaken, the clock was set back, or the instants changed: then it begins anew. So it
-    /// does when it knows a newer version, because that belonged to a channel that is gone.
+    /// Takes the cursor over for the active version. Returns whether it changed.
+    ///
+    /// The cursor keeps its position, unless the schedule was paused, the cursor was abandoned, the clock was set
+    /// back, or the settings that determine the instants changed: then it starts anew. It also starts anew when it
+    /// knows a newer version, because that version belonged to a deleted channel.
     pub fn align(&mut self, align: &AlignRequest) -> bool {
         let begins_anew = self.paused_at.is_some()
             || self.config_hash != align.config_hash
@@ -66,8 +67,8 @@ impl Cursor {
         *self != before
     }
 
-    /// Moves the cursor from one instant to a later one; answers whether it did. It does not when it stands elsewhere,
-    /// is paused, or belongs to a newer version.
+    /// Moves the cursor from one instant to a later one. Returns whether it moved. It does not move if it is not at
+    /// `from`, is paused, or belongs to a newer version.
     pub fn advance(&mut self, version: i64, from: NaiveDateTime, next: NaiveDateTime) -> bool {
         let moves = self.next_fire_at == from
             && next > from
@@ -80,7 +81,7 @@ impl Cursor {
         moves
     }
 
-    /// Stops the schedule; answers whether it was running.
+    /// Pauses the schedule. Returns whether it was running.
     pub fn pause(&mut self, now: NaiveDateTime) -> bool {
         let pauses = self.paused_at.is_none();
         if pauses {

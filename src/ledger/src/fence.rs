@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-/// Returns the time from the *sending* of the last successful renewal to the cancellation of the run.
+/// Returns the time after which a run is cancelled, counted from the instant at which the last successful renewal was
+/// *sent*.
 ///
-/// It is the lease less a margin, which is a heartbeat, but at most half of what the lease leaves beside one: so that a
-/// run ends before anybody may take it over, and one late renewal does not end it.
+/// The result is the lease minus a margin. The margin is one heartbeat, but at most half of the time that the lease
+/// leaves beside one heartbeat. A run therefore ends before another worker may take it over, and a single late
+/// renewal does not end it.
 pub fn lease_fence(lease: Duration, heartbeat: Duration) -> Duration {
     let margin = heartbeat.min(lease.saturating_sub(heartbeat) / 2);
     lease.saturating_sub(margin)

@@ -1,14 +1,17 @@
 //! The rules of the cron ledger.
 //!
-//! An *occurrence* is the durable row of one instant of a schedule; a *cursor* is how far a schedule has been written
-//! down; a *slot* is a place among the runs that share a concurrency key. Everything here is a pure transition over
-//! plain values: it is handed the instant and the rows, and says what they become. No clock, no I/O, no database: the
-//! store reads rows under lock, applies these very functions and writes what they leave, and the model checker drives
-//! the same functions.
+//! An *occurrence* is the durable row of one instant of a schedule. A *cursor* is the instant up to which the
+//! occurrences of a schedule are recorded. A *slot* is a place among the runs that share a concurrency key. Every
+//! function here is a pure transition over plain values: it takes the instant and the rows, and returns or applies
+//! the change. There is no clock, no I/O and no database. The store reads rows under lock, applies these functions
+//! and writes the result; the model checker drives the same functions.
 //!
-//! The rules together guarantee: one row per instant and channel; at most one claim of a row counts, and every write
-//! of an earlier one is refused; a key has at most as many live holders as it has slots; a row is never retried by
-//! itself, but a claim whose lease ended is taken over, a bounded number of times.
+//! Together the rules guarantee:
+//! - There is one row per instant and channel.
+//! - At most one claim of a row is valid, and every write of an earlier claim is refused.
+//! - A key has at most as many live holders as it has slots.
+//! - A row is never retried automatically, but a claim whose lease has expired is taken over, a bounded number of
+//!   times.
 
 mod cursor;
 mod fence;
@@ -30,7 +33,7 @@ use std::time::Duration;
 
 use chrono::{NaiveDateTime, TimeDelta};
 
-/// The end of a lease that begins now.
+/// Returns the end of a lease that starts now.
 fn lease_end(now: NaiveDateTime, lease: Duration) -> NaiveDateTime {
     let lease = TimeDelta::from_std(lease).unwrap_or(TimeDelta::MAX);
     now.checked_add_signed(lease).unwrap_or(NaiveDateTime::MAX)

@@ -1,9 +1,9 @@
-//! The life of an occurrence.
+//! The life cycle of an occurrence.
 //!
 //! ```text
 //! pending ─claim→ claimed ─start→ running ─settle→ completed | failed
 //!    ↑               ├─ no slot → skipped_singleton
-//!    └── give back ──┴── a lease that ended: claimed again, or failed after too many
+//!    └── give back ──┴── lease expired: claimed again, or failed after too many recoveries
 //! failed, skipped_misfire, skipped_singleton ─retry→ pending
 //! ```
 
@@ -16,26 +16,26 @@ use crate::lease_end;
 use crate::slot::{ConcurrencySlot, HeldSlot, Singleton, acquire_slot};
 use crate::status::OccurrenceStatus;
 
-/// An occurrence, as far as the rules read and write it. Instants are UTC of the database clock.
+/// An occurrence, reduced to the columns that the rules read and write. Instants are UTC of the database clock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Occurrence {
-    /// Its id, which no retry changes.
+    /// Its id. A retry keeps it.
     pub id: Uuid,
-    /// The instant it is due; never changes.
+    /// The instant at which it is due. It never changes.
     pub scheduled_for: NaiveDateTime,
-    /// Status of the occurrence.
+    /// Its status.
     pub status: OccurrenceStatus,
-    /// Attempts that ran or were asked for.
+    /// Number of attempts that ran or were requested.
     pub attempt: i64,
-    /// True if the attempt of the next claim is counted already.
+    /// True if the attempt of the next claim is already counted.
     pub attempt_counted: bool,
-    /// Leases that ended without a result since the last retry.
+    /// Leases that expired without a result since the last retry.
     pub recoveries: i64,
-    /// Claims so far, given back or not: tells a claim from those before.
+    /// Number of claims so far, including those given back. Distinguishes a claim from earlier ones.
     pub claims: i64,
-    /// Holder of the claim, now or last.
+    /// The current or last holder.
     pub claimed_by: Option<String>,
-    /// Until when.
+    /// End of the lease.
     pub claimed_until: Option<NaiveDateTime>,
     /// The slot it holds, or held last.
     pub slot: Option<HeldSlot>,
@@ -43,40 +43,40 @@ pub struct Occurrence {
     pub executing_version: Option<i64>,
     /// Trace of the latest run.
     pub trace_id: Option<Uuid>,
-    /// Why it failed or was skipped.
+    /// Reason for the failure or the skip.
     pub error_message: Option<String>,
-    /// Start of the latest attempt.
+    /// Start of the latest run.
     pub started_at: Option<NaiveDateTime>,
-    /// End of the latest attempt.
+    /// End of the occurrence.
     pub completed_at: Option<NaiveDateTime>,
 }
 
-/// A claim as its holder remembers it: the fence of every later write.
+/// A claim as its holder remembers it. It is the fencing token of every later write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ClaimKey {
-    /// The occurrence.
+    /// Id of the occurrence.
     pub id: Uuid,
-    /// The worker.
+    /// Name of the worker.
     pub holder: String,
-    /// The attempt this claim makes.
+    /// Number of the attempt that this claim makes.
     pub attempt: i64,
-    /// Number of the claim of the row. The number of an attempt can be released and used again; this one never is.
+    /// Number of the claim on the row. The number of an attempt that was given back is used again; this one never is.
     pub claim: i64,
 }
 
-/// The outcome of a claim.
+/// The result of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimOutcome {
-    /// It is the caller's.
+    /// The caller holds the row.
     Taken {
-        /// True if the claim raised `attempt`.
+        /// True if the claim incremented `attempt`.
         raised: bool,
-        /// True if the claim took the row over from an expired lease.
+        /// True if the row was taken over from an expired lease.
         recovered: bool,
     },
-    /// It had too many leases end, and has failed.
+    /// Too many leases expired; the row has failed.
     Exhausted,
-    /// It is not due, somebody has it, or it has ended.
+    /// The row is not due, has a holder, or has ended.
     Unavailable,
 }
 
@@ -85,46 +85,46 @@ pub enum ClaimOutcome {
 pub struct StartRequest<'a> {
     /// Version of the channel that runs it.
     pub version: i64,
-    /// The key it runs under and the slots of it, where runs beside each other are forbidden.
+    /// The concurrency key of the run with the rows of its slots, if the channel limits concurrent runs.
     pub singleton: Option<(&'a Singleton, &'a [ConcurrencySlot])>,
     /// Trace of the run.
     pub trace_id: Option<Uuid>,
-    /// For how long it is held.
+    /// Length of the lease.
     pub lease: Duration,
-    /// The instant.
+    /// The current instant.
     pub now: NaiveDateTime,
 }
 
-/// The outcome of a start.
+/// The result of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartOutcome {
-    /// It runs, with that slot to be written.
+    /// The occurrence runs, with the slot row to be written.
     Running(Option<ConcurrencySlot>),
-    /// No slot was free: it is skipped.
+    /// No slot was free; the occurrence is skipped.
     Saturated,
-    /// The claim does not count any more; nothing changed.
+    /// The claim is no longer valid; nothing changed.
     Lost,
 }
 
-/// The result of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settlement {
-    /// Well.
+    /// The run succeeded.
     Completed,
-    /// Otherwise.
+    /// The run failed.
     Failed {
-        /// Why.
+        /// Reason of the failure.
         message: String,
     },
 }
 
-/// The status allows no other attempt.
+/// The status does not allow another attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an occurrence that is {0} cannot be retried")]
 pub struct NotRetryable(pub OccurrenceStatus);
 
 impl Occurrence {
-    /// A new row.
+    /// Creates a pending row.
     pub fn pending(id: Uuid, scheduled_for: NaiveDateTime) -> Self {
         Self {
             id,
@@ -145,7 +145,7 @@ impl Occurrence {
         }
     }
 
-    /// A new row that never runs by itself.
+    /// Creates a skipped row, which runs only after a retry.
     pub fn skipped(
         id: Uuid,
         scheduled_for: NaiveDateTime,
@@ -158,8 +158,8 @@ impl Occurrence {
         row
     }
 
-    /// Takes the row for a worker: when it is due and nobody has it, or when the lease of whoever has it has ended.
-    /// More than `max_recoveries` such ends fail it.
+    /// Claims the row for a worker if it is due and has no holder, or if the lease of its holder has expired. The row
+    /// fails after more than `max_recoveries` expired leases.
     pub fn claim(
         &mut self,
         holder: &str,
@@ -193,13 +193,13 @@ impl Occurrence {
         ClaimOutcome::Taken { raised, recovered }
     }
 
-    /// Returns the key of the current claim, which its holder keeps.
+    /// Returns the key of the current claim, for the holder to remember.
     pub fn key(&self) -> Option<ClaimKey> {
         let holder = self.claimed_by.clone()?;
         Some(ClaimKey { id: self.id, holder, attempt: self.attempt, claim: self.claims })
     }
 
-    /// Begins the run of a claim.
+    /// Starts the run of a claim.
     pub fn start(&mut self, key: &ClaimKey, start: StartRequest<'_>) -> StartOutcome {
         if !self.is_held(key) || self.status != OccurrenceStatus::Claimed {
             return StartOutcome::Lost;
@@ -230,7 +230,7 @@ impl Occurrence {
         StartOutcome::Running(slot.map(|(_, slot)| slot))
     }
 
-    /// Holds a claim, and its slot, for another lease; answers whether both are still the caller's. Where one is not,
+    /// Renews the lease of a claim and of its slot. Returns whether both still belong to the caller; if one does not,
     /// neither changes.
     pub fn renew(
         &mut self,
@@ -251,7 +251,7 @@ impl Occurrence {
         true
     }
 
-    /// Ends the run of a claim; answers whether it was still the caller's. Its slot is to be freed then.
+    /// Ends the run of a claim. Returns whether the claim was still valid; the caller then frees its slot.
     pub fn settle(&mut self, key: &ClaimKey, settlement: Settlement, now: NaiveDateTime) -> bool {
         let settles = self.is_held(key)
             && (self.status == OccurrenceStatus::Running || matches!(settlement, Settlement::Failed { .. }));
@@ -264,8 +264,8 @@ impl Occurrence {
         settles
     }
 
-    /// Gives a claim back that led to no run; answers whether it was still the caller's. Its slot is to be freed then.
-    /// The attempt it made did not happen; that a lease had ended before it did.
+    /// Gives back a claim that led to no run. Returns whether the claim was still valid; the caller then frees its
+    /// slot. The attempt of the claim is not counted, but a lease that expired before it stays counted.
     pub fn give_back(&mut self, key: &ClaimKey, raised: bool) -> bool {
         if !self.is_held(key) {
             return false;
@@ -288,7 +288,7 @@ impl Occurrence {
     /// Makes another attempt possible, which counts at once.
     ///
     /// # Errors
-    /// [`NotRetryable`] when the status allows no retry.
+    /// [`NotRetryable`] if the status allows no retry.
     pub fn retry(&mut self) -> Result<(), NotRetryable> {
         if !self.status.is_retryable() {
             return Err(NotRetryable(self.status));
@@ -303,7 +303,8 @@ impl Occurrence {
         Ok(())
     }
 
-    /// Returns true if that claim is the current one: its lease may have ended, but nobody has taken over.
+    /// Returns whether the claim is the valid one: its lease may have expired, but no other worker has taken the row
+    /// over.
     pub fn is_held(&self, key: &ClaimKey) -> bool {
         matches!(self.status, OccurrenceStatus::Claimed | OccurrenceStatus::Running)
             && self.id == key.id
@@ -323,7 +324,7 @@ impl Occurrence {
         self.slot = None;
     }
 
-    /// Ends the row; keeps the record of the last holder, but for the lease.
+    /// Ends the row. Clears the lease and keeps the rest of the record of the last holder.
     fn end(&mut self, status: OccurrenceStatus, message: Option<String>, now: NaiveDateTime) {
         self.status = status;
         self.error_message = message;

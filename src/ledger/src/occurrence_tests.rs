@@ -1,4 +1,4 @@
-//! Cases of [`super`].
+//! Unit tests of [`super`].
 
 use super::*;
 use crate::slot::is_saturated;
@@ -13,7 +13,7 @@ fn due() -> Occurrence {
     Occurrence::pending(Uuid::from_u128(1), at(0))
 }
 
-/// Claimed at that second, by a holder.
+/// Claims the row for a holder at this second.
 fn claimed(row: &mut Occurrence, holder: &str, second: i64) -> ClaimKey {
     let claim = row.claim(holder, LEASE, 5, at(second));
     assert!(matches!(claim, ClaimOutcome::Taken { .. }), "{claim:?}");

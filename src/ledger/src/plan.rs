@@ -1,25 +1,25 @@
-//! The selection of past instants that still run.
+//! The misfire plan: the choice of the passed instants that still run.
 
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 
-/// Instants looked at in one go, at most.
+/// Maximum number of instants walked in one step.
 pub const LONGEST_WALK: usize = 200_000;
 
-/// The policy for instants that are older than the grace period.
+/// The policy for instants that are late by more than the grace period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Misfire {
     /// None of them runs.
     Skip,
     /// The newest of them runs.
     Latest,
-    /// So many of them run, the oldest first.
+    /// At most this many of them run, the oldest first.
     CatchUp(u32),
 }
 
 impl Misfire {
-    /// The name in a channel.
+    /// Returns the name in the definition of a channel.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Skip => "skip",
@@ -29,21 +29,21 @@ impl Misfire {
     }
 }
 
-/// Instants that do not run, in one row: none between them does.
+/// A range of instants that do not run, recorded as one row. No instant within the range runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missed {
-    /// Number of missed instants.
+    /// Number of instants.
     pub count: u64,
-    /// The first.
+    /// The first instant.
     pub oldest: DateTime<Utc>,
-    /// The last; the row stands for it.
+    /// The last instant. It is the instant of the row.
     pub newest: DateTime<Utc>,
     /// The policy that dropped them.
     pub policy: Misfire,
 }
 
 impl Missed {
-    /// Returns the error message of the row.
+    /// Returns the message of the row.
     pub fn message(&self) -> String {
         let text = |instant: DateTime<Utc>| instant.to_rfc3339_opts(SecondsFormat::AutoSi, true);
         format!(
@@ -56,19 +56,19 @@ impl Missed {
     }
 }
 
-/// The instants to write, and the new position of the cursor.
+/// The rows to write and the next position of the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MisfirePlan {
     /// The instants that run, oldest first.
     pub fire: Vec<DateTime<Utc>>,
-    /// Those that do not.
+    /// The instants that do not run.
     pub missed: Option<Missed>,
-    /// The first instant after now, which is not due yet; `None` when there is none.
+    /// The first instant after now; `None` if there is none.
     pub next: Option<DateTime<Utc>>,
 }
 
-/// Plans everything from a cursor, inclusive, to now, inclusive, in one go; `instants` are those of the schedule,
-/// ascending. What can be long ago is better walked in stretches: see [`MisfirePlanner`].
+/// Plans all instants from a cursor to now, both inclusive, in one step. `instants` are those of the schedule,
+/// ascending. For a cursor far in the past, walk in bounded steps with a [`MisfirePlanner`].
 pub fn plan(
     from: DateTime<Utc>,
     now: DateTime<Utc>,
@@ -82,7 +82,7 @@ pub fn plan(
     walk.plan()
 }
 
-/// A plan in the making. Holds the instants that run and no others, however many have passed.
+/// A plan under construction. It holds only the instants that run, however many have passed.
 #[derive(Clone, Debug)]
 pub struct MisfirePlanner {
     from: DateTime<Utc>,
@@ -90,21 +90,21 @@ pub struct MisfirePlanner {
     late_before: DateTime<Utc>,
     policy: Misfire,
     fire: Vec<DateTime<Utc>>,
-    /// The newest of the late ones, while a newer one may come.
+    /// The newest late instant so far; a newer one may follow.
     latest: Option<DateTime<Utc>>,
     missed: Option<Missed>,
     next: Option<DateTime<Utc>>,
 }
 
 impl MisfirePlanner {
-    /// Begins at a cursor. Late is what is older than `grace` at `now`.
+    /// Starts at a cursor. An instant is late if it is older than `grace` at `now`.
     pub fn new(from: DateTime<Utc>, now: DateTime<Utc>, grace: Duration, policy: Misfire) -> Self {
         let grace = TimeDelta::from_std(grace).unwrap_or(TimeDelta::MAX);
         let late_before = now.checked_sub_signed(grace).unwrap_or(DateTime::<Utc>::MIN_UTC);
         Self { from, now, late_before, policy, fire: Vec::new(), latest: None, missed: None, next: None }
     }
 
-    /// Looks at the next instants, at most so many; answers whether the walk is over.
+    /// Walks the next instants, at most `most`. Returns whether the walk has ended.
     pub fn through(&mut self, instants: &mut impl Iterator<Item = DateTime<Utc>>, most: usize) -> bool {
         let mut walked = 0;
         for instant in instants.take(most) {
@@ -120,7 +120,7 @@ impl MisfirePlanner {
         walked < most
     }
 
-    /// The plan of what was walked.
+    /// Returns the plan of the walked instants.
     pub fn plan(mut self) -> MisfirePlan {
         self.settle_latest();
         MisfirePlan { fire: self.fire, missed: self.missed, next: self.next }

@@ -1,4 +1,4 @@
-//! Cases of [`super`].
+//! Unit tests of [`super`].
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn seconds(plan: &MisfirePlan) -> Vec<i64> {
     plan.fire.iter().map(|instant| instant.timestamp() - 1_800_000_000).collect()
 }
 
-/// Every ten seconds from 0, planned at 100 with a grace of 15: 0 to 80 are late, 90 and 100 are not.
+/// Plans an instant every ten seconds from 0, at 100 with a grace of 15: 0 to 80 are late, 90 and 100 are not.
 fn planned(policy: Misfire) -> MisfirePlan {
     plan(at(0), at(100), Duration::from_secs(15), policy, (0..).map(|n| at(10 * n)))
 }
@@ -107,7 +107,7 @@ proptest! {
         let dropped: Vec<_> = late.iter().copied().filter(|t| !kept.contains(t)).collect();
         let told = plan.missed.map(|m| (m.count, m.oldest, m.newest));
         prop_assert_eq!(told, dropped.first().map(|first| (dropped.len() as u64, *first, dropped[dropped.len() - 1])));
-        // The row stands for its range: nothing between its ends runs.
+        // The row represents its range: no instant between its ends runs.
         if let Some(missed) = plan.missed {
             prop_assert!(plan.fire.iter().all(|t| *t < missed.oldest || *t > missed.newest));
         }

@@ -1,6 +1,6 @@
-//! Places among the runs that share a concurrency key.
+//! Slots of the runs that share a concurrency key.
 //!
-//! A slot is a row while somebody holds it and none while nobody does; a row whose lease has ended is free to be taken.
+//! A slot has a row only while it is held. A row whose lease has expired is free.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use uuid::Uuid;
 
 use crate::lease_end;
 
-/// The concurrency limit of a channel that forbids parallel runs.
+/// The limit of a channel on its concurrent runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Singleton {
-    /// The key; channels that name the same one share it.
+    /// The concurrency key. Channels with the same key share its slots.
     pub key: String,
-    /// Runs of the key at once, at most.
+    /// Maximum number of concurrent runs of the key.
     pub slots: u32,
 }
 
 impl Singleton {
-    /// Why an occurrence was skipped: no slot was free.
+    /// Returns the message of an occurrence that was skipped because no slot was free.
     pub fn skip_message(&self) -> String {
         let Self { key, slots } = self;
         match slots {
@@ -29,51 +29,51 @@ impl Singleton {
     }
 }
 
-/// The row of a slot, whose key is known from the context.
+/// The row of a slot. Its key is known from the context.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ConcurrencySlot {
     /// Number of the slot, from 0.
     pub slot: i64,
-    /// The run that holds it.
+    /// Id of the occurrence that holds it.
     pub occurrence: Uuid,
-    /// The worker of that run.
+    /// Name of the worker of that run.
     pub holder: String,
-    /// Counts who took the row over; tells a holder from those before.
+    /// Number of takeovers of the row. Distinguishes a holder from earlier ones.
     pub token: i64,
-    /// End of its lease in UTC, unless renewed.
+    /// End of the lease, in UTC. The slot is free afterwards.
     pub lease_until: NaiveDateTime,
 }
 
-/// A slot as its holder remembers it: the fence of every later write to it.
+/// A slot as its holder remembers it. It is the fencing token of every later write to the slot.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HeldSlot {
-    /// The key.
+    /// The concurrency key.
     pub key: String,
     /// Number of the slot.
     pub slot: i64,
-    /// The token it was taken with.
+    /// The token with which the slot was taken.
     pub token: i64,
 }
 
 impl ConcurrencySlot {
-    /// Returns true if its lease has not ended.
+    /// Returns whether the lease is still valid.
     pub fn is_live(&self, now: NaiveDateTime) -> bool {
         self.lease_until >= now
     }
 
-    /// Returns true if it is still the slot that was taken.
+    /// Returns whether the slot still belongs to the run that took it.
     pub fn is_held(&self, held: &HeldSlot, occurrence: Uuid) -> bool {
         self.slot == held.slot && self.token == held.token && self.occurrence == occurrence
     }
 
-    /// Holds it for another lease.
+    /// Renews the lease.
     pub(crate) fn renew(&mut self, lease: Duration, now: NaiveDateTime) {
         self.lease_until = lease_end(now, lease);
     }
 }
 
-/// Takes a slot for an occurrence: the one that it holds already, else the lowest that is free; `None` when each is
-/// held by a live lease. `rows` are those of the key.
+/// Acquires a slot for an occurrence: the slot that it already holds, else the lowest free one; `None` if every slot
+/// has a live lease. `rows` are the rows of the key.
 pub fn acquire_slot(
     rows: &[ConcurrencySlot],
     slots: u32,
@@ -96,7 +96,7 @@ pub fn acquire_slot(
     })
 }
 
-/// Returns true if a live lease holds each slot of the key.
+/// Returns whether every slot of the key has a live lease.
 pub fn is_saturated(rows: &[ConcurrencySlot], slots: u32, now: NaiveDateTime) -> bool {
     (0..i64::from(slots)).all(|slot| rows.iter().any(|row| row.slot == slot && row.is_live(now)))
 }

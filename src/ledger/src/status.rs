@@ -1,28 +1,28 @@
-//! The status and the origin of an occurrence.
+//! The status and the trigger of an occurrence.
 
 use std::fmt;
 
-/// The status of an occurrence. Rows may hold other words, written by another version; no rule applies to those.
+/// The status of an occurrence. Rows written by another version may hold other values; no rule applies to those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OccurrenceStatus {
     /// Waits for a worker.
     Pending,
-    /// A worker has it and has not begun.
+    /// Claimed by a worker, not yet started.
     Claimed,
-    /// A worker runs it.
+    /// Run by a worker.
     Running,
-    /// Ended well.
+    /// Ended successfully.
     Completed,
-    /// Ended otherwise.
+    /// Ended with a failure.
     Failed,
-    /// Its time passed while nothing was scheduling.
+    /// Skipped: its time passed while no scheduler was active.
     SkippedMisfire,
-    /// Its concurrency key was held by others.
+    /// Skipped: every slot of its concurrency key was held.
     SkippedSingleton,
 }
 
 impl OccurrenceStatus {
-    /// Every status.
+    /// All statuses.
     pub const ALL: [Self; 7] = [
         Self::Pending,
         Self::Claimed,
@@ -33,7 +33,7 @@ impl OccurrenceStatus {
         Self::SkippedSingleton,
     ];
 
-    /// The name in rows and answers.
+    /// Returns the name in rows and responses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -46,17 +46,17 @@ impl OccurrenceStatus {
         }
     }
 
-    /// The status of that name.
+    /// Returns the status with this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.name() == name)
     }
 
-    /// Returns true if the row does not change any more by itself.
+    /// Returns whether the row changes only on request.
     pub const fn is_terminal(self) -> bool {
         !matches!(self, Self::Pending | Self::Claimed | Self::Running)
     }
 
-    /// Returns true if an admin may retry the occurrence.
+    /// Returns whether another attempt may be requested.
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::Failed | Self::SkippedMisfire | Self::SkippedSingleton)
     }
@@ -68,17 +68,17 @@ impl fmt::Display for OccurrenceStatus {
     }
 }
 
-/// The origin of an occurrence.
+/// The trigger of an occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trigger {
     /// The schedule.
     Cron,
-    /// An admin.
+    /// An administrator.
     Manual,
 }
 
 impl Trigger {
-    /// The name in rows and answers.
+    /// Returns the name in rows and responses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cron => "cron",
@@ -86,7 +86,7 @@ impl Trigger {
         }
     }
 
-    /// The trigger of that name.
+    /// Returns the trigger with this name.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Cron, Self::Manual].into_iter().find(|trigger| trigger.name() == name)
     }

@@ -1,6 +1,6 @@
-//! The protocol of claims, leases and fences, explored exhaustively: three workers, two instants of one schedule that
-//! forbids runs beside each other, crashes, pauses, an answer that is lost and asked for again, leases that end. How
-//! the rows come about is explored apart, in `watermark.rs`: the two have nothing in common but rows that are pending.
+//! An exhaustive exploration of claims, leases and fences: three workers, two instants of a schedule that forbids
+//! concurrent runs, crashes, pauses, a lost answer whose request is repeated, and expired leases. The creation of
+//! rows is explored separately in `watermark.rs`: the two protocols share only the pending rows.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod memory;
@@ -14,17 +14,17 @@ const WORKERS: usize = 3;
 const ROWS: u128 = 2;
 const SLOTS: u32 = 1;
 const MAX_RECOVERIES: u32 = 1;
-/// Claims of a row, so that the states are finite; one more is not explored.
+/// Maximum number of claims of a row, so that the state space is finite.
 const CLAIMS: i64 = 2;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     ledger: Memory,
     workers: [Worker; WORKERS],
-    /// The write whose answer is lost and which arrives again, at any time; then there is no other.
+    /// A write whose answer is lost and which arrives again at any later time; at most one on each path.
     echo: Echo,
     retries: u8,
-    /// A write of a claim that does not count has changed something.
+    /// True if a write of an invalid claim changed the ledger.
     stale_write: bool,
 }
 
@@ -38,7 +38,7 @@ enum Echo {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Worker {
-    /// Stopped in the middle of whatever it does, and neither runs nor writes.
+    /// Stopped at any point; neither runs nor writes.
     paused: bool,
     task: Task,
 }
@@ -49,7 +49,7 @@ enum Task {
     Idle,
     Claimed(Claim),
     Running(Claim),
-    /// Cancelled by its fence; its writes may still come.
+    /// Cancelled by its fence. Its writes may still arrive.
     Late(Claim),
 }
 
@@ -74,7 +74,7 @@ enum Write {
 enum Action {
     Claim(usize),
     Start(usize),
-    /// And whether the answer is lost, so that it is sent once more.
+    /// A write of a worker; the flag says that the answer is lost, so the write is sent again.
     Write(usize, Write, bool),
     Echo,
     Crash(usize),
@@ -88,12 +88,12 @@ enum Action {
 struct Protocol;
 
 fn holder(worker: usize) -> String {
-    // A worker that crashed comes back under its name: the fence must not rest on names that are never used again.
+    // A crashed worker returns under its old name: the fence must not rely on unique names.
     format!("w{worker}")
 }
 
 impl State {
-    /// Returns true if the worker runs something right now.
+    /// Returns whether the worker runs an occurrence now.
     fn runs(&self, worker: &Worker) -> bool {
         !worker.paused && matches!(worker.task, Task::Running(_))
     }
@@ -106,7 +106,7 @@ impl State {
         self.ledger.row(claim.key.id).claimed_until.is_none_or(|until| until < now())
     }
 
-    /// Makes a write, and notices when one that does not count changes something.
+    /// Applies a write, and records a violation if the write of an invalid claim changes anything.
     fn write(&mut self, write: Write, claim: &Claim) -> bool {
         let (before, counts) = (self.ledger.clone(), self.holds(claim));
         let done = match write {
@@ -119,7 +119,7 @@ impl State {
         done
     }
 
-    /// Erases the columns of an ended row that no rule reads, so that they add no states.
+    /// Clears the fields of ended rows that no rule reads, so that they do not multiply the states.
     fn forget(&mut self) {
         for row in self.ledger.rows.iter_mut().filter(|row| row.status.is_terminal()) {
             row.claimed_by = None;
@@ -130,7 +130,8 @@ impl State {
         }
     }
 
-    /// The same with the workers in an order that does not depend on their names, which mean nothing.
+    /// Returns the same state with the workers in an order that does not depend on their names, which have no
+    /// meaning.
     fn representative(&self) -> Self {
         let mut order: Vec<usize> = (0..WORKERS).collect();
         let weight = |worker: &usize| {
@@ -178,7 +179,8 @@ impl State {
         same
     }
 
-    /// Checks that every row ends, whatever happened to the workers so far, once one of them is left in peace.
+    /// Returns whether every row can still end, whatever happened to the workers so far, if one worker runs
+    /// undisturbed.
     fn can_end(&self) -> bool {
         let mut ledger = self.ledger.clone();
         for row in self.ledger.rows.iter().filter(|row| !row.status.is_terminal()) {
@@ -238,7 +240,7 @@ impl Model for Protocol {
                     && worker.task.claim().is_some_and(|claim| claim.key.id == row.id && state.holds(claim))
             };
             let is_live = row.claimed_until.is_some_and(|until| until >= now());
-            // Fences hold: a lease ends only after the run under it did, or with its worker stopped.
+            // The fences hold: a lease expires only after its run has ended, or while its worker is stopped.
             if is_live && !state.workers.iter().any(is_run) {
                 actions.push(Action::Expire(row.id));
             }
@@ -278,7 +280,7 @@ impl Model for Protocol {
             Action::Pause(worker) => state.workers[worker].paused = true,
             Action::Resume(worker) => {
                 state.workers[worker].paused = false;
-                // It looks at its fence before anything else.
+                // A resumed worker checks its fence before anything else.
                 if let Task::Running(claim) = &last.workers[worker].task
                     && (last.has_ended(claim) || !last.holds(claim))
                 {

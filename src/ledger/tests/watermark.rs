@@ -1,5 +1,5 @@
-//! Explores exhaustively how occurrences are created: three nodes that see a cursor at different times and write down
-//! what they have planned from there, in one transaction each, while the schedule is stopped and begun anew.
+//! An exhaustive exploration of the creation of rows: three nodes read a cursor at different times and write the
+//! instants they planned from there, in one transaction each, while the schedule is paused and started anew.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta};
@@ -16,11 +16,11 @@ fn instant(number: i64) -> NaiveDateTime {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     cursor: Cursor,
-    /// The instants on record, with how many rows each.
+    /// The recorded instants, with the number of rows of each.
     rows: Vec<(NaiveDateTime, u8)>,
-    /// Plan of each node: first instant and number of instants.
+    /// The plan of each node: the start and the number of instants.
     plans: [Option<(NaiveDateTime, i64)>; NODES],
-    /// Since when the schedule runs without a stop: nothing before is filled in.
+    /// The instant since which the schedule runs without a pause. No earlier instant is recorded.
     begun: NaiveDateTime,
     now: i64,
 }
@@ -28,7 +28,7 @@ struct State {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Action {
     Tick,
-    /// A node reads the cursor and plans so many instants.
+    /// A node reads the cursor and plans this many instants.
     Plan(usize, i64),
     Materialise(usize),
     Crash(usize),
@@ -122,7 +122,7 @@ fn align(next: i64) -> AlignRequest {
     }
 }
 
-/// The compare-and-set alone must do: what the database would pass over is counted here.
+/// Compare-and-set alone must prevent duplicates: an insert that the database would ignore is counted here.
 fn insert(rows: &mut Vec<(NaiveDateTime, u8)>, instant: NaiveDateTime) {
     match rows.iter_mut().find(|(written, _)| *written == instant) {
         Some((_, rows)) => *rows += 1,

@@ -1,5 +1,5 @@
-//! The ledger in memory, with one concurrency key: what the database holds and what a transaction does to it, nothing
-//! but the rules in between. The model checker explores it, and the tests of the store hold the databases against it.
+//! The ledger in memory, with one concurrency key: the contents of the database and the effect of each transaction,
+//! by the rules alone. The model checker explores it, and the tests of the store compare the databases with it.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use uuid::Uuid;
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
 pub(crate) const KEY: &str = "k";
 
-/// The clock stands still: that a lease ended is an event of its own.
+/// Returns the fixed instant of the model. The clock does not advance: the expiry of a lease is an explicit event.
 pub(crate) fn now() -> NaiveDateTime {
     DateTime::from_timestamp(1_800_000_000, 0).unwrap().naive_utc()
 }
@@ -28,7 +28,7 @@ pub(crate) struct Memory {
     pub(crate) slots: Vec<ConcurrencySlot>,
 }
 
-/// The key of a claim as its holder keeps it.
+/// The claim as its holder remembers it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Claim {
     pub(crate) key: ClaimKey,
@@ -45,7 +45,7 @@ impl Memory {
         self.rows.iter_mut().find(|row| row.id == id).unwrap()
     }
 
-    /// The oldest that can be claimed, at most one.
+    /// Claims the oldest claimable row, if any.
     pub(crate) fn claim(&mut self, holder: &str, max_recoveries: u32) -> Option<Claim> {
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
         order.sort_by_key(|index| self.rows[*index].scheduled_for);
@@ -66,7 +66,8 @@ impl Memory {
         None
     }
 
-    /// The slot of the run in `Ok`; else whether the key was taken (as opposed to the claim lost).
+    /// Starts a run. Returns the slot of the run; in `Err`, whether the key was saturated (true) or the claim lost
+    /// (false).
     pub(crate) fn start(&mut self, key: &ClaimKey, slots: u32) -> Result<Option<HeldSlot>, bool> {
         let singleton = Singleton { key: KEY.into(), slots };
         let rows = self.slots.clone();
@@ -116,7 +117,7 @@ impl Memory {
         self.row_mut(id).retry()
     }
 
-    /// The lease of a row ends, and that of its slot: they are written together.
+    /// Expires the lease of a row and of its slot: they are written together.
     pub(crate) fn expire(&mut self, id: Uuid) {
         let row = self.row_mut(id);
         if row.claimed_until.is_some() {
