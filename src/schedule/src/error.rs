@@ -1,27 +1,27 @@
-//! Why a schedule is refused.
+//! Reasons to refuse a schedule.
 
 use std::fmt;
 
 use chrono::{DateTime, Utc};
 
-/// Why a schedule is refused. The text is for the author of the schedule: it says where and what to write instead.
+/// The reason to refuse a schedule. The text is for the author of the schedule: it names the place and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
-    /// The expression is outside the grammar: at most one fault for each field.
+    /// The expression violates the grammar; at most one fault per field.
     #[error("{}", listed(faults))]
     Expression {
-        /// Faults in the order of the fields.
+        /// The faults, in the order of the fields.
         faults: Vec<ExpressionFault>,
     },
-    /// The zone has no name of an area and a place.
+    /// The zone is unknown or an abbreviation.
     #[error("'{name}' is no time zone; {remedy}")]
     Zone {
-        /// The zone as it was given.
+        /// The zone as given.
         name: String,
-        /// Suggested replacement.
+        /// The remedy for the author.
         remedy: String,
     },
-    /// Every field is well-formed, but together they name no instant that comes soon enough.
+    /// Every field is valid, but together they name no instant that comes soon enough.
     #[error(
         "no instant within five years of {}: the days and months it names do not meet; choose days that do",
         from.format("%Y-%m-%d")
@@ -35,15 +35,15 @@ pub enum ScheduleError {
 /// A fault at one place of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpressionFault {
-    /// The name of the field.
+    /// Name of the field.
     pub field: &'static str,
-    /// The number of the field, from 1.
+    /// Number of the field, from 1.
     pub number: usize,
-    /// The character of the expression it begins at, from 1.
+    /// Position of its first character in the expression, from 1.
     pub position: usize,
     /// Description of the fault.
     pub problem: String,
-    /// Suggested replacement.
+    /// The remedy for the author.
     pub remedy: String,
 }
 
@@ -58,7 +58,7 @@ fn listed(faults: &[ExpressionFault]) -> String {
     faults.iter().map(ExpressionFault::to_string).collect::<Vec<_>>().join(". ")
 }
 
-/// A piece of what was written, short enough for a message.
+/// Returns the beginning of the input, short enough for a message.
 pub(crate) fn excerpt(text: &str) -> String {
     const LONGEST: usize = 40;
     match text.char_indices().nth(LONGEST) {

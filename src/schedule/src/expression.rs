@@ -1,7 +1,8 @@
-//! From what an author writes to local times: six fields, five fields or a short name.
+//! Parses a cron expression of six fields, of five fields, or a short name.
 //!
-//! Everything becomes expressions of six fields for the library that enumerates. Five fields in the manner of Unix need
-//! two of them where both the day of month and the day of week are restricted, because there either may match.
+//! Everything becomes expressions of six fields for the library that enumerates local times. A Unix expression of
+//! five fields needs two of them if both the day of month and the day of week are restricted, because either one may
+//! match.
 
 use std::str::FromStr;
 
@@ -10,7 +11,7 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use crate::error::{ExpressionFault, excerpt};
 use crate::field::{FIVE, FieldGrammar, SIX, Values};
 
-/// Short names, in any case, and what they stand for.
+/// Short names, in any case, with their expressions.
 const MACROS: [(&str, &str); 5] = [
     ("@hourly", "0 0 * * * *"),
     ("@daily", "0 0 0 * * *"),
@@ -25,17 +26,20 @@ const FORMS: &str = "use six fields (second minute hour day-of-month month day-o
 /// A checked expression.
 #[derive(Debug)]
 pub(crate) struct CronExpression {
-    /// As it was written.
+    /// The source text.
     pub(crate) source: String,
-    /// True if the hour is a wildcard or stepped, so that the schedule follows elapsed time.
+    /// True if the hour is a wildcard or has a step, so the schedule follows elapsed time.
     pub(crate) follows_elapsed_time: bool,
     first: cron::Schedule,
-    /// Local times that match this one match, too.
+    /// A second expression, whose local times match as well.
     second: Option<cron::Schedule>,
 }
 
 impl CronExpression {
-    /// Checks an expression.
+    /// Parses and checks an expression.
+    ///
+    /// # Errors
+    /// Returns the faults of an expression outside the grammar, at most one per field.
     pub(crate) fn parse(source: &str) -> Result<Self, Vec<ExpressionFault>> {
         let fields = divide(source);
         let texts: Vec<&str> = fields.iter().map(|(_, text)| *text).collect();
@@ -91,9 +95,9 @@ impl CronExpression {
         })
     }
 
-    /// The first local time after `local` that matches. None comes after the year 2100.
+    /// Returns the first matching local time after `local`. None comes after the year 2100.
     pub(crate) fn next_local(&self, local: NaiveDateTime) -> Option<NaiveDateTime> {
-        // The library works in any zone; in UTC every local time exists once.
+        // The library works in any zone; in UTC every local time exists exactly once.
         let after: DateTime<Utc> = local.and_utc();
         let next = |schedule: &cron::Schedule| schedule.after(&after).next();
         let (first, second) = (next(&self.first), self.second.as_ref().and_then(next));
@@ -105,7 +109,7 @@ impl CronExpression {
     }
 }
 
-/// The fields and the bytes they begin at.
+/// Splits an expression into fields, each with its byte offset.
 fn divide(source: &str) -> Vec<(usize, &str)> {
     let mut offset = 0;
     let parts = source.split(|c: char| c.is_ascii_whitespace()).map(|part| {
@@ -116,7 +120,7 @@ fn divide(source: &str) -> Vec<(usize, &str)> {
     parts.filter(|(_, part)| !part.is_empty()).collect()
 }
 
-/// Checks every field; the values of the last one.
+/// Checks every field. Returns the values of the last one.
 fn check(
     known: &[FieldGrammar],
     fields: &[(usize, &str)],
@@ -138,13 +142,13 @@ fn check(
     if faults.is_empty() { Ok(last) } else { Err(faults) }
 }
 
-/// Returns true if a field of days excludes any day. As in cron of Unix, a field that begins with `*` does not, even
-/// with a step.
+/// Returns whether a field of days excludes any day. As in Unix cron, a field that begins with `*` restricts nothing,
+/// even with a step.
 fn is_restricted(field: &str) -> bool {
     !field.starts_with(['*', '?'])
 }
 
-/// Days of week counted from Sunday as 0 or 7, as a list counted from Sunday as 1.
+/// Converts days of the week counted from Sunday as 0 or 7 to a list counted from Sunday as 1.
 fn from_unix(days: Values) -> String {
     let mut days: Vec<u32> = days.iter().map(|day| day % 7 + 1).collect();
     days.sort_unstable();
@@ -152,7 +156,7 @@ fn from_unix(days: Values) -> String {
     days.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// An expression of another number of fields, or a word that is none of the short names.
+/// Returns the fault of an expression with a wrong number of fields, or of an unknown short name.
 fn misshapen(source: &str, fields: &[(usize, &str)]) -> ExpressionFault {
     let counted = |what: &str| format!("{what}, there are {} fields", fields.len());
     let (field, number, offset, problem) = match fields {
@@ -173,7 +177,7 @@ fn misshapen(source: &str, fields: &[(usize, &str)]) -> ExpressionFault {
     ExpressionFault { field, number, position: character(source, offset), problem, remedy }
 }
 
-/// The short name that a word may stand for.
+/// Returns the short name that was probably meant.
 fn meant(word: &str) -> String {
     let word = word.trim_start_matches('@').to_ascii_lowercase();
     match word.as_str() {
@@ -183,7 +187,7 @@ fn meant(word: &str) -> String {
     }
 }
 
-/// The character, from 1, that begins at a byte.
+/// Returns the position, from 1, of the character at a byte offset.
 fn character(source: &str, offset: usize) -> usize {
     source.char_indices().take_while(|(at, _)| *at < offset).count() + 1
 }

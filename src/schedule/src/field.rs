@@ -1,23 +1,23 @@
 //! The grammar of one field.
 //!
-//! A field is a list of items divided by commas. An item is `*`, `n`, `a-b`, a name, `name-name`, or one of `*`, `n`,
-//! `a-b` and `name-name` followed by `/step`. A field of days may instead be `?` as a whole, which says the same as
-//! `*`. Ranges run forwards; a step is at least 1 and at most the largest value of its field.
+//! A field is a list of items separated by commas. An item is `*`, `n`, `a-b`, a name, `name-name`, or one of `*`,
+//! `n`, `a-b` and `name-name` followed by `/step`. A field of days may also be `?` as a whole, with the same meaning
+//! as `*`. Ranges run forwards; a step is at least 1 and at most the largest value of its field.
 //!
-//! The check is here and not left to the library that enumerates, because that one takes more (`?/5`, blanks beside a
-//! number) and cannot say where it stumbled.
+//! The check is done here and not by the library that enumerates, because the library accepts more (`?/5`, blanks
+//! beside a number) and does not report the position of an error.
 
 use crate::error::excerpt;
 
-/// The grammar of one field.
+/// The permitted values of a field.
 pub(crate) struct FieldGrammar {
-    /// Its name.
+    /// Name of the field.
     pub(crate) name: &'static str,
     min: u32,
     max: u32,
     /// Names of the values from `min` on, each with its short forms.
     names: &'static [&'static [&'static str]],
-    /// Explanation of the range for an author whose value is outside it.
+    /// Hint for a value out of range: the probable intention of the author.
     hint: &'static str,
     /// True if `?` may stand for every value.
     is_day: bool,
@@ -58,7 +58,7 @@ const HOUR: FieldGrammar = plain("hour", 0, 23);
 const DAY_OF_MONTH: FieldGrammar = FieldGrammar { is_day: true, ..plain("day of month", 1, 31) };
 const MONTH: FieldGrammar = FieldGrammar { names: MONTHS, ..plain("month", 1, 12) };
 
-/// The fields of an expression with seconds; its week is 1 to 7 from Sunday.
+/// The fields of an expression with seconds. Its week is 1 to 7 from Sunday.
 pub(crate) const SIX: [FieldGrammar; 6] = [
     SECOND,
     MINUTE,
@@ -73,7 +73,7 @@ pub(crate) const SIX: [FieldGrammar; 6] = [
     },
 ];
 
-/// The fields of an expression in the manner of Unix; its week is 0 to 7, and Sunday is both ends.
+/// The fields of a Unix expression. Its week is 0 to 7, and both ends are Sunday.
 pub(crate) const FIVE: [FieldGrammar; 5] = [
     MINUTE,
     HOUR,
@@ -82,7 +82,7 @@ pub(crate) const FIVE: [FieldGrammar; 5] = [
     FieldGrammar { names: DAYS, hint: " (0 and 7 are Sunday)", is_day: true, ..plain("day of week", 0, 7) },
 ];
 
-/// A fault inside a field: the byte it begins at, what is wrong, what to write instead.
+/// A fault inside a field: its byte offset, a description, and the remedy.
 #[derive(Debug)]
 pub(crate) struct FieldFault {
     pub(crate) offset: usize,
@@ -90,7 +90,7 @@ pub(crate) struct FieldFault {
     pub(crate) remedy: String,
 }
 
-/// The values of a field, a bit each.
+/// The set of values of a field, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Values(u64);
 
@@ -103,14 +103,17 @@ impl Values {
         }
     }
 
-    /// In rising order.
+    /// Iterates over the values in ascending order.
     pub(crate) fn iter(self) -> impl Iterator<Item = u32> {
         (0..u64::BITS).filter(move |bit| self.0 >> bit & 1 == 1)
     }
 }
 
 impl FieldGrammar {
-    /// The values that `text` names.
+    /// Parses the values that `text` names.
+    ///
+    /// # Errors
+    /// Returns the first fault of the field.
     pub(crate) fn read(&self, text: &str) -> Result<Values, FieldFault> {
         let mut values = Values::default();
         if text == "?" && self.is_day {
@@ -159,7 +162,7 @@ impl FieldGrammar {
         }
         if first > last {
             let remedy = match (first == self.max, last == self.min) {
-                // Sunday closes a week of Unix as well as it opens one.
+                // Sunday is both the first and the last day of a Unix week.
                 (_, true) if self.max == 7 && self.min == 0 => format!("use {first}-7"),
                 (true, true) => format!("use {first},{last}"),
                 (true, false) => format!("use {first},{}-{last}", self.min),
@@ -204,7 +207,7 @@ impl FieldGrammar {
         Err((format!("{} is not understood", excerpt(item)), format!("use {}", self.example())))
     }
 
-    /// Returns the allowed forms of an item, as a remedy.
+    /// Returns examples of valid items.
     fn example(&self) -> String {
         let names = match self.names.first() {
             Some(first) => format!(", a name such as {}", first[0]),
@@ -213,7 +216,7 @@ impl FieldGrammar {
         format!("'*', {} to {}{names}, a range a-b, or one with /step", self.min, self.max)
     }
 
-    /// The short name of the last value.
+    /// Returns the short name of the last value.
     fn last(&self) -> &'static str {
         self.names.last().map_or("", |names| names[0])
     }

@@ -1,16 +1,17 @@
-//! Cron schedules: what an author writes, and the instants it names.
+//! Cron schedules: the expressions of authors, and the instants they name.
 //!
 //! A [`Schedule`] is an expression and a time zone. Expressions have six fields (second, minute, hour, day of month,
-//! month, day of week from Sunday as 1, and days must match both ways), five fields with the meaning they have on Unix,
-//! or are one of five short names. Whatever is outside the grammar is refused with the field, the place and a remedy.
+//! month, day of week from Sunday as 1; both kinds of days must match), five fields with their meaning on Unix, or
+//! are one of five short names. Anything outside the grammar is refused with the field, the position and a remedy.
 //!
-//! Behaviour at changes of the clock:
-//! - An expression that names its hours fires once for each local time it names. One that the clock passes over fires at the
-//!   first instant after the gap; one that the clock shows twice fires at the first of the two.
+//! At changes of the clock:
+//! - An expression that names its hours fires once for each local time it names. A local time in a gap fires at the
+//!   first instant after the gap; a local time that occurs twice fires at the first of the two.
 //! - An expression whose hour is a wildcard or has a step follows elapsed time: it fires at every instant whose local
 //!   time matches, and at no other.
 //!
-//! Nothing here reads a clock or keeps state: the instant to start from is handed in. Instants end with the year 2100.
+//! Nothing here reads a clock or keeps state: the caller passes the instant to start from. Instants end with the year
+//! 2100.
 
 mod error;
 mod expression;
@@ -29,13 +30,13 @@ use zone::Zone;
 pub use error::{ExpressionFault, ScheduleError};
 pub use upcoming::Upcoming;
 
-/// A new schedule has an instant within this time: five years of 365 days.
+/// The time within which a new schedule must fire: five years of 365 days.
 pub const HORIZON: TimeDelta = TimeDelta::days(5 * 365);
 
 /// Number of instants in a preview.
 const PREVIEW: usize = 5;
 
-/// An expression in a time zone. A clone shares both.
+/// An expression in a time zone. Clones share both.
 #[derive(Clone)]
 pub struct Schedule(Arc<ScheduleParts>);
 
@@ -45,21 +46,22 @@ pub(crate) struct ScheduleParts {
 }
 
 impl Schedule {
-    /// Reads an expression and a zone of the IANA database; a blank zone is UTC. Does not ask whether it ever fires:
-    /// one that was valid when it was written stays so.
+    /// Parses an expression and a zone of the IANA database; a blank zone is UTC. It does not check that the schedule
+    /// ever fires: a schedule that was valid when it was written stays valid.
     ///
     /// # Errors
-    /// The expression is outside the grammar, or else the zone is unknown or an abbreviation.
+    /// [`ScheduleError::Expression`] if the expression is outside the grammar; otherwise [`ScheduleError::Zone`] if
+    /// the zone is unknown or an abbreviation.
     pub fn parse(expression: &str, zone: &str) -> Result<Self, ScheduleError> {
         let expression =
             CronExpression::parse(expression).map_err(|faults| ScheduleError::Expression { faults })?;
         Ok(Self(Arc::new(ScheduleParts { expression, zone: Zone::parse(zone)? })))
     }
 
-    /// Reads a schedule that is new at `now`: as [`Schedule::parse`], and it must fire soon enough.
+    /// Parses a schedule that is new at `now`. Like [`Schedule::parse`], and the schedule must fire soon enough.
     ///
     /// # Errors
-    /// As [`Schedule::parse`], or no instant comes within [`HORIZON`].
+    /// Those of [`Schedule::parse`], and [`ScheduleError::Never`] if no instant comes within [`HORIZON`].
     pub fn parse_at(expression: &str, zone: &str, now: DateTime<Utc>) -> Result<Self, ScheduleError> {
         let schedule = Self::parse(expression, zone)?;
         match schedule.next_after(now) {
@@ -68,35 +70,35 @@ impl Schedule {
         }
     }
 
-    /// Every reason to refuse a schedule that is new at `now`; a blank or wrong zone keeps no fault of the expression
-    /// back.
+    /// Returns every reason to refuse a schedule that is new at `now`. A blank or invalid zone does not hide the
+    /// faults of the expression.
     pub fn problems(expression: &str, zone: &str, now: DateTime<Utc>) -> Vec<ScheduleError> {
         let wrong_zone = Zone::parse(zone).err();
         let zone = if wrong_zone.is_some() { "" } else { zone };
         Self::parse_at(expression, zone, now).err().into_iter().chain(wrong_zone).collect()
     }
 
-    /// The expression as it was written.
+    /// Returns the expression as written.
     pub fn expression(&self) -> &str {
         &self.0.expression.source
     }
 
-    /// The name of the zone, `UTC` where it was blank.
+    /// Returns the name of the zone; `UTC` if it was blank.
     pub fn zone(&self) -> &str {
         self.0.zone.name()
     }
 
-    /// The first instant strictly after `after`, in whole seconds.
+    /// Returns the first instant strictly after `after`, in whole seconds.
     pub fn next_after(&self, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
         self.upcoming(after).next()
     }
 
-    /// The instants strictly after `after`, rising.
+    /// Iterates over the instants strictly after `after`, in ascending order.
     pub fn upcoming(&self, after: DateTime<Utc>) -> Upcoming<'_> {
         Upcoming::new(self, after)
     }
 
-    /// The five instants after `after` that a preview shows; fewer at the end of the years.
+    /// Returns the next five instants after `after`, for a preview; fewer at the end of the supported years.
     pub fn next_fires(&self, after: DateTime<Utc>) -> Vec<DateTime<Utc>> {
         self.upcoming(after).take(PREVIEW).collect()
     }

@@ -1,13 +1,13 @@
-//! The walk from instant to instant.
+//! The iteration over the instants of a schedule.
 
 use chrono::{DateTime, Datelike, NaiveDateTime, TimeDelta, Utc};
 
 use crate::Schedule;
 
-/// The last year with instants, which is as far as the library enumerates.
+/// The last year with instants: the limit of the library that enumerates.
 const LAST_YEAR: i32 = 2100;
 
-/// The instants of a schedule after a given one, rising, each once.
+/// The instants of a schedule after a given one, ascending, each once.
 #[derive(Clone, Debug)]
 pub struct Upcoming<'s> {
     schedule: &'s Schedule,
@@ -20,7 +20,7 @@ impl<'s> Upcoming<'s> {
         Self { schedule, after, probes: 0 }
     }
 
-    /// Returns the number of local times examined so far: the measure of the work done.
+    /// Returns the number of local times examined so far, as a measure of the work done.
     pub const fn probes(&self) -> u64 {
         self.probes
     }
@@ -30,22 +30,23 @@ impl<'s> Upcoming<'s> {
         self.schedule.parts().expression.next_local(local)
     }
 
-    /// Hours that are named: the instant of each local time, and those that come to one instant count once.
+    /// Finds the next instant of an expression that names its hours. Local times that resolve to the same instant
+    /// count once.
     fn next_of_named_hours(&mut self) -> Option<DateTime<Utc>> {
         let zone = self.schedule.parts().zone;
         let mut local = zone.furthest(self.after);
         loop {
             local = self.next_local(local)?;
             let at = zone.resolve(local)?;
-            // The first one is, while no clock is set back twice within one repetition.
+            // The first one always is, unless the clock is set back twice within one repetition.
             if at > self.after {
                 return Some(at);
             }
         }
     }
 
-    /// A wildcard or stepped hour: every instant whose local time matches, so that no change of the clock makes a hole
-    /// or a crowd.
+    /// Finds the next instant of an expression whose hour is a wildcard or has a step: every instant whose local time
+    /// matches, so a change of the clock causes neither a gap nor a burst.
     fn next_of_elapsed_time(&mut self) -> Option<DateTime<Utc>> {
         let zone = self.schedule.parts().zone;
         let mut from = self.after;

@@ -1,11 +1,11 @@
-//! Time zones: which names are taken, and how local time becomes instants.
+//! Time zones: the accepted names, and the conversion of local times into instants.
 
 use chrono::{DateTime, LocalResult, NaiveDateTime, Offset, TimeDelta, TimeZone, Utc};
 use chrono_tz::{GapInfo, TZ_VARIANTS, Tz};
 
 use crate::error::ScheduleError;
 
-/// The zones that abbreviations commonly stand for.
+/// Abbreviations with the zones they commonly mean.
 const MEANT: [(&str, &str); 24] = [
     ("AEST", "Australia/Sydney"),
     ("BST", "Europe/London"),
@@ -33,7 +33,7 @@ const MEANT: [(&str, &str); 24] = [
     ("WET", "Europe/Lisbon"),
 ];
 
-/// Probes for a change of the offset lie at most this far apart.
+/// Longest distance between two probes for a change of the offset.
 const STRIDE: TimeDelta = TimeDelta::days(1);
 
 /// A zone of the IANA database.
@@ -41,12 +41,15 @@ const STRIDE: TimeDelta = TimeDelta::days(1);
 pub(crate) struct Zone(Tz);
 
 impl Zone {
-    /// Looks a zone up; blank is UTC.
+    /// Looks up a zone; a blank name is UTC.
     ///
-    /// The database also holds names that are abbreviations (`EST`, `CET`, `GMT`, `EST5EDT`, `PRC`). They are refused:
-    /// what they say depends on the reader, and several never change to summer time or did so unlike the place that is
-    /// meant. They are the names in capitals alone; `UTC` is the one of them that means the same to everyone. Former
-    /// names of places (`US/Eastern`, `Japan`) are links of the database and taken.
+    /// The database also contains abbreviations (`EST`, `CET`, `GMT`, `EST5EDT`, `PRC`). They are refused: their
+    /// meaning depends on the reader, and several never change to summer time or changed unlike the place that is
+    /// meant. They are the names that consist of capitals only; of these, only `UTC` means the same to everyone.
+    /// Former names of places (`US/Eastern`, `Japan`) are links of the database and accepted.
+    ///
+    /// # Errors
+    /// [`ScheduleError::Zone`] if the name is unknown or an abbreviation.
     pub(crate) fn parse(name: &str) -> Result<Self, ScheduleError> {
         let name = name.trim();
         if matches!(name, "" | "UTC") {
@@ -62,7 +65,7 @@ impl Zone {
         self.0.name()
     }
 
-    /// Returns the offset from UTC at an instant.
+    /// Returns the offset that is added to UTC to obtain the local time at an instant.
     pub(crate) fn offset(self, at: DateTime<Utc>) -> TimeDelta {
         let offset = self.0.offset_from_utc_datetime(&at.naive_utc()).fix();
         TimeDelta::seconds(offset.local_minus_utc().into())
@@ -73,8 +76,8 @@ impl Zone {
         at.naive_utc() + self.offset(at)
     }
 
-    /// The instant of a local time: the first of two where the clock shows it twice, the end of the gap where it is
-    /// passed over. Rises with the local time, or stays.
+    /// Returns the instant of a local time: the first of two if the local time occurs twice, the end of the gap if it
+    /// is skipped. Monotonic: a later local time never resolves to an earlier instant.
     pub(crate) fn resolve(self, local: NaiveDateTime) -> Option<DateTime<Utc>> {
         match self.0.from_local_datetime(&local) {
             LocalResult::Single(at) | LocalResult::Ambiguous(at, _) => Some(at.to_utc()),
@@ -82,13 +85,14 @@ impl Zone {
         }
     }
 
-    /// The last local time that the clock has shown by `at`; more than it shows now while a stretch is repeated.
+    /// Returns the latest local time that the clock has shown by `at`. It is ahead of the current local time while a
+    /// stretch is repeated.
     pub(crate) fn furthest(self, at: DateTime<Utc>) -> NaiveDateTime {
         let clock = self.clock(at);
         match self.0.from_local_datetime(&clock) {
             LocalResult::Ambiguous(first, second) if at >= second => {
                 let (first, second) = (first.to_utc(), second.to_utc());
-                // The clock was set back between the two readings, when it had come as far as this.
+                // Between the two readings the clock was set back, after it had reached this local time.
                 let back = self.change(first, second).unwrap_or(second);
                 back.naive_utc() + self.offset(first) - TimeDelta::nanoseconds(1)
             }
@@ -96,7 +100,7 @@ impl Zone {
         }
     }
 
-    /// The first instant after `from`, up to `until`, from which on another offset holds.
+    /// Returns the first instant after `from`, up to `until`, at which another offset takes effect.
     pub(crate) fn change(self, from: DateTime<Utc>, until: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let offset = self.offset(from);
         let (mut before, mut after) = (from, from);

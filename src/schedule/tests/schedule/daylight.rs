@@ -1,4 +1,4 @@
-//! Places whose clocks do what is easily got wrong.
+//! Places with unusual changes of the clock.
 
 use crate::fires;
 
@@ -40,7 +40,7 @@ fn a_named_hour_inside_the_gap_fires_at_its_end() {
             "2026-03-30T12:00",
             &["2026-03-28T01:30", "2026-03-29T01:00", "2026-03-30T00:30"],
         ),
-        // One step of the clock for all that it passes over, and for what stands at its end.
+        // One step of the clock covers the skipped local times and the local time at its end.
         case("Europe/Berlin", "*/10 2 * * *", "2026-03-29T00:00", "2026-03-29T12:00", &["2026-03-29T01:00"]),
         case(
             "Europe/Berlin",
@@ -70,7 +70,7 @@ fn a_named_hour_that_is_repeated_fires_at_the_first() {
             "2026-10-25T12:00",
             &["2026-10-25T00:20", "2026-10-25T00:40"],
         ),
-        // Asked from within the repetition.
+        // The search starts within the repetition.
         case("Europe/Berlin", "30 2 * * *", "2026-10-25T01:00", "2026-10-26T12:00", &["2026-10-26T01:30"]),
         case("Europe/Berlin", "15,45 2 * * *", "2026-10-25T01:20", "2026-10-25T12:00", &[]),
         case("Europe/Berlin", "0 3 * * *", "2026-10-25T01:20", "2026-10-25T12:00", &["2026-10-25T02:00"]),
@@ -94,7 +94,7 @@ fn a_wildcard_or_stepped_hour_follows_elapsed_time() {
             "2026-10-25T02:30",
             &["2026-10-25T00:30", "2026-10-25T01:30", "2026-10-25T02:30"],
         ),
-        // An even hour that does not exist is left out, one that comes twice fires twice.
+        // An even hour that does not exist is skipped; one that occurs twice fires twice.
         case(
             "Europe/Berlin",
             "0 */2 * * *",
@@ -261,7 +261,7 @@ fn summer_time_below_the_standard_makes_no_difference() {
             "2026-03-23T12:00",
             &["2026-03-22T02:00", "2026-03-23T01:30"],
         ),
-        // The clock is set forward again before the schedule's day comes back.
+        // The clock is set forward again before the day of the schedule returns.
         case(
             "Africa/Casablanca",
             "30 2/23 15 2 *",
@@ -269,7 +269,7 @@ fn summer_time_below_the_standard_makes_no_difference() {
             "2026-12-31T00:00",
             &["2026-02-15T01:30", "2026-02-15T02:30"],
         ),
-        // In the database of zones the Irish winter is the exception.
+        // In the IANA database the Irish winter time is the exception.
         case(
             "Europe/Dublin",
             "30 1 * * *",
@@ -304,7 +304,7 @@ fn gaza_changes_its_clocks_on_a_saturday() {
             "2026-10-25T12:00",
             &["2026-10-23T22:30", "2026-10-24T23:30"],
         ),
-        // Twice a summer while Ramadan lay in it: the clock went back in April 2023 only late.
+        // Gaza changed twice per summer while Ramadan fell in it; in April 2023 the clock went back late.
         case("Asia/Gaza", "30 2 29 4 *", "2023-01-01T00:00", "2023-12-31T00:00", &["2023-04-29T00:00"]),
     ]);
 }

@@ -1,17 +1,17 @@
-//! Tests of the grammar and the values it names.
+//! The grammar of expressions, and the instants they name.
 
 use svc_schedule::{Schedule, ScheduleError};
 
 use crate::at;
 
-/// The first three instants from the beginning of 2026, a Thursday.
+/// Returns the first three instants of 2026, whose first day is a Thursday.
 fn first(expression: &str) -> Vec<String> {
     let schedule = Schedule::parse_at(expression, "", at("2026-01-01T00:00:00Z")).unwrap();
     let from = at("2025-12-31T23:59:59Z");
     schedule.upcoming(from).take(3).map(|next| next.format("%m-%d %H:%M:%S").to_string()).collect()
 }
 
-/// Returns the positions and fields of the faults of an expression.
+/// Returns the field, number and position of each fault.
 fn faults(expression: &str) -> Vec<(&'static str, usize, usize)> {
     match Schedule::parse(expression, "").unwrap_err() {
         ScheduleError::Expression { faults } => {
@@ -67,12 +67,12 @@ fn five_fields_mean_what_they_mean_on_unix() {
         ("0 0 * * 5/1", ["01-02 00:00:00", "01-03 00:00:00", "01-04 00:00:00"]),
         ("0 0 * * */3", ["01-03 00:00:00", "01-04 00:00:00", "01-07 00:00:00"]),
         ("0 0 * * */7", ["01-04 00:00:00", "01-11 00:00:00", "01-18 00:00:00"]),
-        // Both days restricted: either may match.
+        // Both kinds of days are restricted: either may match.
         ("0 0 13 * 5", ["01-02 00:00:00", "01-09 00:00:00", "01-13 00:00:00"]),
         ("0 0 2 1 fri", ["01-02 00:00:00", "01-09 00:00:00", "01-16 00:00:00"]),
         ("0 0 30 2 0", ["02-01 00:00:00", "02-08 00:00:00", "02-15 00:00:00"]),
         ("0 0 1,* * 1", ["01-01 00:00:00", "01-02 00:00:00", "01-03 00:00:00"]),
-        // A field that begins with '*' restricts nothing, though stepped: both must match.
+        // A field that begins with '*' restricts nothing, even with a step: both must match.
         ("0 0 */2 * 5", ["01-09 00:00:00", "01-23 00:00:00", "02-13 00:00:00"]),
         ("0 0 13 * */5", ["02-13 00:00:00", "03-13 00:00:00", "09-13 00:00:00"]),
         ("0 0 ? * 1", ["01-05 00:00:00", "01-12 00:00:00", "01-19 00:00:00"]),
@@ -228,9 +228,9 @@ fn a_schedule_that_never_fires_is_refused() {
         assert!(refused(expression, "2026-01-01T00:00:00Z"), "{expression}");
     }
     assert!(!refused("0 0 29 2 *", "2026-01-01T00:00:00Z"));
-    // February of 2100 has 28 days.
+    // February 2100 has 28 days.
     assert!(refused("0 0 29 2 *", "2096-03-01T00:00:00Z"));
-    // Next on a Monday in 2044; the horizon is 1825 days, its last second included.
+    // The next 29 February on a Monday is in 2044. The horizon is 1825 days, including its last second.
     assert!(refused("0 0 0 29 2 mon", "2026-01-01T00:00:00Z"));
     assert!(refused("0 0 0 29 2 mon", "2039-03-01T23:59:59Z"));
     assert!(!refused("0 0 0 29 2 mon", "2039-03-02T00:00:00Z"));

@@ -1,4 +1,4 @@
-//! The promises of a schedule: what may be written, when it fires, what the clocks of the world do to it.
+//! Tests of schedules: the grammar, the instants, and the effect of clock changes.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
@@ -11,12 +11,12 @@ mod zones;
 use chrono::{DateTime, Utc};
 use svc_schedule::Schedule;
 
-/// An instant.
+/// Parses an instant.
 fn at(text: &str) -> DateTime<Utc> {
     text.parse().unwrap_or_else(|_| panic!("{text} is no instant"))
 }
 
-/// The instants of a schedule between two, the first excluded, as a clock in UTC shows them.
+/// Returns the instants of a schedule between two instants, the first excluded, in UTC.
 fn fires(expression: &str, zone: &str, after: &str, until: &str) -> Vec<String> {
     let schedule = Schedule::parse(expression, zone).unwrap();
     let due = schedule.upcoming(at(after)).take_while(|next| *next <= at(until));

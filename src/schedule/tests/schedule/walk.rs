@@ -1,11 +1,11 @@
-//! The walk itself: strictly onwards, without needless work, to the end of its years.
+//! The iteration itself: strictly ascending, without needless work, to the last supported year.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use svc_schedule::Schedule;
 
 use crate::{at, fires};
 
-/// The local times looked at on the way from one instant to another, and the instants found.
+/// Returns the number of local times examined between two instants, and the number of instants found.
 fn effort(expression: &str, zone: &str, after: &str, until: &str) -> (u64, u64) {
     let schedule = Schedule::parse(expression, zone).unwrap();
     let (mut walk, mut found) = (schedule.upcoming(at(after)), 0);
@@ -98,7 +98,7 @@ fn an_outage_of_a_day_is_walked_through() {
     assert!(due.windows(2).all(|pair| pair[1] - pair[0] == TimeDelta::seconds(1)));
 }
 
-/// Told, not asserted: how long a walk takes hangs on the machine.
+/// Prints the duration instead of asserting it: it depends on the machine.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "measures the real clock")]
 fn the_pace_of_a_walk_is_told() {

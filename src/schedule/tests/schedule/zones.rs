@@ -1,4 +1,4 @@
-//! Tests of accepted zone names.
+//! The accepted names of zones.
 
 use std::collections::BTreeSet;
 

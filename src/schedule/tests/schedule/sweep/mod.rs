@@ -1,7 +1,7 @@
-//! Every zone of the database, random expressions over ten years, against an oracle that shares no code.
+//! Random expressions over ten years in every zone of the database, compared with an oracle that shares no code.
 //!
-//! A run takes one expression of each kind for each zone, over ten years and densely about some changes of its clock.
-//! `SVC_SCHEDULE_ROUNDS` makes it more: `make schedules`.
+//! A run takes one expression of each kind for each zone, over ten years, with many probes around some changes of its
+//! clock. `SVC_SCHEDULE_ROUNDS` increases the number: `make schedules`.
 
 mod oracle;
 mod random;
@@ -12,10 +12,10 @@ use svc_schedule::Schedule;
 use oracle::Clock;
 use random::{Random, Sample};
 
-/// Ten years of days.
+/// Ten years in seconds.
 const DECADE: i64 = 3_652 * 86_400;
-/// The years a decade may begin in. From 2087 on the oracle sees a change of clocks in Morocco at each end of the year,
-/// which is a seam in how the database writes down that there are none.
+/// The years in which a decade may begin. From 2087 on the oracle sees a change of the clock in Morocco at each end
+/// of the year, an artifact of the way in which the database records that there are none.
 const YEARS: (i64, i64) = (1972, 2076);
 
 #[expect(clippy::disallowed_methods, reason = "how long a run may take is told from outside")]
@@ -57,7 +57,7 @@ impl Run<'_> {
         }
     }
 
-    /// Instant for instant, in order: none is missing, early or double.
+    /// Compares instant by instant, in order: none is missing, early or duplicated.
     fn compare(&mut self, sample: &Sample, clock: &Clock, from: i64, until: i64) {
         let schedule = self.schedule(sample);
         let due = clock.instants(sample, from, until);
@@ -71,7 +71,7 @@ impl Run<'_> {
         self.compared += due.len();
     }
 
-    /// From any instant near a change, inside what is repeated and between two seconds, too.
+    /// Compares from instants near a change, within the repeated stretch, and between two seconds.
     fn ask(&mut self, sample: &Sample, clock: &Clock, change: i64) {
         let schedule = self.schedule(sample);
         let (from, until) = (change - 10_800, change + 172_800);

