@@ -1,8 +1,8 @@
-//! The keeper of a node's lease.
+//! The actor that renews the lease of a node.
 //!
-//! Owns the rhythm of its renewals; no messages. The lease itself outlives each instance. When it is ordered to end it
-//! ends the lease, so that others need not wait for it to run out; everything that runs in the name of the node is
-//! drained before. It never tells anyone that a lease is lost: who depends on it reads its own clock.
+//! It controls the interval of the renewals; it handles no messages. The lease itself outlives each instance. `drain`
+//! releases the lease, so that other nodes need not wait for it to expire; everything that runs under the node is
+//! drained before. The actor never announces that a lease is lost: dependants compare the proof with their own clock.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use tokio::time::sleep_until;
 
 use crate::shared::NodeShared;
 
-/// The actor.
+/// The actor that renews the lease.
 pub(crate) struct LeaseRenewer {
     shared: Arc<NodeShared>,
     renewals: Option<SpawnHandle>,

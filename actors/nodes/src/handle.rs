@@ -1,4 +1,4 @@
-//! The handle everyone else holds.
+//! The handle to the node of this process.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,31 +15,32 @@ use crate::settings::Settings;
 use crate::shared::NodeShared;
 use crate::state::LeaseProof;
 
-/// Looks for nodes without a lease in the length of one.
+/// Number of scans for nodes without a lease in the length of one lease.
 const LOOKS: u32 = 6;
 
-/// The node that this process is, to be asked from any thread. Cheap to clone.
+/// The node of this process, readable from any thread. Cheap to clone.
 #[derive(Clone)]
 pub struct NodeHandle {
     shared: Arc<NodeShared>,
 }
 
-/// Why a process did not become a node.
+/// The reason why a process could not register as a node.
 #[derive(Debug, thiserror::Error)]
 pub enum RegisterError {
-    /// It could not be put on record.
+    /// The database did not store the node.
     #[error("the node cannot be put on record: {0}")]
     Store(#[from] StoreError),
-    /// The actor that renews its lease could not be spawned.
+    /// The actor that renews the lease could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
 }
 
 impl NodeHandle {
-    /// Puts this process on record and adds the actor `path`, which renews its lease.
+    /// Registers this process as a node and adds the actor `path`, which renews its lease.
     ///
     /// # Errors
-    /// The database does not answer, the path is taken, the place is gone, or something needed is not there.
+    /// - [`RegisterError::Store`] if the database does not answer or refuses the row.
+    /// - [`RegisterError::Spawn`] if the path is taken, the placement is gone, or a required node does not exist.
     pub async fn supervise(
         tree: &Tree,
         path: &str,
@@ -57,25 +58,25 @@ impl NodeHandle {
         Ok(Self { shared })
     }
 
-    /// The id of this node: what it accepts names it, whether its lease is proven at this moment or not.
+    /// Returns the current id of this node, with or without a proven lease. Accepted work is stored under this id.
     pub fn id(&self) -> Arc<str> {
         self.shared.id()
     }
 
-    /// Returns true if `id` is this node and its lease is proven now. Once false for an id, it is false for ever.
+    /// Returns whether `id` is this node and its lease is proven now. Once false for an id, it stays false.
     pub fn holds(&self, id: &str) -> bool {
         self.shared.standing.borrow().holds(id, Instant::now())
     }
 
-    /// Waits until the lease is proven; the id it is proven for.
+    /// Waits until the lease is proven. Returns the id for which it is proven.
     pub async fn proven(&self) -> Arc<str> {
         let mut standing = self.shared.standing.subscribe();
-        // The sender is part of this handle: it cannot be gone.
+        // The sender is part of this handle, so the channel cannot be closed.
         let _ = standing.wait_for(|standing| standing.is_proven(Instant::now())).await;
         self.id()
     }
 
-    /// Waits until work of nodes without a lease may be taken over; the id to do it under.
+    /// Waits until the work of nodes without a lease may be taken over. Returns the id under which to take it over.
     pub async fn settled(&self) -> Arc<str> {
         loop {
             let id = self.proven().await;
@@ -93,31 +94,31 @@ impl NodeHandle {
         while self.holds(id) {
             let proof = standing.borrow_and_update().proof;
             tokio::select! {
-                // The sender is part of this handle: it cannot be gone.
+                // The sender is part of this handle, so the channel cannot be closed.
                 _ = standing.changed() => {}
                 () = reach(proof) => {}
             }
         }
     }
 
-    /// The nodes on record.
+    /// Returns the repository of all nodes.
     pub fn leases(&self) -> &NodeLeases {
         &self.shared.leases
     }
 
-    /// Time between two looks for nodes without a lease.
+    /// Returns the time between two scans for nodes without a lease.
     pub fn look_interval(&self) -> Duration {
         self.shared.settings.lease / LOOKS
     }
 
-    /// Ends the lease in good order: what this node accepted and has not finished is anybody's at once. The drain of
-    /// the actor does the same; this is for an end that leaves no time for drains.
+    /// Releases the lease: other nodes may take over the unfinished work of this node at once. The drain of the actor
+    /// does the same; this is for a shutdown without time for drains.
     pub async fn release(&self) {
         self.shared.release().await;
     }
 }
 
-/// Waits for the end of a proof that has one.
+/// Waits until the proof expires; for ever if it cannot.
 async fn reach(proof: LeaseProof) {
     match proof {
         LeaseProof::Until(end) => sleep_until(end).await,

@@ -1,4 +1,4 @@
-//! The measurements of a node.
+//! Metrics of a node.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
@@ -11,7 +11,7 @@ pub struct NodeMetrics {
 }
 
 impl NodeMetrics {
-    /// Registers them; the prefix is the registry's.
+    /// Registers the metrics. The registry adds its prefix to the names.
     pub fn register(&self, registry: &mut Registry) {
         let failures = self.renewal_failures.clone();
         registry.register(

@@ -1,16 +1,16 @@
-//! The settings of a node.
+//! Settings of a node.
 
 use std::time::Duration;
 
 use svc_model::id::new_ordered_id;
 
-/// Renewals in the length of a lease.
+/// Renewals per lease length.
 const HEARTBEATS: u32 = 3;
 
-/// The settings of a node's lease.
+/// The settings of a node and its lease.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The first id of this process: see [`Settings::new_id`].
+    /// The first id of this process; see [`Settings::new_id`].
     pub id: String,
     /// Version of the program.
     pub version: &'static str,
@@ -18,23 +18,23 @@ pub struct Settings {
     pub lease: Duration,
     /// True if no other process can use the database.
     pub is_alone: bool,
-    /// Paths of the nodes of the tree that are started before it and drained after it, such as the store.
+    /// Paths of the nodes of the tree that start before this one and are drained after it, such as the store.
     pub needs: Vec<String>,
 }
 
 impl Settings {
-    /// An id that no other process ever has: the name of the instance, and a part of its own. At most 128 characters
-    /// for a name of at most 64.
+    /// Returns an id that no other process ever has: the name of the instance and a unique part. At most 128
+    /// characters for a name of at most 64.
     pub fn new_id(instance: &str) -> String {
         format!("{instance}:{}", new_ordered_id())
     }
 
-    /// Time between two renewals.
+    /// Returns the time between two renewals.
     pub(crate) fn heartbeat(&self) -> Duration {
         self.lease / HEARTBEATS
     }
 
-    /// Another id of the same instance.
+    /// Returns a new id for the same instance.
     pub(crate) fn next_id(&self) -> String {
         let instance = self.id.rsplit_once(':').map_or(self.id.as_str(), |(instance, _)| instance);
         Self::new_id(instance)

@@ -1,4 +1,4 @@
-//! The lease that the actor renews and everyone reads. Lives as long as the process.
+//! The lease, renewed by the actor and read by everyone. It lives as long as the process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,25 +13,25 @@ use crate::metrics::NodeMetrics;
 use crate::settings::Settings;
 use crate::state::{LeaseProof, NodeLease};
 
-/// Time that a node that lost its lease leaves the work of others alone: nodes that lost theirs in the same outage, and
-/// what itself has still to write, come first.
+/// Time after a lost lease during which a node takes over no work of others. Nodes that lost their leases in the same
+/// outage, and the pending writes of this node, come first.
 const SETTLING: Duration = Duration::from_secs(5);
 /// Time limit of the last write of a lease.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Shared by the handle and every instance of the actor.
+/// State shared by the handle and every instance of the actor.
 pub(crate) struct NodeShared {
     pub(crate) leases: NodeLeases,
     pub(crate) settings: Settings,
     pub(crate) standing: watch::Sender<NodeLease>,
-    /// Held while the lease is written; whether it was ended for good.
+    /// Locked while the lease is written. True once the lease was released for good.
     is_released: Mutex<bool>,
     metrics: NodeMetrics,
     log: Logger,
 }
 
 impl NodeShared {
-    /// Puts the node on record.
+    /// Registers the node in the database.
     pub(crate) async fn register(
         leases: NodeLeases,
         settings: Settings,
@@ -53,7 +53,8 @@ impl NodeShared {
         self.standing.borrow().is_proven(Instant::now())
     }
 
-    /// Renews the lease, or begins another under a new id where it is lost; the instant of the next attempt.
+    /// Renews the lease, or registers the node under a new id if the lease is lost. Returns the instant of the next
+    /// attempt.
     pub(crate) async fn renew_or_replace(&self) -> Instant {
         let is_released = self.is_released.lock().await;
         let (sent, standing) = (Instant::now(), self.standing.borrow().clone());
@@ -83,7 +84,7 @@ impl NodeShared {
         self.standing.borrow().next_renewal(sent, heartbeat)
     }
 
-    /// The instant at which a renewal that was sent at `sent` has to be known.
+    /// Returns the instant by which the result of a renewal sent at `sent` must be known.
     fn end_of(&self, standing: &NodeLease, sent: Instant) -> Instant {
         match standing.proof {
             LeaseProof::Until(end) => end,
@@ -91,7 +92,7 @@ impl NodeShared {
         }
     }
 
-    /// Puts the node on record under a new id; the instant of the next attempt.
+    /// Registers the node under a new id. Returns the instant of the next attempt.
     async fn begin_anew(&self, former: &Arc<str>) -> Instant {
         let (id, sent): (Arc<str>, _) = (self.settings.next_id().into(), Instant::now());
         let heartbeat = self.settings.heartbeat();
@@ -107,12 +108,12 @@ impl NodeShared {
                 self.standing.send_replace(standing);
                 next
             }
-            // The database is away: as the lease is lost, nothing is urgent.
+            // The database is away. The lease is already lost, so the retry is not urgent.
             Ok(Err(_)) | Err(_) => Instant::now() + heartbeat.min(Duration::from_secs(1)),
         }
     }
 
-    /// Ends the lease in good order, once. What the node had accepted is anybody's then.
+    /// Releases the lease, once. Other nodes may then take over the work of this node.
     pub(crate) async fn release(&self) {
         let Ok(mut is_released) = timeout(FAREWELL, self.is_released.lock()).await else {
             return warn!(self.log, "the lease of the node is left to run out");

@@ -1,32 +1,32 @@
-//! The lease as its holder can prove it: pure, no clock, no I/O.
+//! The lease as far as its holder can prove it: pure, no clock, no I/O.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Until when a lease is proven.
+/// The validity of the proof of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LeaseProof {
-    /// Until it ends in good order: nobody else can use the database.
+    /// Valid until the lease is released: no other process can use the database.
     Unlimited,
-    /// Until this instant, unless it is renewed before.
+    /// Valid until this instant, unless renewed before.
     Until(Instant),
-    /// Not any more.
+    /// No longer valid.
     Ended,
 }
 
-/// The id of a node, and how far it is proven to be its own.
+/// The id of a node, with the proof of its lease.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeLease {
     pub(crate) id: Arc<str>,
     pub(crate) proof: LeaseProof,
-    /// From when on work of others may be taken over.
+    /// Earliest instant at which the work of other nodes may be taken over.
     pub(crate) settled_at: Instant,
 }
 
 impl NodeLease {
-    /// Returns true if the lease is proven at that instant.
+    /// Returns whether the lease is proven at `now`.
     pub(crate) fn is_proven(&self, now: Instant) -> bool {
         match self.proof {
             LeaseProof::Unlimited => true,
@@ -35,20 +35,20 @@ impl NodeLease {
         }
     }
 
-    /// Returns true if the lease of that id is proven at that instant.
+    /// Returns whether the lease of `id` is proven at `now`.
     pub(crate) fn holds(&self, id: &str, now: Instant) -> bool {
         *self.id == *id && self.is_proven(now)
     }
 
-    /// Takes a renewal into account that was sent at `sent` and is known at `now`. A lease that could not be proven in
-    /// between is not proven again: what ran under it was dropped.
+    /// Records a successful renewal that was sent at `sent` and is known at `now`. A proof that expired in between is
+    /// not restored, because the work under it was dropped.
     pub(crate) fn renew(&mut self, sent: Instant, fence: Duration, now: Instant) {
         if let LeaseProof::Until(end) = self.proof {
             self.proof = if now < end { LeaseProof::Until(end.max(sent + fence)) } else { LeaseProof::Ended };
         }
     }
 
-    /// The instant of the next renewal after one that was sent at `sent`: not behind the end of the proof.
+    /// Returns the instant of the renewal that follows the one sent at `sent`, at the latest the end of the proof.
     pub(crate) fn next_renewal(&self, sent: Instant, heartbeat: Duration) -> Instant {
         match self.proof {
             LeaseProof::Unlimited => sent + heartbeat,
