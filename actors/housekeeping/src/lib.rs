@@ -1,16 +1,16 @@
-//! The service's own recurring jobs, such as the removal of old rows.
+//! Recurring jobs of the service itself, such as the removal of old rows.
 //!
-//! Each job is an actor of its own, so that it shows in the tree; a scheduler tells it when it is due. A job runs once
-//! soon after the start and then at its interval, never twice at the same time. A run that fails or panics is logged
-//! and counted, and the next one comes when it is due.
+//! Each job is an actor of its own, so that it appears in the tree; a scheduler tells it when a run is due. A job
+//! runs once soon after the start and then at its interval, never twice at the same time. A run that fails or panics
+//! is logged and counted, and the next one starts when it is due.
 //!
 //! ```text
 //! housekeeping
 //! ├ {job} …      runs the work of one job
-//! └ scheduler    says when; started again when it falls silent      needs the jobs
+//! └ scheduler    tells jobs when they are due; restarted when it stops ticking      needs the jobs
 //! ```
 //!
-//! Nothing here decides what must not be missed: the process that dies between two runs just runs late.
+//! Use it only for work that may run late: a process that dies between two runs delays the next one.
 
 mod job;
 mod metrics;
@@ -31,20 +31,20 @@ use job::RecurringJob;
 pub use metrics::JobMetrics;
 use scheduler::{JobInterval, JobScheduling};
 
-/// Why a run of a job failed; goes to the log.
+/// The reason why a run of a job failed, for the log.
 pub type JobError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The work of a job.
 pub type JobWork = Arc<dyn Fn() -> BoxFuture<'static, Result<(), JobError>> + Send + Sync>;
 
-/// One recurring job.
+/// The specification of a recurring job.
 #[derive(Clone)]
 pub struct JobSpec {
-    /// Its name, in the tree and in metrics.
+    /// Name of the job in the tree and in metrics.
     pub name: &'static str,
-    /// Time between two starts; parts of a second are dropped, and it is one second at least.
+    /// Time between two starts. Fractions of a second are dropped; the minimum is one second.
     pub every: Duration,
-    /// Work of the job.
+    /// The work of one run.
     pub work: JobWork,
 }
 
@@ -57,16 +57,16 @@ impl fmt::Debug for JobSpec {
     }
 }
 
-/// The jobs of a process.
+/// The recurring jobs of a process.
 #[derive(Debug)]
 pub struct Housekeeping;
 
 impl Housekeeping {
-    /// Adds the group `path` with one actor per job and the scheduler. `at` must be a thread whose runtime also drives
-    /// other tasks.
+    /// Adds the group `path` with one actor per job and the scheduler. `at` must be a thread whose runtime also
+    /// drives other tasks.
     ///
     /// # Errors
-    /// A path is taken or the place is gone.
+    /// Returns a [`SpawnError`] if a path is taken or the placement is gone.
     pub async fn supervise(
         tree: &Tree,
         path: &str,

@@ -1,4 +1,4 @@
-//! The metrics of jobs.
+//! Metrics of recurring jobs.
 
 use std::time::SystemTime;
 
@@ -13,7 +13,7 @@ struct JobLabels {
     job: &'static str,
 }
 
-/// The time of each job's last success and the number of its failures. Cheap to clone.
+/// The last success of each job and the number of its failures. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct JobMetrics {
     successes: Family<JobLabels, Gauge>,
@@ -21,7 +21,7 @@ pub struct JobMetrics {
 }
 
 impl JobMetrics {
-    /// Registers `job_last_success_timestamp_seconds` and `job_failures`; the prefix is the registry's.
+    /// Registers `job_last_success_timestamp_seconds` and `job_failures`. The registry adds its prefix to the names.
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "job_last_success_timestamp_seconds",
@@ -31,7 +31,7 @@ impl JobMetrics {
         registry.register("job_failures", "Runs of recurring jobs that failed", self.failures.clone());
     }
 
-    /// Notes that a job has succeeded just now; also for jobs that run elsewhere.
+    /// Records that a job succeeded now. Also used for jobs that run elsewhere.
     pub fn succeeded(&self, job: &'static str) {
         self.successes.get_or_create(&JobLabels { job }).set(seconds());
     }
@@ -47,7 +47,7 @@ impl JobMetrics {
     }
 }
 
-/// The wall clock, for who reads the metric: nothing is decided by it.
+/// Returns the wall-clock time in seconds, for readers of the metric only: no decision depends on it.
 #[expect(clippy::disallowed_methods, reason = "this is the clock")]
 fn seconds() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The promises of the jobs, in virtual time but for the one test of the schedule itself, which reads the wall clock.
+//! Tests of the jobs in virtual time, except the test of the schedule itself, which reads the wall clock.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

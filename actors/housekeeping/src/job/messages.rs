@@ -1,8 +1,8 @@
-//! The messages of a job.
+//! Messages of a job.
 
 use actix::Message;
 
-/// It is time for the next run.
+/// Requests the next run.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub(crate) struct Due;

@@ -1,8 +1,8 @@
 //! One recurring job.
 //!
-//! Owns whether its work is under way. Takes [`Due`]; sends nothing. Runs once when it starts. A `Due` that comes while
-//! the work still goes on starts nothing. What the work does is its own to make safe against an end half way: it is
-//! dropped when the actor ends. A panic of the work is a failure of that run and no more.
+//! The actor knows whether its work is running. It handles [`Due`] and sends nothing. The work runs once when the
+//! actor starts. A `Due` that arrives while the work runs is ignored. The work is dropped when the actor ends, so it
+//! must tolerate an interruption at any await point. A panic of the work is a failure of that run only.
 
 mod messages;
 mod state;
@@ -21,7 +21,7 @@ use crate::{JobError, JobSpec};
 pub(crate) use messages::Due;
 use state::RunState;
 
-/// The actor.
+/// The actor of one recurring job.
 pub(crate) struct RecurringJob {
     spec: JobSpec,
     runs: RunState,

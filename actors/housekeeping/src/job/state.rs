@@ -1,18 +1,18 @@
-//! The running state of a job: pure, no clock, no I/O.
+//! The state of the runs of a job: pure, no clock, no I/O.
 
-/// The runs of one job.
+/// The state of the runs of one job.
 #[derive(Debug, Default)]
 pub(crate) struct RunState {
     running: bool,
 }
 
 impl RunState {
-    /// Records that a run is due; returns true if it is to begin now.
+    /// Records that a run is due. Returns whether it begins now.
     pub(crate) const fn due(&mut self) -> bool {
         !std::mem::replace(&mut self.running, true)
     }
 
-    /// The run is over.
+    /// Records the end of the run.
     pub(crate) const fn over(&mut self) {
         self.running = false;
     }

@@ -1,8 +1,9 @@
-//! Says when jobs are due.
+//! The scheduler of the jobs.
 //!
-//! Owns the schedule, which the library behind it keeps on tasks of its own. Sends [`Due`]; takes nothing. A beat of
-//! its own passes the same way as every job: when none has come for a while the library's task has died, or the wall
-//! clock was set back, and this actor fails, so that supervision starts it with a new schedule. It never runs a job.
+//! The actor owns the schedule, which the underlying library runs on tasks of its own. It sends [`Due`] and handles
+//! no messages. It adds a heartbeat to the schedule, which takes the same path as every job. If no heartbeat arrives
+//! for a while, the task of the library has died or the wall clock was set back. The actor then fails, so that
+//! supervision restarts it with a new schedule. It never runs a job.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,9 +17,9 @@ use tokio_cron_scheduler::{Job as Entry, JobScheduler, JobSchedulerError};
 
 use crate::job::{Due, RecurringJob};
 
-/// Time between two beats.
+/// Time between two heartbeats.
 const BEAT: Duration = Duration::from_secs(1);
-/// Silence after which the schedule is taken for dead.
+/// Time without a heartbeat after which the schedule counts as dead.
 const SILENCE: Duration = Duration::from_secs(15);
 
 /// A job and its interval.
@@ -28,15 +29,18 @@ pub(crate) struct JobInterval {
     pub(crate) every: Duration,
 }
 
-/// The actor.
+/// The actor that tells jobs when they are due.
 pub(crate) struct JobScheduling {
     beat: Arc<Notify>,
-    /// Ends the library's task.
+    /// Ends the task of the library.
     ended: Arc<AtomicBool>,
 }
 
 impl JobScheduling {
-    /// The factory: a new schedule.
+    /// Creates the actor with a new schedule.
+    ///
+    /// # Errors
+    /// [`StartError::Transient`] if the library cannot create the schedule.
     pub(crate) async fn start(rhythms: Arc<[JobInterval]>) -> Result<Self, StartError> {
         let broken = |error: JobSchedulerError| StartError::Transient(format!("no schedule: {error}"));
         let schedule = JobScheduler::new().await.map_err(broken)?;
@@ -45,7 +49,7 @@ impl JobScheduling {
         schedule.add(every(BEAT, move || beats.notify_one()).map_err(broken)?).await.map_err(broken)?;
         for index in 0..rhythms.len() {
             let (interval, rhythms) = (rhythms[index].every.max(BEAT), Arc::clone(&rhythms));
-            // A job that cannot take the message is restarting, which runs it, or has one that waits.
+            // A job that cannot take the message is restarting, which runs it, or already has one waiting.
             let due = move || drop(rhythms[index].address.cast(Due));
             schedule.add(every(interval, due).map_err(broken)?).await.map_err(broken)?;
         }
