@@ -1,4 +1,4 @@
-//! Computes the checksums of the migrations, which are embedded, and rebuilds the crate when one changes.
+//! Computes the checksums of the embedded migrations, and rebuilds the crate when one changes.
 
 use std::env;
 use std::error::Error;
@@ -20,12 +20,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The names of the migrations of a directory with their checksums, in order.
+/// Returns the names of the migrations in a directory with their checksums, in order.
 fn checksums(directory: &Path) -> Result<Vec<(String, String)>, Box<dyn Error>> {
     let mut checksums = Vec::new();
     for migration in fs::read_dir(directory)? {
         let migration = migration?;
-        // As text, so that a checkout with other ends of lines has the same checksums.
+        // Line ends are normalized, so that every checkout has the same checksums.
         let sql = fs::read_to_string(migration.path().join("up.sql"))?.replace("\r\n", "\n");
         let digest = Sha256::digest(sql.as_bytes());
         let mut checksum = String::new();

@@ -1,4 +1,4 @@
-//! Measures the traces per second that the writer stores for callers that each wait for their commit.
+//! Measures the traces per second that the writer accepts from callers that each wait for their commit.
 //!
 //! `cargo run --release --example writer -p svc-store -- [URL] [callers] [seconds]`
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement")]
@@ -15,7 +15,7 @@ use tokio::runtime::Builder;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-/// Threads that callers live on, as many as the service has for requests on a small machine.
+/// Threads of the callers: as many as the service has for requests on a small machine.
 const THREADS: usize = 2;
 
 #[derive(Clone, Copy)]
@@ -58,7 +58,7 @@ async fn caller(traces: TraceRepository, load: Load, until: Instant) -> Vec<Dura
     took
 }
 
-/// Processor time of this process so far, where the system tells.
+/// Returns the processor time of this process so far, if the system reports it.
 fn cpu() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -76,7 +76,7 @@ async fn measure(name: &str, store: &Store, load: Load, callers: usize, seconds:
             std::thread::spawn(move || {
                 let runtime = Builder::new_current_thread().enable_all().build().unwrap();
                 let callers = (0..callers / THREADS).map(|_| caller(traces.clone(), load, until));
-                // Tasks of their own, so that one that is woken does not poll the others.
+                // Each caller is a task of its own, so that waking one does not poll the others.
                 let took = tokio::task::LocalSet::new()
                     .block_on(&runtime, async { join_all(callers.map(tokio::task::spawn_local)).await });
                 done.send(took.into_iter().flat_map(Result::unwrap).collect::<Vec<_>>()).unwrap();

@@ -1,7 +1,8 @@
-//! Checksums of migrations: each that is applied is on record, and one that differs from the record is refused.
+//! Checksums of migrations. Every applied migration is recorded, and a migration that differs from its record is
+//! refused.
 //!
-//! The record is a table of its own, beside the one of the library that runs migrations. A database from before it has
-//! no record; what it has applied is taken as it is, once.
+//! The record is a table of its own, beside the table of the migration library. A database older than the record has
+//! none; its applied migrations are then recorded once, as they are.
 
 use diesel::QueryResult;
 use diesel::prelude::*;
@@ -24,18 +25,18 @@ mod embedded {
     }
 }
 
-/// PostgreSQL where calls block, as migrations want it.
+/// A blocking PostgreSQL connection, as migrations need it.
 pub(crate) type BlockingPostgres = AsyncConnectionWrapper<AsyncPgConnection>;
 
-/// The record of a database.
+/// The checksum record of a database.
 pub(crate) trait Checksums {
-    /// Returns the checksum that this program has for a migration, by its whole name.
+    /// Returns the embedded checksum of a migration, by its full name.
     fn embedded(name: &str) -> Option<&'static str>;
 
-    /// Reads the versions on record with their checksums; empty where there is no record yet.
+    /// Reads the recorded versions with their checksums; empty if there is no record yet.
     fn recorded(&mut self) -> QueryResult<Vec<(String, String)>>;
 
-    /// Records migrations by their versions. Does nothing where there is no table for it.
+    /// Records migrations by their versions. Does nothing if the table does not exist.
     fn record(&mut self, migrations: &[(String, &'static str)]) -> QueryResult<()>;
 
     /// Removes a migration from the record.

@@ -1,5 +1,5 @@
-//! The clock of the database, as an expression of its queries. Times of rows that others compare are taken from it, so
-//! that nodes whose clocks differ agree.
+//! The clock of the database, as an expression of its queries. Times that several nodes compare come from it, so that
+//! nodes with different clocks agree.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use diesel_async::RunQueryDsl;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 
-/// This instant. SQLite knows milliseconds, PostgreSQL microseconds.
+/// The current instant. SQLite has milliseconds, PostgreSQL microseconds.
 #[derive(Clone, Copy, Debug, QueryId)]
 pub(crate) struct Now;
 
-/// So many seconds from this instant; before it where they are negative.
+/// The instant this many seconds from now; in the past if negative.
 #[derive(Clone, Debug, QueryId)]
 pub(crate) struct FromNow {
     seconds: f64,
-    /// As SQLite wants to read it.
+    /// The offset as a SQLite date modifier.
     modifier: String,
 }
 
@@ -33,7 +33,7 @@ impl FromNow {
     }
 
     fn hours_ago(hours: u64) -> Self {
-        // Beyond that no database has a date.
+        // No database has dates beyond this.
         const LONGEST: u64 = 24 * 365 * 1000;
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let hours = hours.min(LONGEST) as f64;
@@ -87,13 +87,14 @@ impl QueryFragment<Pg> for FromNow {
     }
 }
 
-/// Reads the instant so many hours ago, to be bound in a condition: PostgreSQL's clock may differ from row to row, so
-/// that it looks at every row to compare with it; an index answers a comparison with a value.
+/// Reads the instant this many hours ago, to be bound in a condition. PostgreSQL treats its clock as a value that may
+/// differ from row to row, so a comparison with the clock scans every row; a comparison with a bound value uses an
+/// index.
 pub(crate) async fn hours_ago(conn: &mut Conn, hours: u64) -> Result<NaiveDateTime, StoreError> {
     Ok(on!(conn, c => diesel::select(FromNow::hours_ago(hours)).get_result(c).await)?)
 }
 
-/// Reads the instant so long ago, to be bound in a condition as [`hours_ago`] is.
+/// Reads the instant that lies `elapsed` before now, to be bound in a condition like [`hours_ago`].
 pub(crate) async fn before_now(conn: &mut Conn, elapsed: Duration) -> Result<NaiveDateTime, StoreError> {
     let then = FromNow::seconds(-elapsed.as_secs_f64());
     Ok(on!(conn, c => diesel::select(then).get_result(c).await)?)

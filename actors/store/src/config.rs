@@ -1,4 +1,4 @@
-//! The configuration of the store, and the parsed database URL.
+//! The configuration of the store, and the parsing of database URLs.
 
 use std::fmt;
 use std::path::Path;
@@ -9,27 +9,26 @@ use tokio_postgres::config::{Host, SslMode};
 
 use crate::error::{OpenError, with_causes};
 
-/// The address of the database, the limits of its connections and their timeouts.
+/// The address of the database and the time limits for it.
 #[derive(Clone)]
 pub struct StoreConfig {
-    /// `sqlite:PATH`, `postgres://…` or `postgresql://…`. May hold a password: never log it.
+    /// `sqlite:PATH`, `postgres://…` or `postgresql://…`. May contain a password: never log it.
     pub url: String,
-    /// Connections for reads, at most. The writer has one of its own.
+    /// Maximum number of connections for reads. The writer has one of its own.
     pub max_connections: u32,
-    /// Connections for reads that are kept open when idle.
+    /// Connections for reads that stay open when idle.
     pub min_connections: u32,
-    /// Time that a statement waits for another process's lock on a SQLite file, in milliseconds.
+    /// Time in milliseconds that a statement waits for the lock of another process on a SQLite file.
     pub busy_timeout_ms: u64,
-    /// Time that a caller waits for a connection before it gets
-    /// [`StoreError::Unavailable`](crate::StoreError::Unavailable).
+    /// Time that a caller waits for a connection before the database counts as unavailable.
     pub acquire_timeout: Duration,
-    /// The longest that a check of the database may take; one that takes longer has failed.
+    /// Time limit of a health check. A check that takes longer has failed.
     pub health_check_timeout: Duration,
-    /// After how long an idle connection is closed; `None` for never.
+    /// Time after which an idle connection is closed; `None` for never.
     pub idle_timeout: Option<Duration>,
-    /// Run pending migrations at start. Where this is off, a pending migration is an error.
+    /// Runs pending migrations at start. If off, a pending migration is an error.
     pub auto_migrate: bool,
-    /// For how long the first connection to a server is retried; zero for a single attempt. A file is tried once.
+    /// Time for which the first connection to a server is retried; zero for a single attempt. A file is tried once.
     pub connect_retry: Duration,
     /// Keys that encrypt the settings of connectors.
     pub connector_keys: EnvelopeKeys,
@@ -62,17 +61,17 @@ impl fmt::Debug for StoreConfig {
     }
 }
 
-/// The kinds of database there are.
+/// The kinds of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// An embedded file.
+    /// A SQLite file.
     Sqlite,
-    /// A server.
+    /// A PostgreSQL server.
     Postgres,
 }
 
 impl Backend {
-    /// The name in logs and health answers.
+    /// Returns the name in logs and health responses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "sqlite",
@@ -87,7 +86,7 @@ impl fmt::Display for Backend {
     }
 }
 
-/// A database URL, taken apart.
+/// A parsed database URL.
 #[derive(Clone)]
 pub(crate) enum DatabaseTarget {
     /// Path of the file.
@@ -119,7 +118,7 @@ impl DatabaseTarget {
     }
 
     fn parse_postgres(url: &str) -> Result<Self, OpenError> {
-        // The parser names the option that is wrong and never repeats the URL.
+        // The error of the parser names the wrong option and never repeats the URL.
         let mut config: tokio_postgres::Config =
             url.parse().map_err(|error: tokio_postgres::Error| OpenError::Url(with_causes(&error)))?;
         if config.get_ssl_mode() == SslMode::Require {
@@ -133,7 +132,7 @@ impl DatabaseTarget {
         Ok(Self::Postgres(Box::new(config)))
     }
 
-    /// The file, where it is one.
+    /// Returns the path of a SQLite file; `None` for a server.
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Self::Sqlite(path) => Some(Path::new(path)),
@@ -149,7 +148,7 @@ impl DatabaseTarget {
     }
 }
 
-/// Address of the database, without the password.
+/// Shows the location of the database without the password.
 impl fmt::Display for DatabaseTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

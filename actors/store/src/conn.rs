@@ -1,4 +1,4 @@
-//! One connection, to either backend.
+//! A connection to either backend.
 
 use std::error::Error;
 use std::future::Future;
@@ -16,15 +16,15 @@ use crate::error::StoreError;
 /// SQLite behind the asynchronous interface.
 pub(crate) type Sqlite = SyncConnectionWrapper<SqliteConnection, InlineExecutor>;
 
-/// An open connection. A query is written once and run on either with [`on!`].
+/// An open connection. A query is written once and runs on either backend with [`on!`].
 pub enum Conn {
     Sqlite(Sqlite),
     Postgres(Box<AsyncPgConnection>),
 }
 
-/// Runs `$body` with the driver's own connection: `on!(conn, c => query.execute(c).await)`.
+/// Runs `$body` with the native connection of the driver: `on!(conn, c => query.execute(c).await)`.
 ///
-/// With a second name, that is the type of the backend, for boxed queries: `on!(conn, c: Db => …)`.
+/// An optional second name is the type of the backend, for boxed queries: `on!(conn, c: Db => …)`.
 macro_rules! on {
     ($conn:expr, $c:ident => $body:expr) => {
         match $conn {
@@ -51,7 +51,7 @@ macro_rules! on {
 }
 pub(crate) use on;
 
-/// Runs SQLite's calls on the thread that asks: a whole transaction then costs one hop to a blocking thread
+/// Runs SQLite calls on the calling thread. A whole transaction then costs one move to a blocking thread
 /// ([`run_on_io`]) instead of one per statement.
 pub struct InlineExecutor;
 
@@ -71,11 +71,11 @@ impl SpawnBlocking for InlineExecutor {
     }
 }
 
-/// Runs work with a connection where that backend's work belongs: SQLite's on a blocking thread, PostgreSQL's on the
-/// runtime itself. A dropped caller does not cut the work short, so no transaction is left half way.
+/// Runs work with a connection on the right threads of its backend: SQLite on a blocking thread, PostgreSQL on the
+/// runtime itself. The work completes even if the caller is dropped, so no transaction is left half done.
 ///
 /// # Errors
-/// [`StoreError::Database`] when the work panicked or the runtime is shutting down.
+/// [`StoreError::Database`] if the work panicked or the runtime is shutting down.
 pub(crate) async fn run_on_io<T: Send + 'static>(
     io: &Handle,
     backend: Backend,
@@ -99,8 +99,8 @@ impl Conn {
         }
     }
 
-    /// Begins a transaction that will write. SQLite takes its write lock at once, so that no statement inside can
-    /// fail for want of it.
+    /// Begins a transaction that will write. SQLite takes its write lock at once, so no later statement of the
+    /// transaction can fail for lack of it.
     pub(crate) async fn begin(&mut self) -> Result<(), StoreError> {
         match self {
             Self::Sqlite(c) => {
@@ -116,25 +116,25 @@ impl Conn {
         Ok(on!(self, c => begin(c).await)?)
     }
 
-    /// Commits the transaction, or keeps what happened since the innermost savepoint.
+    /// Commits the transaction, or releases the innermost savepoint.
     pub(crate) async fn commit(&mut self) -> Result<(), StoreError> {
         Ok(on!(self, c => commit(c).await)?)
     }
 
-    /// Undoes the transaction, or what happened since the innermost savepoint.
+    /// Rolls back the transaction, or to the innermost savepoint.
     pub(crate) async fn rollback(&mut self) -> Result<(), StoreError> {
         Ok(on!(self, c => rollback(c).await)?)
     }
 
-    /// Asks for a sign of life.
+    /// Checks that the connection is alive.
     pub(crate) async fn ping(&mut self) -> Result<(), StoreError> {
         on!(self, c => diesel::sql_query("SELECT 1").execute(c).await)?;
         Ok(())
     }
 
-    /// Writes something that nobody needs, inside a transaction: shows whether anything can be written. SQLite writes
-    /// as much as a batch may take, since a journal may have room left for a page or two on a disk that is full; it is
-    /// removed by [`clear_trial`](Self::clear_trial).
+    /// Writes unused data inside a transaction, to test whether the database accepts writes. On SQLite it writes as
+    /// much as a batch may take, because the journal may still have room for a few pages on a full disk;
+    /// [`clear_trial`](Self::clear_trial) removes the data.
     pub(crate) async fn write_trial(&mut self) -> Result<(), StoreError> {
         match self {
             Self::Sqlite(c) => {
@@ -148,7 +148,7 @@ impl Conn {
         Ok(())
     }
 
-    /// Removes what [`write_trial`](Self::write_trial) wrote.
+    /// Removes the data of [`write_trial`](Self::write_trial).
     pub(crate) async fn clear_trial(&mut self) -> Result<(), StoreError> {
         if let Self::Sqlite(c) = self {
             diesel::sql_query("DROP TABLE IF EXISTS write_trial").execute(c).await?;
@@ -156,7 +156,7 @@ impl Conn {
         Ok(())
     }
 
-    /// True when the connection must not be used again: closed, or left inside a transaction.
+    /// Returns whether the connection must not be reused: it is closed, or was left inside a transaction.
     pub(crate) fn is_broken(&mut self) -> bool {
         use diesel_async::pooled_connection::PoolableConnection;
         on!(self, c => PoolableConnection::is_broken(c))

@@ -1,4 +1,4 @@
-//! Opens connections: for the pool of readers, for the writer, for migrations.
+//! Opens connections for the pool of readers, the writer and migrations.
 
 use std::thread;
 use std::time::Duration;
@@ -15,10 +15,11 @@ use crate::conn::{Conn, InlineExecutor};
 use crate::error::{OpenError, StoreError, with_causes};
 use crate::sqlstate::MarkErrors;
 
-/// A process that is stopped inside a transaction, and does not even hang up, holds its locks no longer than this.
+/// Limits the time for which a process that stops inside a transaction, without closing its connection, holds its
+/// locks.
 const STOPPED: &str = "SET idle_in_transaction_session_timeout = '5s'";
 
-/// Between two attempts to bring a new file to WAL.
+/// Pause between two attempts to switch a new file to WAL.
 const WAL_RETRY: Duration = Duration::from_millis(10);
 
 /// The purpose of a connection.
@@ -28,7 +29,7 @@ pub(crate) enum Purpose {
     Write,
 }
 
-/// Knows how to connect. Must be used on the runtime that shall drive the connections.
+/// Opens connections. Must be used on the runtime that will drive them.
 #[derive(Clone)]
 pub(crate) struct ConnectionManager {
     pub(crate) target: DatabaseTarget,
@@ -39,7 +40,7 @@ impl ConnectionManager {
     pub(crate) fn new(config: &StoreConfig) -> Result<Self, OpenError> {
         let mut target = DatabaseTarget::parse(&config.url)?;
         if let DatabaseTarget::Postgres(settings) = &mut target {
-            // A server that vanished without a word is noticed by these, not by the kernel's two hours.
+            // These settings detect a vanished server earlier than the two hours of the kernel.
             settings
                 .connect_timeout(config.acquire_timeout)
                 .keepalives_idle(Duration::from_secs(15))
@@ -64,7 +65,7 @@ impl ConnectionManager {
         }
     }
 
-    /// Blocks: the file is opened and its journal recovered.
+    /// Opens the file and recovers its journal. Blocks.
     pub(crate) fn open_sqlite(&self, purpose: Purpose) -> Result<SqliteConnection, StoreError> {
         let DatabaseTarget::Sqlite(path) = &self.target else {
             return Err(StoreError::Database("not a sqlite database".into()));
@@ -73,7 +74,7 @@ impl ConnectionManager {
             SqliteConnection::establish(path).map_err(|e| StoreError::Unavailable(e.to_string()))?;
         conn.batch_execute(&format!("PRAGMA busy_timeout = {};", self.busy_timeout_ms))?;
         self.use_wal(&mut conn)?;
-        // FULL makes a commit survive a power cut. What a savepoint may have to undo stays in memory.
+        // FULL makes a commit survive a power cut. The undo data of savepoints stays in memory.
         conn.batch_execute(
             "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;",
         )?;
@@ -83,8 +84,8 @@ impl ConnectionManager {
         Ok(conn)
     }
 
-    /// WAL lets readers go on beside the one writer. Two processes that bring a new file there at the same time are in
-    /// each other's way, and SQLite does not wait then, whatever its timeout says.
+    /// Switches the file to WAL, so that readers continue beside the one writer. Two processes that switch a new file
+    /// at the same time conflict, and SQLite ignores the busy timeout in that case, so this retries.
     #[expect(clippy::disallowed_methods, reason = "the thread is there to be blocked by a file")]
     fn use_wal(&self, conn: &mut SqliteConnection) -> Result<(), StoreError> {
         let mut left = Duration::from_millis(self.busy_timeout_ms);
@@ -102,7 +103,7 @@ impl ConnectionManager {
 
 async fn open_postgres(settings: &tokio_postgres::Config) -> Result<AsyncPgConnection, StoreError> {
     let failed = |error: tokio_postgres::Error| StoreError::Unavailable(with_causes(&error));
-    // The driver makes TLS of a socket of the machine only where that has a name.
+    // The driver uses TLS on a Unix socket only if the host has a name.
     let conn = if settings.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_))) {
         let mut settings = settings.clone();
         settings.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
@@ -127,7 +128,7 @@ impl bb8::ManageConnection for ConnectionManager {
 
     async fn is_valid(&self, conn: &mut Conn) -> Result<(), StoreError> {
         match conn {
-            // A file does not hang up, and its calls belong on a blocking thread.
+            // A file cannot close the connection, and its calls belong on a blocking thread.
             Conn::Sqlite(_) => Ok(()),
             Conn::Postgres(_) => conn.ping().await,
         }

@@ -1,95 +1,94 @@
-//! The errors of the store: of opening it, and of a read or a write.
+//! Errors at start, and errors of reads and writes.
 
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use svc_model::ServiceError;
 
 use crate::sqlstate;
 
-/// Why a database could not be opened. Each is one line.
+/// The reason why a database could not be opened. Each is one line.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The URL is no use: a fault of the configuration.
+    /// The URL is invalid: an error of the configuration.
     #[error("storage.url: {0}")]
     Url(String),
-    /// Nothing answered, or the file could not be opened.
+    /// The server did not answer, or the file could not be opened.
     #[error("cannot open {target}: {detail}")]
     Unreachable {
-        /// Address of the database, without the password.
+        /// The location, without the password.
         target: String,
-        /// Message of the driver.
+        /// The message of the driver.
         detail: String,
     },
-    /// Another process uses the file, which serves one.
+    /// Another process uses the file, which serves only one.
     #[error(
         "{target} is in use by {holder}: a SQLite file serves one process at a time; stop the other one, or use PostgreSQL"
     )]
     InUse {
-        /// Address of the database.
+        /// The location.
         target: String,
-        /// The node that holds it, its process, and since when.
+        /// The node that holds the lock, with its process id and start time.
         holder: String,
     },
     /// A newer program has migrated the database.
     #[error("{target} was migrated by a newer version of this program: unknown migrations {}", .versions.join(", "))]
     Newer {
-        /// Address of the database, without the password.
+        /// The location, without the password.
         target: String,
-        /// The migrations this program does not know.
+        /// The migrations that this program does not know.
         versions: Vec<String>,
     },
-    /// A migration is not what it was when it was applied.
+    /// A migration differs from its recorded checksum.
     #[error("{target} was migrated by other migrations than those of this program: the checksum of {} differs; run the version of the program that migrated it", .migrations.join(", "))]
     Altered {
-        /// Address of the database, without the password.
+        /// The location, without the password.
         target: String,
-        /// The names of those that differ, in order.
+        /// The names of the migrations that differ, in order.
         migrations: Vec<String>,
     },
-    /// Migrations are pending and must not be run by themselves.
+    /// Migrations are pending and automatic migration is off.
     #[error("{target} has pending migrations and storage.auto_migrate is off: {}", .migrations.join(", "))]
     Pending {
-        /// Address of the database, without the password.
+        /// The location, without the password.
         target: String,
         /// Their names, in order.
         migrations: Vec<String>,
     },
-    /// A migration failed; what it did was rolled back.
+    /// A migration failed and was rolled back.
     #[error("cannot migrate {target}: {detail}")]
     Migration {
-        /// Address of the database, without the password.
+        /// The location, without the password.
         target: String,
-        /// Message of the database.
+        /// The message of the database.
         detail: String,
     },
 }
 
 impl OpenError {
-    /// True for a fault of the configuration, which another attempt does not heal.
+    /// Returns whether the error is one of the configuration, so that a retry cannot succeed.
     pub const fn is_configuration(&self) -> bool {
         matches!(self, Self::Url(_) | Self::Altered { .. })
     }
 }
 
-/// Why a read or a write did not happen.
+/// The reason why a read or a write failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
-    /// A rule said no: not found, a conflict, invalid. Nothing was written.
+    /// A rule refused the operation: not found, conflict, or invalid. Nothing was written.
     #[error(transparent)]
     Refused(#[from] ServiceError),
-    /// The database is away or locked; worth another try. Nothing was written. The text is for the log.
+    /// The database is away or locked; a retry may succeed. Nothing was written. The text is for the log.
     #[error("database unavailable: {0}")]
     Unavailable(String),
-    /// No answer came: it may or may not have been written. The text is for the log.
+    /// No answer came: the write may or may not have happened. The text is for the log.
     #[error("database did not answer: {0}")]
     Unanswered(String),
-    /// The database refused a statement that should have worked. The text is for the log.
+    /// The database refused a statement that should have succeeded. The text is for the log.
     #[error("database error: {0}")]
     Database(String),
 }
 
 impl StoreError {
-    /// Converts the error of a failed commit: without an answer the outcome is unknown; a database that answered has
-    /// rolled back.
+    /// Converts the error of a failed commit: without an answer, the outcome of the transaction is unknown.
     pub(crate) fn into_commit_failure(self) -> Self {
         match self {
             Self::Unavailable(detail) => Self::Unanswered(detail),
@@ -97,8 +96,7 @@ impl StoreError {
         }
     }
 
-    /// Returns true if the database rolled the transaction back in favour of another one, so that it may be tried
-    /// again.
+    /// Returns whether the database rolled the transaction back because of another one, so that it may be repeated.
     pub(crate) fn is_contention(&self) -> bool {
         let Self::Unavailable(detail) = self else { return false };
         match sqlstate::code(detail) {
@@ -109,9 +107,9 @@ impl StoreError {
         }
     }
 
-    /// Returns true if the database reads but cannot write, such as on a full disk.
+    /// Returns whether the database can read but not write, such as on a full disk.
     pub(crate) fn is_unwritable(&self) -> bool {
-        /// Texts of SQLite and, where an error brings no SQLSTATE, of PostgreSQL.
+        /// Messages of SQLite and, for errors without a SQLSTATE, of PostgreSQL.
         const UNWRITABLE: [&str; 5] = [
             "database or disk is full",
             "disk I/O error",
@@ -121,13 +119,13 @@ impl StoreError {
         ];
         let (Self::Unavailable(detail) | Self::Unanswered(detail)) = self else { return false };
         match sqlstate::code(detail) {
-            // A full disk, a failed write, a server that only reads.
+            // A full disk, a failed write, a read-only server.
             Some(code) => matches!(code, "53100" | "58030" | "25006"),
             None => UNWRITABLE.iter().any(|text| detail.contains(text)),
         }
     }
 
-    /// Converts the failure of a whole batch for one of its callers, who did not cause it: worth another try.
+    /// Converts the failure of a whole transaction for a caller whose own write did not cause it.
     pub(crate) fn into_collateral(self) -> Self {
         match self {
             Self::Refused(_) | Self::Database(_) => Self::Unavailable(self.to_string()),
@@ -167,10 +165,10 @@ impl From<DieselError> for StoreError {
     }
 }
 
-/// Beyond a few kinds neither driver hands the result code on. Errors of PostgreSQL bring their SQLSTATE before their
-/// text, but for those over a socket of the machine: classes 08 (connection), 53 (insufficient resources), 57 (operator
-/// intervention) and 58 (system error), and the codes of a deadlock, a failed serialization, a lock that is not to be
-/// had, and a server that only reads.
+/// Classifies an error by its SQLSTATE. Apart from a few kinds, neither driver exposes the result code. Errors of
+/// PostgreSQL carry their SQLSTATE before the text, except over a Unix socket: classes 08 (connection), 53
+/// (insufficient resources), 57 (operator intervention) and 58 (system error), and the codes of a deadlock, a
+/// serialization failure, an unavailable lock, and a read-only server.
 fn is_away(message: &str) -> bool {
     match sqlstate::code(message) {
         Some(code) => {
@@ -181,9 +179,9 @@ fn is_away(message: &str) -> bool {
     }
 }
 
-/// These are the texts of SQLite's result codes `BUSY`, `LOCKED`, `READONLY`, `CANTOPEN`, `IOERR`, `FULL` and `NOMEM`:
-/// constants of the library that is compiled in, in no other language. Those of PostgreSQL are for its errors without a
-/// SQLSTATE.
+/// Classifies an error by its text: the messages of the SQLite result codes `BUSY`, `LOCKED`, `READONLY`, `CANTOPEN`,
+/// `IOERR`, `FULL` and `NOMEM`, which are constants of the compiled-in library and exist in no other language. The
+/// messages of PostgreSQL are for its errors without a SQLSTATE.
 fn is_away_by_text(message: &str) -> bool {
     const AWAY: [&str; 18] = [
         "database is locked",
@@ -208,7 +206,7 @@ fn is_away_by_text(message: &str) -> bool {
     AWAY.iter().any(|text| message.contains(text))
 }
 
-/// An error with what caused it, in one line.
+/// Returns an error with its causes, in one line.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,8 +1,8 @@
-//! The exclusive use of a SQLite file.
+//! Exclusive use of a SQLite file.
 //!
-//! An advisory lock on a file beside the database, `{database}-lock`, which the kernel releases with the process,
-//! however that ends. Its text says who holds the lock and is read only while somebody does. The path is resolved
-//! first, so that every spelling and every symbolic link of it names the same lock.
+//! An advisory lock on a file beside the database, `{database}-lock`. The kernel releases it when the process ends
+//! for any reason. The text of the file names the holder and is read only while the lock is held. The path is
+//! resolved first, so that every spelling and every symbolic link leads to the same lock.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -16,18 +16,19 @@ use crate::error::OpenError;
 /// Suffix of the lock file after the name of the database file.
 const SUFFIX: &str = "-lock";
 
-/// The exclusive use of a SQLite file, until it is dropped.
+/// Exclusive use of a SQLite file, until it is dropped.
 #[derive(Debug)]
 pub struct FileLock {
     file: File,
 }
 
 impl FileLock {
-    /// Takes the lock of the file that `config` names, in the name of `holder`; `None` for a server, which many use,
-    /// and where there can be no file: opening the database says why.
+    /// Acquires the lock of the file that `config` names, for `holder`. Returns `None` for a server, which many
+    /// processes use, and for a path where no file can exist: opening the database reports the reason.
     ///
     /// # Errors
-    /// [`OpenError::InUse`] while another process holds it, [`OpenError::Unreachable`] where it cannot be had.
+    /// [`OpenError::InUse`] while another process holds the lock, [`OpenError::Unreachable`] if the lock file cannot
+    /// be used.
     pub fn acquire(config: &StoreConfig, holder: &str) -> Result<Option<Self>, OpenError> {
         let target = DatabaseTarget::parse(&config.url)?;
         let DatabaseTarget::Sqlite(path) = &target else { return Ok(None) };
@@ -53,13 +54,14 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // Nobody is named who is gone. Where that fails, the text is read only beside a lock, by when it is another's.
+        // Removes the name of this holder. If that fails, the stale text is read only while another process holds the
+        // lock, which has replaced it by then.
         let _ = self.file.set_len(0);
     }
 }
 
-/// The path of the lock of a database: beside the file itself, whatever links lead there. The file is made where it is
-/// not there yet, empty, as the database would make it.
+/// Returns the path of the lock file: beside the real file, whatever links lead there. Creates the file, empty, if it
+/// does not exist, as the database would.
 fn resolve(path: &Path) -> Option<PathBuf> {
     if !path.exists() {
         OpenOptions::new().create(true).append(true).open(path).ok()?;
@@ -76,7 +78,7 @@ fn write_holder(file: &mut File, holder: &str) -> io::Result<()> {
     write!(file, "node '{holder}' (process {}, since {since})", std::process::id())
 }
 
-/// The holder as it names itself. One that has not written its name yet is another process.
+/// Returns the name of the holder. A holder that has not written its name yet is shown as another process.
 fn read_holder(file: &mut File) -> String {
     let mut text = String::new();
     let read = file.take(1024).read_to_string(&mut text);

@@ -1,12 +1,12 @@
 //! The database of the service: SQLite or PostgreSQL behind one set of repositories.
 //!
-//! This crate owns every connection and is the only one that knows SQL. Connections live on the io runtime they were
-//! opened with, whatever thread asks. Reads come from a pool and see what is committed. Writes go through one writer,
-//! which commits the units of many callers in one transaction, each in a savepoint of its own, and answers each after
-//! the commit: an answer is on disk before it is heard.
+//! This crate owns every connection and is the only one that knows SQL. Connections live on the io runtime that
+//! opened them, whichever thread calls. Reads come from a pool and see committed data. Writes go through one writer,
+//! which commits the units of many callers in one transaction, each in a savepoint of its own, and answers each
+//! caller after the commit: an answered write is on disk.
 //!
-//! The database may go away and come back: meanwhile reads and writes answer [`StoreError::Unavailable`] within the
-//! acquire timeout, then they work again; nothing has to be restarted. What survives a restart is what was committed.
+//! The database may go away and come back. Meanwhile reads and writes return [`StoreError::Unavailable`] within the
+//! acquire timeout; afterwards they work again without a restart. Committed data survives a restart.
 
 mod checksums;
 mod clock;

@@ -1,4 +1,4 @@
-//! The metrics of the store.
+//! Metrics of the store.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use svc_model::DURATION_BUCKETS;
 
 use crate::pool::{ConnectionPool, PoolState};
 
-/// A method of a repository. Both words are ours, so the label has few values.
+/// A method of a repository. Both parts are fixed, so the label has few values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct QueryOperation {
     repository: &'static str,
@@ -40,7 +40,7 @@ struct Labels {
     operation: QueryOperation,
 }
 
-/// The latency of reads and writes as callers see it, by repository and method.
+/// The duration of reads and writes for their callers, by repository and method.
 #[derive(Clone, Debug)]
 pub(crate) struct Queries(Family<Labels, Histogram, fn() -> Histogram>);
 
@@ -62,8 +62,8 @@ pub struct StoreMetrics {
 }
 
 impl StoreMetrics {
-    /// Registers `db_query_duration_seconds`, from a call to its answer, and `db_pool_size` and `db_pool_idle`, read at
-    /// the scrape; the prefix is the registry's.
+    /// Registers `db_query_duration_seconds`, from a call to its answer, and `db_pool_size` and `db_pool_idle`, which
+    /// are read at the scrape. The registry adds its prefix to the names.
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "db_query_duration_seconds",
@@ -86,7 +86,7 @@ impl fmt::Debug for StoreMetrics {
     }
 }
 
-/// A number of the pool as it is when it is asked for.
+/// A gauge of the pool, read when it is scraped.
 struct PoolGauge {
     readers: ConnectionPool,
     read: fn(PoolState) -> u32,

@@ -1,8 +1,8 @@
 //! The schema: embedded migrations, one ordered set per backend.
 //!
-//! A database is never touched when it knows a migration that this program does not: a newer program has been there.
-//! Nor is one whose record of an applied migration differs from the migration of this program. Processes that start
-//! together take turns.
+//! A database with a migration that this program does not know is never changed: a newer program has migrated it.
+//! Neither is a database whose recorded checksum of a migration differs from this program. Processes that start at
+//! the same time migrate one after the other.
 
 use std::path::Path;
 
@@ -23,10 +23,10 @@ use crate::error::{OpenError, StoreError};
 const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
 const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
 
-/// Any fixed number will do: nodes that start together take turns under it.
+/// Key of the advisory lock under which nodes migrate one after the other. Any fixed number works.
 const ADVISORY_LOCK: i64 = 0x7376_635f_6d69_6772;
 
-/// The action on the schema.
+/// The operation on the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Task {
     Pending,
@@ -34,10 +34,11 @@ enum Task {
     Revert,
 }
 
-/// The migrations that have not been run, in order. A SQLite file that does not exist has seen none, and is not made.
+/// Returns the pending migrations, in order. A SQLite file that does not exist has all of them pending, and is not
+/// created.
 ///
 /// # Errors
-/// [`OpenError`] when the database cannot be opened or was migrated by a newer program.
+/// [`OpenError`] if the database cannot be opened or is newer than this program.
 pub async fn pending(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
     let connector = ConnectionManager::new(config)?;
     if let DatabaseTarget::Sqlite(path) = &connector.target
@@ -48,10 +49,10 @@ pub async fn pending(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
     perform(&connector, Task::Pending).await
 }
 
-/// The line that shows a migration, such as `sqlite 001 — definitions`.
+/// Returns the display line of a migration, such as `sqlite 001 — definitions`.
 ///
 /// # Errors
-/// An error of the database URL.
+/// [`OpenError::Url`] if the database URL is invalid.
 pub fn describe(config: &StoreConfig, name: &str) -> Result<String, OpenError> {
     let backend = ConnectionManager::new(config)?.target.backend();
     let (version, title) = name.split_once('_').unwrap_or((name, ""));
@@ -60,7 +61,7 @@ pub fn describe(config: &StoreConfig, name: &str) -> Result<String, OpenError> {
     Ok(format!("{backend} {number:0>3} — {}", title.replace('_', " ")))
 }
 
-/// Every migration of a file, in order.
+/// Returns every migration of SQLite, in order.
 fn all_sqlite(target: &str) -> Result<Vec<String>, OpenError> {
     let migrations: Vec<Box<dyn Migration<Sqlite>>> = SQLITE
         .migrations()
@@ -70,29 +71,29 @@ fn all_sqlite(target: &str) -> Result<Vec<String>, OpenError> {
     Ok(names)
 }
 
-/// Runs what is pending and names what was run. Each migration is a transaction of its own; in a SQLite file all are
-/// one.
+/// Runs the pending migrations and returns their names. Each migration is a transaction of its own; in a SQLite file
+/// all of them are one.
 ///
 /// # Errors
-/// [`OpenError`] when the database cannot be opened, was migrated by a newer program, or refuses a migration.
+/// [`OpenError`] if the database cannot be opened, is newer than this program, or refuses a migration.
 pub async fn run(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
     perform(&ConnectionManager::new(config)?, Task::Run).await
 }
 
-/// Undoes the latest migration, with the data it held, and names it; empty when there is none.
+/// Reverts the latest migration, including its data, and returns its name; empty if there is none.
 ///
 /// # Errors
-/// [`OpenError`] when the database cannot be opened, was migrated by a newer program, or refuses the change.
+/// [`OpenError`] if the database cannot be opened, is newer than this program, or refuses to revert.
 pub async fn revert(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
     perform(&ConnectionManager::new(config)?, Task::Revert).await
 }
 
-/// As [`pending`], with a connector at hand.
+/// Does the work of [`pending`] with an existing connection manager.
 pub(crate) async fn pending_with(connector: &ConnectionManager) -> Result<Vec<String>, OpenError> {
     perform(connector, Task::Pending).await
 }
 
-/// As [`run`], with a connector at hand.
+/// Does the work of [`run`] with an existing connection manager.
 pub(crate) async fn run_with(connector: &ConnectionManager) -> Result<Vec<String>, OpenError> {
     perform(connector, Task::Run).await
 }
@@ -122,7 +123,7 @@ async fn perform(connector: &ConnectionManager, task: Task) -> Result<Vec<String
     }
 }
 
-/// Locks the file before it looks what is pending: who comes second sees what the first has done.
+/// Locks the file before it reads the pending migrations, so that a second process sees the work of the first.
 fn perform_sqlite(conn: &mut SqliteConnection, task: Task, target: &str) -> Result<Vec<String>, OpenError> {
     if task == Task::Pending {
         return apply::<Sqlite, _>(conn, &SQLITE, task, target);
@@ -134,7 +135,7 @@ fn perform_sqlite(conn: &mut SqliteConnection, task: Task, target: &str) -> Resu
     })
 }
 
-/// Why nothing was changed under the lock of a file.
+/// The reason why nothing was changed under the lock of a file.
 #[derive(Debug, thiserror::Error)]
 enum Aborted {
     #[error(transparent)]
@@ -148,7 +149,7 @@ async fn perform_postgres(
     task: Task,
     target: String,
 ) -> Result<Vec<String>, OpenError> {
-    // The lock ends with the connection, which ends with this function.
+    // The lock ends with the connection, which is dropped at the end of this function.
     conn.batch_execute(&format!("SELECT pg_advisory_lock({ADVISORY_LOCK})"))
         .await
         .map_err(|error| OpenError::Migration { target: target.clone(), detail: error.to_string() })?;
@@ -232,14 +233,14 @@ where
     }
 }
 
-/// Tells that a migration is on record as another than it is now.
+/// Returns whether a recorded migration has another checksum than the embedded one.
 fn differs<H: Checksums, DB: Backend>(recorded: &[(String, String)], migration: &dyn Migration<DB>) -> bool {
     let (version, checksum) =
         (migration.name().version().to_string(), H::embedded(&migration.name().to_string()));
     recorded.iter().any(|(known, sum)| *known == version && checksum.is_some_and(|now| now != sum))
 }
 
-/// The version and the checksum of a migration that is not on record.
+/// Returns the version and the checksum of a migration that is not recorded.
 fn unrecorded<H: Checksums, DB: Backend>(
     recorded: &[(String, String)],
     migration: &dyn Migration<DB>,
@@ -249,7 +250,7 @@ fn unrecorded<H: Checksums, DB: Backend>(
     (!recorded.iter().any(|(known, _)| *known == version)).then_some((version, checksum))
 }
 
-/// The driver's words; the target is named beside them.
+/// Returns the message of the driver. The target is named separately.
 pub(crate) fn detail(error: StoreError) -> String {
     match error {
         StoreError::Unavailable(text) | StoreError::Unanswered(text) | StoreError::Database(text) => text,

@@ -1,4 +1,4 @@
-//! The pool: reads come from it, and transactions of a server that must not wait for those of others.
+//! The connection pool: for reads, and for the transactions on a server that must not wait for those of others.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use crate::conn::{Conn, run_on_io};
 use crate::connection_manager::ConnectionManager;
 use crate::error::{OpenError, StoreError};
 
-/// A server that takes longer over a read than this is taken for dead.
+/// Time limit of a read or a transaction; a server that takes longer counts as dead.
 const READ_LIMIT: Duration = Duration::from_secs(30);
 
-/// Attempts at a transaction that others got in the way of.
+/// Attempts of a transaction that conflicts with others.
 const ATTEMPTS: u32 = 5;
 /// Delays between these attempts.
 const CONTENTION_BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(40));
 
-/// The body of a transaction. It may run more than once: only the last run counts.
+/// The body of a transaction. It may run more than once; only the last run takes effect.
 pub(crate) type TransactionFn<I, T> = for<'c> fn(&'c mut Conn, &'c I) -> BoxFuture<'c, Result<T, StoreError>>;
 
-/// Pooled connections, and where their work runs. Cheap to clone.
+/// Pooled connections with the runtime that drives them. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ConnectionPool {
     pool: bb8::Pool<ConnectionManager>,
@@ -31,17 +31,17 @@ pub(crate) struct ConnectionPool {
     backend: Backend,
 }
 
-/// The connections of the pool.
+/// The number of connections in the pool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolState {
-    /// All of them.
+    /// All connections.
     pub(crate) size: u32,
-    /// Those nobody works with.
+    /// Idle connections.
     pub(crate) idle: u32,
 }
 
 impl ConnectionPool {
-    /// Opens the connections that are kept. Must run on the io runtime.
+    /// Opens the connections that stay open. Must run on the io runtime.
     pub(crate) async fn open(
         config: &StoreConfig,
         connector: ConnectionManager,
@@ -65,7 +65,7 @@ impl ConnectionPool {
         PoolState { size: state.connections, idle: state.idle_connections }
     }
 
-    /// Runs `work` with a connection of its own, on the io runtime.
+    /// Runs `work` with a pooled connection, on the io runtime.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
@@ -80,8 +80,8 @@ impl ConnectionPool {
         task.await.unwrap_or_else(|error| Err(StoreError::Database(error.to_string())))
     }
 
-    /// Runs `step` in a transaction of its own, on a connection of its own; answers after the commit. For a server
-    /// only: a file has one writer. Where others got in the way, which undid it, it is done again.
+    /// Runs `step` in a transaction on a connection of its own, and returns after the commit. Repeats a transaction
+    /// that the database rolled back because of others. For a server only: a file has one writer.
     pub(crate) async fn transact<I, T>(&self, input: I, step: TransactionFn<I, T>) -> Result<T, StoreError>
     where
         I: Send + Sync + 'static,
@@ -125,7 +125,7 @@ async fn transaction<I, T>(conn: &mut Conn, input: &I, step: TransactionFn<I, T>
     match step(conn, input).await {
         Ok(value) => conn.commit().await.map_err(StoreError::into_commit_failure).map(|()| value),
         Err(error) => {
-            // A connection that cannot even do that is broken, and found to be.
+            // A connection whose rollback fails is broken, and the pool detects that.
             let _undone = conn.rollback().await;
             Err(error)
         }

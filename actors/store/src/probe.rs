@@ -1,6 +1,6 @@
-//! The probe: asks for a sign of life every second, so that the status is true while nobody writes.
+//! The health probe: checks the database every second, so that the status is current while nobody writes.
 //!
-//! Owns nothing, takes no messages, and can be lost at any time.
+//! It has no state, handles no messages, and can be lost at any time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use crate::conn::run_on_io;
 use crate::writer::WriterConnection;
 
 const PERIOD: Duration = Duration::from_secs(1);
-/// Time beyond its limit in which a probe says that it has passed.
+/// Time that a probe gets beyond its limit to report the timeout itself.
 const MARGIN: Duration = Duration::from_millis(100);
 
-/// The actor.
+/// The actor that probes the database.
 pub(crate) struct HealthProbe {
     pub(crate) link: Arc<WriterConnection>,
     pub(crate) io: Handle,
-    /// The longest that the database may take to answer.
+    /// Time limit for the answer of the database.
     pub(crate) limit: Duration,
 }
 
@@ -34,8 +34,8 @@ impl Actor for HealthProbe {
             loop {
                 let (asked, backend) = (Arc::clone(&link), link.backend());
                 let answer = run_on_io(&io, backend, async move { asked.probe(limit).await });
-                // A call of the file system that hangs holds its thread, so it is not waited for here. A probe that
-                // panics has learnt nothing; the next one may.
+                // A hanging call of the file system blocks its thread, so the wait has a limit here. A probe that
+                // panics has learnt nothing; the next one runs anyway.
                 if timeout(limit + MARGIN, answer).await.is_err() {
                     link.record_timeout();
                 }

@@ -1,7 +1,8 @@
-//! Rewrites the settings of connectors, and their tokens, under the key that writes now, each bound to its place.
+//! Re-encrypts the settings and the tokens of connectors with the current writing key, each bound to its place.
 //!
-//! Row by row, each replaced only while it still holds what was read, and together with its audit row: servers may run,
-//! and both they and this may be killed, meanwhile. A row is under one key or under the other at every moment.
+//! It works row by row. A row is replaced only while it still holds the text that was read, and together with its
+//! audit row. Servers may run meanwhile, and both they and this program may be killed: every row is under either the
+//! old or the new key at any moment.
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
@@ -16,29 +17,29 @@ use crate::migrate::detail;
 use crate::repo::{AuditEntry, config_place, record, seal, state_place};
 use crate::schema::{connector_oauth_state as states, connectors};
 
-/// Principal in the audit log: a person who may run the program beside the database.
+/// Principal in the audit log: anyone who may run the program beside the database.
 const PRINCIPAL: &str = "command-line";
 /// Action in the audit log.
 const ACTION: &str = "reencrypt";
 
-/// Times the table is looked through while others write to it.
+/// Maximum number of passes over the table while others write to it.
 const PASSES: usize = 5;
 
-/// The report of a re-encryption.
+/// The result of a re-encryption.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReencryptionReport {
     /// Connectors whose settings were rewritten.
     pub connectors: usize,
     /// Connectors whose tokens were rewritten.
     pub tokens: usize,
-    /// Names of the connectors whose rows could not be, each with the reason.
+    /// Names of the connectors whose rows could not be rewritten, each with the reason.
     pub failed: Vec<(String, EnvelopeError)>,
 }
 
-/// Rewrites every row that is not under the key that writes.
+/// Re-encrypts every row that is not under the writing key.
 ///
 /// # Errors
-/// The database cannot be used.
+/// [`OpenError`] if the database cannot be used.
 pub async fn reencrypt(config: &StoreConfig) -> Result<ReencryptionReport, OpenError> {
     let connector = ConnectionManager::new(config)?;
     let target = connector.target.to_string();
@@ -54,7 +55,7 @@ pub async fn reencrypt(config: &StoreConfig) -> Result<ReencryptionReport, OpenE
     Ok(done)
 }
 
-/// Rewrites each row once; returns true if others changed a row between the read and the write.
+/// Makes one pass over the rows. Returns whether others changed a row between its read and its write.
 async fn pass(
     conn: &mut Conn,
     config: &StoreConfig,
@@ -71,7 +72,7 @@ async fn pass(
             false => overtaken = true,
         }
     }
-    // Nobody authored the tokens: they leave no record.
+    // Tokens have no author, so their change leaves no audit row.
     let rows = states::table
         .inner_join(connectors::table.on(connectors::name.eq(states::connector_name)))
         .select((connectors::id, states::connector_name, states::state_json));
@@ -87,13 +88,13 @@ async fn pass(
     Ok(overtaken)
 }
 
-/// Replaces a row, and records it, if it still holds what was read.
+/// Replaces a row and records the change, if the row still holds the text that was read.
 async fn replaced(conn: &mut Conn, id: &str, kept: &str, sealed: &str) -> Result<bool, StoreError> {
     conn.begin().await?;
     match replace(conn, id, kept, sealed).await {
         Ok(replaced) => conn.commit().await.map(|()| replaced),
         Err(error) => {
-            // A connection that cannot even do that is broken, and nothing of the transaction is kept.
+            // A connection whose rollback fails is broken, and nothing of the transaction is kept.
             let _undone = conn.rollback().await;
             Err(error)
         }
@@ -117,7 +118,7 @@ async fn replace(conn: &mut Conn, id: &str, kept: &str, sealed: &str) -> Result<
     Ok(true)
 }
 
-/// A text under the key that writes and bound to its place; `None` where it is so already, or cannot be read.
+/// Returns the text under the writing key, bound to its place; `None` if it already is, or cannot be decrypted.
 fn resealed(
     name: &str,
     kept: &str,

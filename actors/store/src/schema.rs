@@ -117,7 +117,7 @@ table! {
 }
 
 table! {
-    /// The audit log.
+    /// Audit records of changes.
     audit_logs (id) {
         id -> Text,
         principal -> Text,
@@ -130,7 +130,7 @@ table! {
 }
 
 table! {
-    /// One row that counts the changes of what is served, and serialises mutators.
+    /// A single row that counts the changes of the active configuration, and serializes mutations.
     config_epoch (id) {
         id -> BigInt,
         epoch -> BigInt,
@@ -154,7 +154,7 @@ table! {
 }
 
 table! {
-    /// Leases of jobs that one node runs at a time.
+    /// Leases of jobs that only one node at a time may run.
     job_leases (job_name) {
         job_name -> Text,
         holder -> Text,

@@ -1,8 +1,8 @@
-//! SQLSTATE codes of PostgreSQL, carried to where errors are judged.
+//! SQLSTATE codes of PostgreSQL, made available where errors are classified.
 //!
-//! The ORM hands on the text of an error and a few kinds, but not its code, and the text is in the language of the
-//! server. The code is therefore put before the text while the error is on its way: this stream passes everything else
-//! on as it is. To the driver it is what TLS would be, so that the driver dials as it always does.
+//! The ORM exposes the text of an error and a few kinds, but not its code, and the text is in the language of the
+//! server. This stream therefore puts the code before the text while the error is in transit, and passes everything
+//! else through unchanged. It takes the place of TLS in the driver, which connects as usual.
 
 use std::io;
 use std::pin::Pin;
@@ -17,15 +17,15 @@ const CODE: usize = 5;
 /// Type byte and length of a message.
 const HEADER: usize = 5;
 const ERROR_RESPONSE: u8 = b'E';
-/// A longer error is passed on as it is.
+/// Longest error that is changed; a longer one passes unchanged.
 const LONGEST: usize = 1 << 20;
 
-/// Reads the code before the text of an error.
+/// Returns the code before the text of an error.
 pub(crate) fn code(message: &str) -> Option<&str> {
     message.strip_prefix(MARK)?.get(..CODE)
 }
 
-/// Makes [`MarkedStream`]s.
+/// Creates [`MarkedStream`]s.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MarkErrors;
 
@@ -49,7 +49,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsConnect<S> for MarkErrors {
     }
 }
 
-/// A connection whose errors have their codes before their texts.
+/// A connection whose errors carry their codes before their texts.
 pub(crate) struct MarkedStream<S> {
     stream: S,
     marker: Marker,
@@ -78,7 +78,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for MarkedStream<S> {
                 other => return other,
             }
             if buf.filled().len() == before {
-                // The end; of an error that broke off there is nothing to pass on.
+                // The end of the stream. An error that was cut off is dropped.
                 return Poll::Ready(Ok(()));
             }
             let kept = this.marker.take(&buf.filled()[before..]);
@@ -116,13 +116,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for MarkedStream<S> {
     }
 }
 
-/// The messages of a server, followed by their lengths. Bytes that were not looked at yet, or that were changed, are
-/// held.
+/// A parser of the messages of a server and their lengths. It holds bytes that are not parsed yet or that were
+/// changed.
 #[derive(Debug, Default)]
 struct Marker {
-    /// Bytes of the current message that are still to come and pass on as they are.
+    /// Bytes of the current message that are still to come and pass unchanged.
     passing: usize,
-    /// The beginning of a message that is not whole yet: a part of a header, or an error.
+    /// The beginning of an incomplete message: a part of a header, or an error.
     held: Vec<u8>,
     /// Bytes that are passed on before anything else is read.
     ready: Vec<u8>,
@@ -130,7 +130,7 @@ struct Marker {
 }
 
 impl Marker {
-    /// Passes on what is ready; `false` where nothing is.
+    /// Passes on the ready bytes; `false` if there are none.
     fn serve(&mut self, buf: &mut ReadBuf<'_>) -> bool {
         let rest = &self.ready[self.served..];
         if rest.is_empty() {
@@ -146,8 +146,7 @@ impl Marker {
         true
     }
 
-    /// Looks at bytes that have arrived. Answers how many of them, from the first, pass on as they are; the rest is
-    /// held, and
+    /// Parses received bytes. Returns how many of them, from the first, pass unchanged. The rest is held, and
     /// [`serve`](Self::serve) passes it on.
     fn take(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
@@ -168,7 +167,7 @@ impl Marker {
         at
     }
 
-    /// Holds bytes, and moves to `ready` what is whole of them.
+    /// Holds bytes, and moves complete messages to `ready`.
     fn hold(&mut self, bytes: &[u8]) {
         self.held.extend_from_slice(bytes);
         let mut at = 0;
@@ -190,10 +189,10 @@ impl Marker {
     }
 }
 
-/// The size of the message that begins here, with its header; `None` where that is not there yet.
+/// Returns the size of the message that begins here, including its header; `None` if the header is incomplete.
 fn whole(bytes: &[u8]) -> Option<usize> {
     let length = bytes.get(1..HEADER)?.try_into().ok()?;
-    // The length counts itself and not the type.
+    // The length counts itself but not the type byte.
     Some((u32::from_be_bytes(length) as usize).saturating_add(1).max(HEADER))
 }
 
@@ -240,7 +239,7 @@ mod tests {
         [&[kind][..], &length.to_be_bytes(), body].concat()
     }
 
-    /// Reads a stream that arrives in pieces of one size, into a buffer of another.
+    /// Reads a stream that arrives in pieces of one size, into a buffer of another size.
     async fn read(sent: &[u8], piece: usize, buffer: usize) -> Vec<u8> {
         let mut builder = tokio_test_io(sent, piece);
         let mut read = Vec::new();

@@ -1,4 +1,4 @@
-//! The availability of the database: a level that anyone may read without I/O.
+//! The state of the database: whether it answers and accepts writes. Readable by anyone without I/O.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,18 +7,18 @@ use svc_model::Timestamp;
 /// The state of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatabaseStatus {
-    /// It answers, and the last write did not fail for its sake.
+    /// It answers, and the last write did not fail because of it.
     Ok,
-    /// It does not answer, or does not take writes, as on a full disk.
+    /// It does not answer, or does not accept writes, as on a full disk.
     Down {
-        /// Since when.
+        /// Start of the outage.
         since: Timestamp,
-        /// Error of the last attempt; for the log and for administrators.
+        /// The error of the last attempt, for the log and for administrators.
         detail: String,
     },
 }
 
-/// The holder of the status: updated by every batch of writes, and by the probe while there is none.
+/// The current status. Updated by every batch of writes, and by the probe while there are none.
 pub(crate) struct StatusLevel(Mutex<DatabaseStatus>);
 
 impl StatusLevel {
@@ -30,7 +30,7 @@ impl StatusLevel {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// True when the database was away until now.
+    /// Records that the database answers. Returns whether it was away before.
     pub(crate) fn set_up(&self) -> bool {
         let mut level = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let was_down = *level != DatabaseStatus::Ok;
@@ -38,7 +38,7 @@ impl StatusLevel {
         was_down
     }
 
-    /// True when the database answered until now. `since` is when it stopped, whatever follows.
+    /// Records that the database is away. Returns whether it answered before. `since` keeps the start of the outage.
     pub(crate) fn set_down(&self, detail: &str) -> bool {
         let mut level = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (since, was_up) = match &*level {

@@ -1,4 +1,4 @@
-//! The handle everyone else holds.
+//! The handle to the store.
 
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ use crate::writer::{RunUnit, StoreWriter, UnitOutcome, WriteRow, WriterConnectio
 const FIRST_RETRY: Duration = Duration::from_millis(250);
 const SLOWEST_RETRY: Duration = Duration::from_secs(5);
 
-/// Units in flight before further writers are told that there are too many.
+/// Units in flight above which further writes are refused.
 const WRITES_IN_FLIGHT: usize = 8192;
 
 /// A database that was reached, has the right schema, and waits for its actors.
@@ -51,7 +51,7 @@ pub struct OpenedStore {
     file: Option<PathBuf>,
 }
 
-/// The store. Cheap to clone; survives restarts of its actors.
+/// A handle to the store. Cheap to clone; survives restarts of its actors.
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -70,11 +70,11 @@ struct Shared {
 }
 
 impl Store {
-    /// Reaches the database, then migrates its schema or checks it. `io` drives every connection from then on and
+    /// Connects to the database, then migrates its schema or checks it. `io` drives every connection from then on and
     /// must be a multi-thread runtime.
     ///
     /// # Errors
-    /// One clear line for whatever stands in the way.
+    /// [`OpenError`], as one clear line, if the database cannot be opened or its schema does not fit.
     pub async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<OpenedStore, OpenError> {
         let (config, inner) = (config.clone(), io.clone());
         let opening = io.spawn(async move { open(&config, inner, log).await });
@@ -83,11 +83,11 @@ impl Store {
         })
     }
 
-    /// Adds the actors to a tree: the group `path` with `writer`, which the tree cannot do without, and `probe`,
-    /// which keeps the status true.
+    /// Adds the actors to a tree: the group `path` with the essential `writer`, and `probe`, which keeps the status
+    /// current.
     ///
     /// # Errors
-    /// [`SpawnError`] when the path is taken or the place is gone.
+    /// [`SpawnError`] if the path is taken or the placement is gone.
     pub async fn supervise(
         opened: OpenedStore,
         tree: &Tree,
@@ -120,17 +120,17 @@ impl Store {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// The kind of database.
+    /// Returns the kind of database.
     pub fn backend(&self) -> Backend {
         self.shared.backend
     }
 
-    /// Returns the availability of the database. Reads a level; does no I/O.
+    /// Returns the status of the database, without I/O.
     pub fn status(&self) -> DatabaseStatus {
         self.shared.status.get()
     }
 
-    /// The file of the database; `None` where it is on a server.
+    /// Returns the path of the database file; `None` for a server.
     pub fn file(&self) -> Option<&Path> {
         self.shared.file.as_deref()
     }
@@ -140,57 +140,57 @@ impl Store {
         StoreMetrics { queries: self.shared.queries.clone(), readers: self.shared.readers.clone() }
     }
 
-    /// The stored workflows.
+    /// Returns the repository of workflows.
     pub fn workflows(&self) -> Repository<Workflow> {
         Repository::new(self.clone())
     }
 
-    /// The stored channels.
+    /// Returns the repository of channels.
     pub fn channels(&self) -> Repository<Channel> {
         Repository::new(self.clone())
     }
 
-    /// The stored connectors.
+    /// Returns the repository of connectors.
     pub fn connectors(&self) -> ConnectorRepository {
         ConnectorRepository { store: self.clone(), keys: Arc::clone(&self.shared.keys) }
     }
 
-    /// The tokens of connectors.
+    /// Returns the repository of the tokens of connectors.
     pub fn token_states(&self) -> TokenStates {
         TokenStates { store: self.clone(), keys: Arc::clone(&self.shared.keys) }
     }
 
-    /// The audit log.
+    /// Returns the audit log.
     pub fn audit(&self) -> AuditLog {
         AuditLog(self.clone())
     }
 
-    /// The traces.
+    /// Returns the repository of traces.
     pub fn traces(&self) -> TraceRepository {
         TraceRepository(self.clone())
     }
 
-    /// The failed asynchronous runs that wait for another attempt.
+    /// Returns the repository of dead letters: failed asynchronous runs that wait for another attempt.
     pub fn dead_letters(&self) -> DeadLetterRepository {
         DeadLetterRepository(self.clone())
     }
 
-    /// The leases of the processes that share the database.
+    /// Returns the repository of the leases of processes that share the database.
     pub fn nodes(&self) -> NodeLeases {
         NodeLeases(self.clone())
     }
 
-    /// The ledger of what schedules run.
+    /// Returns the cron ledger.
     pub fn ledger(&self) -> Ledger {
         Ledger(self.clone())
     }
 
-    /// The configuration epoch.
+    /// Returns the configuration epoch.
     pub fn epoch(&self) -> ConfigEpoch {
         ConfigEpoch(self.clone())
     }
 
-    /// The changes of status that this process makes and has made recently.
+    /// Returns the changes of status that this process makes and has made recently.
     pub(crate) fn status_changes(&self) -> &Arc<StatusChanges> {
         &self.shared.status_changes
     }
@@ -204,7 +204,7 @@ impl Store {
         self.measure(operation, self.shared.readers.read(work)).await
     }
 
-    /// Runs `work` in the next transaction of the writer, in a savepoint of its own; answers after the commit.
+    /// Runs `work` in the next transaction of the writer, in a savepoint of its own. Returns after the commit.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         operation: QueryOperation,
@@ -215,8 +215,9 @@ impl Store {
         self.measure(operation, self.commit(RunUnit { work: Box::new(work) })).await
     }
 
-    /// Runs `step` in a transaction that waits for rows that others have locked and makes nobody else wait: on a server
-    /// one of its own, on a file, where nobody locks rows, the writer's next. Answers after the commit.
+    /// Runs `step` in a transaction that may wait for locked rows without delaying other writes: on a server a
+    /// transaction of its own; on a file, where no rows are locked, the next one of the writer. Returns after the
+    /// commit.
     pub(crate) async fn transact<I, T>(
         &self,
         operation: QueryOperation,
@@ -238,7 +239,7 @@ impl Store {
         }
     }
 
-    /// Measures what a caller waits for.
+    /// Measures the time that a caller waits.
     async fn measure<T>(&self, operation: QueryOperation, work: impl Future<Output = T>) -> T {
         let begun = Instant::now();
         let outcome = work.await;
@@ -246,7 +247,7 @@ impl Store {
         outcome
     }
 
-    /// Makes a change of one row in the next transaction, together with those of others; answers after the commit.
+    /// Changes one row in the next transaction, together with those of other callers. Returns after the commit.
     pub(crate) async fn change(
         &self,
         operation: QueryOperation,
@@ -276,7 +277,7 @@ impl Store {
     }
 }
 
-/// Waits for a writer between two lives and gives the message back: it was never handled, so it may be sent again.
+/// Waits while the writer restarts and returns the message: it was never handled, so it may be sent again.
 async fn wait_for_writer<M>(error: CallError<M>, deadline: Instant) -> Result<M, StoreError> {
     match error {
         CallError { kind: CallErrorKind::Restarting { retry_after }, message: Some(message) }
@@ -289,7 +290,7 @@ async fn wait_for_writer<M>(error: CallError<M>, deadline: Instant) -> Result<M,
     }
 }
 
-/// Converts a failed call of the writer into the error that its caller gets.
+/// Returns the error of a caller whose write was not answered.
 fn unanswered<M>(error: &CallError<M>) -> StoreError {
     let detail = format!("the writer: {error}");
     if error.message.is_some() { StoreError::Unavailable(detail) } else { StoreError::Unanswered(detail) }
@@ -301,7 +302,7 @@ async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<OpenedSto
     let status = Arc::new(StatusLevel::new());
     let readers = ConnectionPool::open(config, connector.clone(), io.clone()).await?;
     let backend = connector.target.backend();
-    // As it is now: a later change of the working directory leads elsewhere.
+    // Made absolute now, so that a later change of the working directory has no effect.
     let file = connector.target.file().map(|file| absolute(file).unwrap_or_else(|_| file.to_owned()));
     let link = Arc::new(WriterConnection::new(connector, config.acquire_timeout, Arc::clone(&status), log));
     let (patience, keys) = (config.acquire_timeout, Arc::new(config.connector_keys.clone()));
@@ -309,7 +310,7 @@ async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<OpenedSto
     Ok(OpenedStore { backend, readers, link, status, io, patience, health_check, keys, file })
 }
 
-/// Runs or checks migrations; this is also the first contact, so a server that is not up yet is waited for here.
+/// Runs or checks migrations. This is also the first contact, so it waits for a server that is not up yet.
 async fn check_schema(
     config: &StoreConfig,
     connector: &ConnectionManager,

@@ -1,4 +1,4 @@
-//! The store's promises, each held against SQLite and against a real PostgreSQL.
+//! Tests of the store on SQLite and on a real PostgreSQL.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod suite;

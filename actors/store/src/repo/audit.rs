@@ -19,20 +19,20 @@ use crate::writer::UnitOutcome;
 #[derive(Clone)]
 pub struct AuditLog(pub(crate) Store);
 
-/// The filter of a list of audit records. All given conditions must hold.
+/// A filter on audit records. All given conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFilter {
     /// The action.
     pub action: Option<String>,
-    /// To what kind of thing.
+    /// The type of the changed resource.
     pub resource_type: Option<String>,
-    /// To which one.
+    /// The id of the changed resource.
     pub resource_id: Option<String>,
-    /// By whom.
+    /// The principal that made the change.
     pub principal: Option<String>,
-    /// Not before this instant.
+    /// Earliest instant, inclusive.
     pub start_time: Option<Timestamp>,
-    /// Before this instant.
+    /// Latest instant, exclusive.
     pub end_time: Option<Timestamp>,
 }
 
@@ -63,10 +63,10 @@ impl From<Row> for AuditRow {
 }
 
 impl AuditLog {
-    /// The records that pass the filter, newest first: a page of them, and how many there are in all.
+    /// Returns a page of the records that match the filter, newest first, and the number of all matches.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn list(&self, filter: AuditFilter, page: Page) -> Result<(Vec<AuditRow>, i64), StoreError> {
         if is_impossible([&filter.action, &filter.resource_type, &filter.resource_id, &filter.principal]) {
             return Ok((Vec::new(), 0));
@@ -78,10 +78,11 @@ impl AuditLog {
             .await
     }
 
-    /// Records what is no change of a stored row, such as the summary of an import or a test run.
+    /// Records an event that changes no stored row, such as the summary of an import or a test run.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn record(&self, entry: AuditEntry) -> Result<(), StoreError> {
         let mutation = Mutation::new(entry);
         mutate(&self.0, QueryOperation::new("audit", "record"), mutation, |_| {
@@ -90,11 +91,12 @@ impl AuditLog {
         .await
     }
 
-    /// Deletes the records older than so many days; answers how many. Works in steps of at most `chunk` rows, between
-    /// which others write.
+    /// Deletes the records older than `days`, and returns their number. Works in steps of at most `chunk` rows,
+    /// between which others can write.
     ///
     /// # Errors
-    /// [`StoreError`] when the database does not answer; earlier steps are kept.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement. Completed steps are kept.
     pub async fn delete_expired(&self, days: u64, chunk: i64) -> Result<u64, StoreError> {
         let mut deleted = 0;
         loop {

@@ -44,8 +44,8 @@ struct Row {
 }
 
 impl From<Row> for Channel {
-    /// A type or protocol this program does not know, which only a foreign hand can have written, is told in the
-    /// config: no channel is built from it, and what holds it is reported broken and never runs.
+    /// A type or protocol that this program does not know can only have been written by another program. The config
+    /// is then marked unreadable: no channel is compiled from it, and the channel is reported as broken.
     fn from(row: Row) -> Self {
         let mut config = json::value(&row.config_json);
         let mut foreign = |column: &str, value: &str| {
@@ -90,7 +90,7 @@ fn channels_of(rows: Vec<Row>) -> Vec<Channel> {
     rows.into_iter().map(Channel::from).collect()
 }
 
-/// The columns an author fills, and the shape that follows from them. `None` clears a column.
+/// The columns that the author sets, and the route shape derived from them. `None` clears a column.
 #[derive(Insertable, AsChangeset)]
 #[diesel(table_name = channels, treat_none_as_null = true, treat_none_as_default_value = false)]
 struct ContentRow {
@@ -131,7 +131,7 @@ impl From<&ChannelContent> for ContentRow {
     }
 }
 
-/// A pattern with its parameter names erased.
+/// Returns the shape of a pattern: its parameter names are erased.
 pub(super) fn shape(pattern: &str) -> Option<String> {
     RoutePattern::parse(pattern).ok().map(|pattern| pattern.shape())
 }
@@ -155,7 +155,8 @@ macro_rules! filtered {
     }};
 }
 
-/// Active channels that run one of these workflows, in no order: with one, SQLite would walk everything active.
+/// Returns the active channels that run one of these workflows, unordered: with an order, SQLite would scan
+/// everything active.
 pub(super) async fn active_using(conn: &mut Conn, workflows: &[String]) -> Result<Vec<Channel>, StoreError> {
     let mut found = Vec::new();
     for ids in workflows.chunks(IDS_PER_QUERY) {
@@ -217,7 +218,7 @@ impl Versioned for Channel {
     }
 
     async fn active(conn: &mut Conn, ids: Option<&[String]>) -> Result<Vec<Channel>, StoreError> {
-        // Ordered as the primary key is: by the id alone, SQLite would read every active row to find one.
+        // Sorted like the primary key: sorted by the id alone, SQLite would read every active row to find one.
         let order = (channels::channel_id.asc(), channels::version.asc());
         let all = channels::table.filter(channels::status.eq("active")).order(order);
         let Some(ids) = ids else {
@@ -298,7 +299,8 @@ impl Versioned for Channel {
         Ok(found?.is_some())
     }
 
-    /// A task calls a channel by the name of its active version, and `on_failure` of another names it so.
+    /// Tasks call a channel by the name of its active version, and the `on_failure` of other channels names it the
+    /// same way.
     async fn users(
         conn: &mut Conn,
         id: &str,
@@ -347,13 +349,13 @@ impl Versioned for Channel {
         Ok(())
     }
 
-    /// A schedule stands still, so that it begins anew when the channel serves again.
+    /// Pauses the schedule, so that it starts anew when the channel serves again.
     async fn withdrawn(conn: &mut Conn, id: &str) -> Result<(), StoreError> {
         cron::pause(conn, id).await
     }
 
-    /// The channel's schedule and its occurrences go with it. Slots that they hold stay until their leases end, and so
-    /// until their runs have noticed: a key is shared.
+    /// Deletes the channel with its schedule and its occurrences. Slots that they hold stay until their leases
+    /// expire, so that their runs have stopped by then: a key is shared.
     async fn delete(conn: &mut Conn, id: &str) -> Result<usize, StoreError> {
         let delete = diesel::delete(channels::table.filter(channels::channel_id.eq(id)));
         let deleted = on!(conn, c => delete.execute(c).await)?;
@@ -364,7 +366,7 @@ impl Versioned for Channel {
         Ok(deleted)
     }
 
-    /// A name belongs to one channel, as far as latest versions go.
+    /// Checks that no other channel has the name in its latest version.
     async fn check_content(conn: &mut Conn, id: &str, content: &ChannelContent) -> Result<(), StoreError> {
         let holder = current_channels::table
             .filter(current_channels::name.eq(&content.name))

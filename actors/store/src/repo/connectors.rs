@@ -1,4 +1,4 @@
-//! Connectors: one row each, without versions. Their settings are kept in an envelope where there is a key.
+//! Connectors: one row each, without versions. Their settings are encrypted if a key is configured.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct ConnectorRepository {
     pub(crate) keys: Arc<EnvelopeKeys>,
 }
 
-/// A connector as it is loaded.
+/// A connector as it is loaded into the service.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredConnector {
     /// Id.
@@ -39,13 +39,13 @@ pub struct StoredConnector {
     pub name: String,
     /// Name of its type.
     pub connector_type: String,
-    /// Its settings as written, which need not be JSON, or why no key opens them. Holds secrets.
+    /// Its settings as written, not necessarily JSON, or the reason why no key decrypts them. Contains secrets.
     pub config_text: Result<String, EnvelopeError>,
     /// True if the connector is to be loaded.
     pub enabled: bool,
 }
 
-/// Without its settings, which hold secrets.
+/// Omits the settings, which contain secrets.
 impl fmt::Debug for StoredConnector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoredConnector")
@@ -70,7 +70,7 @@ struct Row {
     updated_at: NaiveDateTime,
 }
 
-/// Conversion of a row whose config may be encrypted.
+/// Conversion of a row, with the keys to decrypt it.
 trait FromEncryptedRow: Send + 'static {
     fn open(row: Row, keys: &EnvelopeKeys) -> Self;
 }
@@ -106,13 +106,13 @@ impl FromEncryptedRow for StoredConnector {
     }
 }
 
-/// The columns an author fills.
+/// The columns that the author sets.
 #[derive(Insertable, AsChangeset)]
 #[diesel(table_name = connectors)]
 struct ContentRow {
     name: String,
     connector_type: String,
-    /// `None` leaves what is stored: settings that cannot be read are not to be lost.
+    /// `None` keeps the stored value, so that settings that cannot be decrypted are not lost.
     config_json: Option<String>,
     enabled: bool,
     tags_json: String,
@@ -132,12 +132,12 @@ impl ContentRow {
     }
 }
 
-/// The place of the settings of the connector of an id.
+/// Returns the place to which the settings of a connector are bound.
 pub(crate) const fn config_place(id: &str) -> EnvelopePlace<'_> {
     EnvelopePlace { table: "connectors", row: id, column: "config_json" }
 }
 
-/// The text as it is kept.
+/// Encrypts a text for storage, if a key is configured.
 pub(crate) fn seal(text: &str, place: EnvelopePlace<'_>, keys: &EnvelopeKeys) -> Result<String, StoreError> {
     let mut nonce = [0; NONCE];
     getrandom::fill(&mut nonce).map_err(|error| StoreError::Database(error.to_string()))?;
@@ -145,10 +145,10 @@ pub(crate) fn seal(text: &str, place: EnvelopePlace<'_>, keys: &EnvelopeKeys) ->
 }
 
 impl ConnectorRepository {
-    /// The connectors that pass the filter: a page of them, and how many there are in all.
+    /// Returns a page of the connectors that match the filter, and the number of all matches.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn list(&self, filter: EntityFilter, page: Page) -> Result<(Vec<Connector>, i64), StoreError> {
         if filter.is_impossible() {
             return Ok((Vec::new(), 0));
@@ -161,10 +161,10 @@ impl ConnectorRepository {
             .await
     }
 
-    /// The connector of that id.
+    /// Returns the connector with this id.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn get(&self, id: &str) -> Result<Option<Connector>, StoreError> {
         let (id, keys) = (key(id), Arc::clone(&self.keys));
         self.store
@@ -174,18 +174,18 @@ impl ConnectorRepository {
             .await
     }
 
-    /// Every connector, by name.
+    /// Returns every connector, sorted by name.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn all(&self) -> Result<Vec<Connector>, StoreError> {
         self.rows("all", None).await
     }
 
-    /// Every connector, or the one of an id, as it is loaded; by name.
+    /// Returns every connector as loaded, or only the one with this id, sorted by name.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn stored(&self, id: Option<&str>) -> Result<Vec<StoredConnector>, StoreError> {
         self.rows("stored", id.map(key)).await
     }
@@ -212,10 +212,10 @@ impl ConnectorRepository {
             .await
     }
 
-    /// Adds a connector. Without an id one is generated.
+    /// Creates a connector. Generates an id if none is given.
     ///
     /// # Errors
-    /// 409 when the id or the name is taken.
+    /// [`StoreError::Refused`]: 409 if the id or the name is taken; the other variants if the database fails.
     pub async fn create(
         &self,
         id: Option<String>,
@@ -233,10 +233,12 @@ impl ConnectorRepository {
         .await
     }
 
-    /// Adds an item of a batch, whose key is its name, or does with the one of that name what is asked for.
+    /// Imports an item of a batch, whose key is its name. If a connector with this name exists, `on_conflict`
+    /// decides.
     ///
     /// # Errors
-    /// 409 when the name is taken and that is to fail, or when the id is another's.
+    /// [`StoreError::Refused`]: 409 if the name is taken and the import is to fail, or if the id belongs to another
+    /// connector; the other variants if the database fails.
     pub async fn import_item(
         &self,
         id: Option<String>,
@@ -274,11 +276,12 @@ impl ConnectorRepository {
         .await
     }
 
-    /// Changes a connector: `merge` makes the new content of the stored one.
+    /// Updates a connector: `merge` makes the new content from the stored one.
     ///
     /// # Errors
-    /// 404 when there is none, 400 with what `merge` found, 409 when the name is taken, or is to be given up while an
-    /// active definition names it, 412 when the precondition does not hold.
+    /// [`StoreError::Refused`]: 404 if there is none, 400 with the problems that `merge` found, 409 if the new name
+    /// is taken or an active definition refers to the old name, 412 if the precondition does not hold; the other
+    /// variants if the database fails.
     pub async fn update(
         &self,
         id: &str,
@@ -307,18 +310,20 @@ impl ConnectorRepository {
         .await
     }
 
-    /// Removes a connector, and its tokens.
+    /// Deletes a connector and its tokens.
     ///
     /// # Errors
-    /// 404 when there is none, 412 when the precondition does not hold.
+    /// [`StoreError::Refused`]: 404 if there is none, 412 if the precondition does not hold; the other variants if
+    /// the database fails.
     pub async fn delete(&self, id: &str, mutation: Mutation) -> Result<(), StoreError> {
         self.remove(id, None, mutation).await
     }
 
-    /// Removes a connector that no active definition names.
+    /// Deletes a connector that no active definition refers to.
     ///
     /// # Errors
-    /// 409 naming the definitions that do; otherwise as [`delete`](Self::delete).
+    /// [`StoreError::Refused`]: 409 naming the definitions that refer to it; otherwise the errors of
+    /// [`delete`](Self::delete).
     pub async fn delete_unused(
         &self,
         id: &str,
@@ -351,7 +356,7 @@ impl ConnectorRepository {
     }
 }
 
-/// The connector of that id in the state that the change is based on.
+/// Returns the connector with this id if it satisfies the precondition of the change.
 async fn find_checked(
     conn: &mut Conn,
     id: &str,
@@ -416,7 +421,7 @@ async fn name_is_free(conn: &mut Conn, id: &str, name: &str) -> Result<(), Store
     }
 }
 
-/// Lists the active definitions that name a connector.
+/// Lists the active definitions that refer to a connector.
 async fn users(conn: &mut Conn, name: &str, references: &dyn References) -> Result<Vec<String>, StoreError> {
     let names = [name.to_owned()];
     let mut users = workflows_naming(conn, references, EntityKind::Connector, &names).await?;

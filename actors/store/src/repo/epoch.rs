@@ -1,4 +1,4 @@
-//! The configuration epoch: a number that grows with every change of what is served.
+//! The configuration epoch: a number that grows with every change of the active configuration.
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
@@ -15,10 +15,10 @@ use crate::store::Store;
 pub struct ConfigEpoch(pub(crate) Store);
 
 impl ConfigEpoch {
-    /// The number now.
+    /// Returns the current epoch.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn current(&self) -> Result<i64, StoreError> {
         self.0
             .read(QueryOperation::new("epoch", "current"), |conn| {
@@ -30,10 +30,11 @@ impl ConfigEpoch {
             .await
     }
 
-    /// Adds one for a reload that an operator ordered, and records who did.
+    /// Increments the epoch for a reload that an operator ordered, and records the operator.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn bump(&self, audit: AuditEntry) -> Result<(), StoreError> {
         let mutation = Mutation { epoch: true, ..Mutation::new(audit) };
         mutate(&self.0, QueryOperation::new("epoch", "bump"), mutation, |_| {

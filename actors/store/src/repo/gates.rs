@@ -1,4 +1,4 @@
-//! The gates: the conditions under which a version may become active.
+//! Conditions that must hold before a version may serve.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,44 +13,44 @@ use crate::error::StoreError;
 use crate::repo::json;
 use crate::schema::{channels, connectors, workflows};
 
-/// A connector that a task names.
+/// A connector that a task refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectorNeed {
-    /// Path of the field that names it, such as `tasks[2].function.input.connector`.
+    /// Path of the field with the reference, such as `tasks[2].function.input.connector`.
     pub field: String,
     /// Name of the connector.
     pub connector: String,
-    /// Types the task's function accepts; empty for any.
+    /// Types that the function of the task accepts; empty for any.
     pub accepts: Vec<String>,
-    /// True if the function speaks SQL, which MongoDB does not.
+    /// True if the function uses SQL, which MongoDB does not support.
     pub speaks_sql: bool,
-    /// True if the function speaks to MongoDB alone.
+    /// True if the function works only with MongoDB.
     pub speaks_mongodb: bool,
     /// True if the task names a `database`, which a MongoDB connector requires.
     pub names_database: bool,
-    /// True if the connector leads to MongoDB; `None` if that is not known of one in use: the stored config may be
-    /// encrypted, or a reference.
+    /// True if the loaded connector leads to MongoDB; `None` if that is unknown. The stored settings do not always
+    /// tell: they may be encrypted, or a reference.
     pub is_mongodb: Option<bool>,
-    /// The objection that the connector in use gives to the task, where it is known beforehand.
+    /// The objection of the loaded connector to the task, if it is known in advance.
     pub objection: Option<String>,
 }
 
-/// The inputs of the gates of a workflow's activation.
+/// The conditions on the activation of a workflow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkflowGates {
-    /// Every connector its tasks name.
+    /// Every connector that its tasks refer to.
     pub connectors: Vec<ConnectorNeed>,
 }
 
-/// Tells which of the service's own routes a pattern would cover, under any mount.
+/// Returns the route of the service itself that a pattern would cover, under any mount.
 pub type PlatformRoute = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// The inputs of the gates of a channel's activation.
+/// The conditions on the activation of a channel.
 #[derive(Clone, Default)]
 pub struct ChannelGates {
-    /// True if schedules run on this node.
+    /// True if schedules run here.
     pub cron_enabled: bool,
-    /// Names the platform's route in the way of a pattern.
+    /// Finds the route of the service that a pattern would cover.
     pub platform_route: Option<PlatformRoute>,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Debug for ChannelGates {
     }
 }
 
-/// A gate's no.
+/// An unmet condition.
 #[derive(Debug)]
 pub(super) struct Objection {
     field: String,
@@ -78,7 +78,7 @@ impl Objection {
         Self { field, error }
     }
 
-    /// Something the definition names that is not there, and may be later.
+    /// Returns the objection that the definition refers to something that does not exist (yet).
     fn missing(field: impl Into<String>, message: impl Into<String>) -> Self {
         let field = field.into();
         let detail = FieldError::new(field.clone(), FieldCode::NotFound, message);
@@ -145,7 +145,7 @@ fn sql_objection(need: &ConnectorNeed) -> Option<String> {
     need.speaks_mongodb.then(|| format!("connector '{}' is a SQL database: {remedy}", need.connector))
 }
 
-/// Returns true if a stored config leads to MongoDB; `None` if its target cannot be read.
+/// Returns whether a stored config leads to MongoDB, if it names its target at all.
 fn is_mongodb(config: &str) -> Option<bool> {
     DatabaseKind::of(json::value(config)["connection_string"].as_str()?)
         .map(|database| database == DatabaseKind::Mongo)
@@ -187,7 +187,7 @@ pub(super) async fn channel(
     Ok(objections)
 }
 
-/// Another active channel with the same shape, priority and a method in common. Asks by the shape's index.
+/// Finds another active channel with the same shape and priority and a common method. Uses the index on the shape.
 async fn route_rival(
     conn: &mut Conn,
     id: &str,
@@ -211,7 +211,7 @@ async fn route_rival(
     Ok(rival.map(|(name, _)| name))
 }
 
-/// An empty list stands for every method.
+/// An empty list means every method.
 fn overlap(mine: &[String], theirs: &[String]) -> bool {
     mine.is_empty()
         || theirs.is_empty()

@@ -1,25 +1,25 @@
-//! JSON kept as text.
+//! JSON stored as text.
 
 use serde_json::Value;
 use svc_model::unreadable;
 
-/// The text of a value.
+/// Returns the text of a value.
 pub(super) fn text(value: &Value) -> String {
     value.to_string()
 }
 
-/// The text of a list of values or strings.
+/// Returns the text of a list of values or strings.
 pub(super) fn list<T: Into<Value> + Clone>(values: &[T]) -> String {
     Value::Array(values.iter().cloned().map(Into::into).collect()).to_string()
 }
 
-/// The value of a text. A text that is no JSON becomes the mark no compiler accepts: what holds it is reported broken
-/// and never runs.
+/// Parses a stored text. Text that is not JSON becomes a marker that no compiler accepts, so that its owner is
+/// reported as broken and never runs.
 pub(super) fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| unreadable())
 }
 
-/// The elements of a text that holds an array.
+/// Returns the elements of a stored array.
 pub(super) fn values(text: &str) -> Vec<Value> {
     match value(text) {
         Value::Array(values) => values,
@@ -27,7 +27,8 @@ pub(super) fn values(text: &str) -> Vec<Value> {
     }
 }
 
-/// The strings of a text that holds an array of them; whatever else it holds stays recognisable as a foreign name.
+/// Returns the strings of a stored array. An element of another type becomes a text that cannot pass for a valid
+/// name.
 pub(super) fn strings(text: &str) -> Vec<String> {
     let name = |value| match value {
         Value::String(text) => text,

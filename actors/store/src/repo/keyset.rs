@@ -1,4 +1,4 @@
-//! Pages by key: where one ended, the next begins, whatever was written in between.
+//! Keyset pagination: the next page begins after the last row of the previous one, regardless of writes in between.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,7 +11,7 @@ use diesel::sql_types::{Bool, Text, Timestamp};
 use diesel::sqlite::Sqlite;
 use svc_model::ServiceError;
 
-/// The position at which a page of rows ended.
+/// The key of the last row of a page.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowKey {
     /// Creation time of the last row.
@@ -22,15 +22,15 @@ pub struct RowKey {
 
 const FORMAT: &str = "%Y-%m-%dT%H:%M:%S%.6f";
 
-/// The key as a caller carries it.
+/// Encodes the key as a cursor for callers.
 pub(super) fn encode(key: &RowKey) -> String {
     URL_SAFE_NO_PAD.encode(format!("{} {}", key.created_at.format(FORMAT), key.id))
 }
 
-/// The key that a caller brought.
+/// Decodes the cursor of a caller.
 ///
 /// # Errors
-/// 400 for what was not made by [`encode`].
+/// 400 for a text that [`encode`] did not produce.
 pub(super) fn decode(cursor: &str) -> Result<RowKey, ServiceError> {
     let key = || {
         let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
@@ -41,13 +41,13 @@ pub(super) fn decode(cursor: &str) -> Result<RowKey, ServiceError> {
     key().ok_or_else(|| ServiceError::validation("query parameter 'cursor' is not one that a page told"))
 }
 
-/// The rows behind a key, in one direction. A comparison of pairs, which an index on both columns answers; the query
-/// builder has none.
+/// A condition on the rows after a key, in one direction. It compares pairs, which an index on both columns serves;
+/// the query builder cannot express it.
 #[derive(Clone, Debug)]
 pub(super) struct KeysetCondition {
     operator: &'static str,
     created_at: NaiveDateTime,
-    /// As SQLite has it: text, with three digits from its own clock.
+    /// The creation time in the text form of SQLite, with the three digits of its clock.
     text: String,
     id: String,
 }
@@ -77,7 +77,7 @@ impl<QS> SelectableExpression<QS> for KeysetCondition {}
 impl<GB> ValidGrouping<GB> for KeysetCondition {
     type IsAggregate = is_aggregate::Never;
 }
-/// Two directions, two texts: not to be taken for each other.
+/// The two directions have different texts and must not share a prepared statement.
 impl QueryId for KeysetCondition {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;

@@ -1,4 +1,4 @@
-//! Changes of what serves: activation, archiving, the split of a rollout, rollback.
+//! Changes of the active versions: activation, archiving, traffic split of a rollout, rollback.
 
 use svc_model::lifecycle::{self, Rollout, Transition, VersionState};
 use svc_model::{LifecycleStatus, Precondition, ServiceError, ValidationReport, Workflow};
@@ -12,7 +12,7 @@ use crate::repo::repository::{Repository, find_checked, operation, read_written}
 use crate::repo::status_changes::{classify, overtaken};
 use crate::repo::versioned::{StatusChangePlan, Versioned};
 
-/// The version that a rollback brings back, and what it was chosen by.
+/// The version that a rollback restores, and the state it was chosen from.
 #[derive(Debug)]
 pub struct RollbackSource<V> {
     /// The version, as stored.
@@ -22,15 +22,16 @@ pub struct RollbackSource<V> {
 }
 
 impl<V: Versioned> Repository<V> {
-    /// Activates the draft, a workflow's at a share of the traffic (100 when `None`), or archives what is active.
+    /// Activates the draft, a workflow's at a share of the traffic (100 if `None`), or archives the active version.
     ///
-    /// The gates run twice: before the change queues, where a refusal is the caller's mistake, and inside the
-    /// transaction, where it can only mean that somebody else was faster, which is a conflict. So is a refusal for what
-    /// was changed after the request came in.
+    /// The gates run twice: before the change is queued, where a refusal is a mistake of the caller, and inside the
+    /// transaction, where it can only mean that another change was faster, which is a conflict. A refusal caused by a
+    /// change after the request arrived is a conflict as well.
     ///
     /// # Errors
-    /// 404 without a draft (or an active version), 412 when the precondition does not hold, 400 from a gate, 409 when
-    /// the name belongs to another active channel, a canary is in the way or another change came first.
+    /// [`StoreError::Refused`]: 404 without a draft (or an active version), 412 if the precondition does not hold,
+    /// 400 from a gate, 409 if the name belongs to another active channel, a canary is active, or another change came
+    /// first; the other variants if the database fails.
     pub async fn set_status(
         &self,
         id: &str,
@@ -62,7 +63,7 @@ impl<V: Versioned> Repository<V> {
         Ok(entity)
     }
 
-    /// Runs precondition and gates before a change queues.
+    /// Checks the precondition and the gates before a change is queued.
     async fn admit(
         &self,
         id: &str,
@@ -89,10 +90,10 @@ impl<V: Versioned> Repository<V> {
             .await
     }
 
-    /// Lists the objections of every gate to [`set_status`](Self::set_status); writes nothing.
+    /// Lists the objections of every gate to [`set_status`](Self::set_status). Writes nothing.
     ///
     /// # Errors
-    /// 412 when the precondition does not hold, or the database does not answer.
+    /// [`StoreError::Refused`]: 412 if the precondition does not hold; the other variants if the database fails.
     pub async fn check_status(
         &self,
         id: &str,
@@ -115,10 +116,11 @@ impl<V: Versioned> Repository<V> {
         })
     }
 
-    /// Looks up the version that a rollback brings back: the one named, or the one that was active before.
+    /// Returns the version that a rollback restores: the given one, or the one that was active before.
     ///
     /// # Errors
-    /// 404 when there is none, 409 while there is a draft or the version is not archived.
+    /// [`StoreError::Refused`]: 404 if there is none, 409 while there is a draft or if the version is not archived;
+    /// the other variants if the database fails.
     pub async fn rollback_source(
         &self,
         id: &str,
@@ -132,11 +134,11 @@ impl<V: Versioned> Repository<V> {
             .await
     }
 
-    /// Makes a new version from an archived one and activates it, in one transaction.
+    /// Creates a new version from an archived one and activates it, in one transaction.
     ///
     /// # Errors
-    /// 409 when another change came first, or the name belongs to another channel by now; 412 when the precondition
-    /// does not hold; 400 from a gate.
+    /// [`StoreError::Refused`]: 409 if another change came first or the name now belongs to another channel, 412 if
+    /// the precondition does not hold, 400 from a gate; the other variants if the database fails.
     pub async fn rollback(
         &self,
         id: &str,
@@ -171,11 +173,12 @@ impl<V: Versioned> Repository<V> {
 }
 
 impl Repository<Workflow> {
-    /// Moves the split between the two active versions; the newer one answers, at 0 the older one, which is left.
+    /// Changes the traffic split between the two active versions. Returns the newer version, or at 0 the older one,
+    /// which remains.
     ///
     /// # Errors
-    /// 400 outside 0..100, without an active version, or when a single one would serve only a part; 412 when the
-    /// precondition does not hold.
+    /// [`StoreError::Refused`]: 400 outside 0..100, without an active version, or if a single version would serve
+    /// only a part; 412 if the precondition does not hold; the other variants if the database fails.
     pub async fn set_rollout(
         &self,
         id: &str,
@@ -211,7 +214,7 @@ async fn find_source<V: Versioned>(
     Ok(RollbackSource { entity, to_version, latest })
 }
 
-/// Checks the precondition of a change of status; an id that does not exist is for the gates to refuse.
+/// Checks the precondition of a change of status. An id that does not exist is left to the gates.
 async fn check_precondition<V: Versioned>(
     conn: &mut Conn,
     id: &str,
@@ -226,7 +229,8 @@ async fn check_precondition<V: Versioned>(
     }
 }
 
-/// Writes what a transition changes. Rows that stop serving go first: an index allows one draft, not an order.
+/// Writes the changes of a transition. Rows that stop serving come first, because a unique index allows one draft at
+/// any time.
 async fn apply<V: Versioned>(
     conn: &mut Conn,
     id: &str,

@@ -1,7 +1,7 @@
 //! Repositories: one file per resource, each query written once for both backends.
 //!
-//! Reads come from the pool and see what is committed. Mutations go through the writer; each locks the one row of
-//! `config_epoch` first, so that mutators of several nodes follow one another, and leaves its audit row in the same
+//! Reads come from the pool and see committed data. Mutations go through the writer. Each locks the single row of
+//! `config_epoch` first, so that the mutations of several nodes are serialized, and writes its audit row in the same
 //! transaction.
 
 mod audit;
@@ -52,30 +52,30 @@ pub use traces::{
 };
 pub use versioned::{ImportAction, ImportOutcome, Merge, OnConflict, Versioned};
 
-/// The filter and order of a list. Conditions that do not apply to the kind are ignored.
+/// Filter and order of a list. Conditions that do not apply to the kind are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntityFilter {
     /// Status of the latest version.
     pub status: Option<String>,
-    /// A label the row must carry, exactly.
+    /// A tag of the row, matched exactly.
     pub tag: Option<String>,
     /// `sync` or `async`; channels only.
     pub channel_type: Option<String>,
     /// Protocol; channels only.
     pub protocol: Option<String>,
-    /// Column to sort by; an unknown one reads as the default.
+    /// Column to sort by; an unknown one means the default.
     pub sort_by: Option<String>,
-    /// `asc` or `desc`; anything else reads as the default.
+    /// `asc` or `desc`; any other value means the default.
     pub sort_order: Option<String>,
 }
 
 impl EntityFilter {
-    /// Returns true if no row can pass.
+    /// Returns whether no row can match.
     fn is_impossible(&self) -> bool {
         is_impossible([&self.status, &self.tag, &self.channel_type, &self.protocol])
     }
 
-    /// The direction asked for, or the list's own.
+    /// Returns whether the order is descending: as requested, else as the list defines.
     fn descending(&self, default: bool) -> bool {
         match self.sort_order.as_deref() {
             Some("asc") => false,
@@ -85,21 +85,21 @@ impl EntityFilter {
     }
 }
 
-/// An id as a query may ask for it. U+0000 stands in no stored text and PostgreSQL takes none; what replaces it stands
-/// in no id either.
+/// Returns an id that is safe in a query. No stored text contains U+0000, and PostgreSQL rejects it; its replacement
+/// occurs in no id either.
 fn key(id: &str) -> String {
     id.replace('\0', "\u{FFFD}")
 }
 
-/// Returns true if a filter value cannot occur in any stored text.
+/// Returns whether a filter value cannot occur in stored text.
 fn is_impossible<'f>(filters: impl IntoIterator<Item = &'f Option<String>>) -> bool {
     filters.into_iter().flatten().any(|text| text.contains('\0'))
 }
 
-/// Ids in one `IN (…)`: well under SQLite's limit of bound values.
+/// Ids in one `IN (…)`: well below the limit of SQLite on bound values.
 const IDS_PER_QUERY: usize = 500;
 
-/// Narrows a boxed query to rows that carry a label. JSON functions differ by backend.
+/// Restricts a boxed query to rows with a tag. JSON functions differ by backend.
 macro_rules! tagged {
     ($query:expr, $backend:expr, $tag:expr) => {{
         let before = match $backend {

@@ -1,4 +1,4 @@
-//! The common part of every mutation: the lock, the audit row, the epoch, the dry run.
+//! Common parts of every mutation: the lock, the audit row, the epoch, the dry run.
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
@@ -15,16 +15,16 @@ use crate::schema::{audit_logs, config_epoch};
 use crate::store::Store;
 use crate::writer::UnitOutcome;
 
-/// An audit record; written in the transaction of the change itself.
+/// An audit record: who did what to which resource. Written in the transaction of the change itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditEntry {
-    /// The admin key's name for the log, or `anonymous`.
+    /// Log name of the admin key, or `anonymous`.
     pub principal: String,
-    /// Action, such as `create` or `status_active`.
+    /// The action, such as `create` or `status_active`.
     pub action: String,
-    /// To what kind of thing, such as `workflow`.
+    /// Type of the resource, such as `workflow`.
     pub resource_type: String,
-    /// To which one. Where it is empty, the repository fills in the id it wrote.
+    /// Id of the resource. If empty, the repository fills in the id it wrote.
     pub resource_id: String,
     /// Origin of the request, as far as it is known.
     pub details: Option<Value>,
@@ -33,30 +33,30 @@ pub struct AuditEntry {
 /// The circumstances of a change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mutation {
-    /// The record it leaves. Nothing is recorded when nothing was written.
+    /// The audit record of the change. Nothing is recorded if nothing is written.
     pub audit: AuditEntry,
-    /// True if the change affects what is served, which other nodes must learn.
+    /// True if the change affects the active configuration, so that other nodes must reload.
     pub epoch: bool,
-    /// Do everything, then undo it, the record too.
+    /// True to roll everything back at the end, including the record.
     pub dry_run: bool,
     /// The state of the entity that the change is based on.
     pub precondition: Precondition,
-    /// Instant at which the request came in. A refusal because of another one that was answered since is a conflict.
+    /// Instant at which the request arrived. A refusal caused by a later change is a conflict.
     pub received_at: Instant,
 }
 
 impl Mutation {
-    /// A change that leaves this record, was asked for now, and does not change what is served.
+    /// Creates a mutation that was requested now and does not affect the active configuration.
     pub fn new(audit: AuditEntry) -> Self {
         let received_at = Instant::now();
         Self { audit, epoch: false, dry_run: false, precondition: Precondition::None, received_at }
     }
 }
 
-/// The value that a mutation returns, and the id that it wrote.
+/// The answer of a mutation, and the id it wrote.
 pub(super) struct MutationResult<T> {
     pub(super) value: T,
-    /// The id written, for the audit row; `None` when nothing was.
+    /// The written id, for the audit row; `None` if nothing was written.
     pub(super) id: Option<String>,
 }
 
@@ -95,7 +95,7 @@ pub(super) async fn mutate<T: Send + 'static>(
         .await
 }
 
-/// Waits for the mutators of other nodes. SQLite has one writer as it is.
+/// Waits for the mutations of other nodes. SQLite has a single writer anyway.
 async fn lock(conn: &mut Conn) -> Result<(), StoreError> {
     if let Conn::Postgres(c) = conn {
         let locked = config_epoch::table.select(config_epoch::id).for_update();

@@ -1,7 +1,8 @@
 //! The leases of the processes that share a database.
 //!
-//! A process is on record under an id that no other process ever has, from its start to its end. Its lease runs by the
-//! clock of the database; one that has run out is never renewed, because what the node had accepted may be another's.
+//! A process is registered under an id that no other process ever has, from its start to its end. Its lease uses the
+//! clock of the database. An expired lease is never renewed, because the work of its node may belong to another one
+//! by then.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,72 +21,73 @@ use crate::schema::nodes;
 use crate::store::Store;
 use crate::writer::UnitOutcome;
 
-/// Hours that the row of a dead node is kept.
+/// Time for which the row of a dead node is kept.
 const KEPT_HOURS: u64 = 24;
-/// Nodes listed at most.
+/// Maximum number of nodes in a list.
 const LISTED: i64 = 1000;
 
 const fn operation(method: &'static str) -> QueryOperation {
     QueryOperation::new("nodes", method)
 }
 
-/// The nodes on record.
+/// The registered nodes.
 #[derive(Clone)]
 pub struct NodeLeases(pub(crate) Store);
 
-/// A process that is to be put on record.
+/// A process to be registered.
 #[derive(Clone, Debug)]
 pub struct NewNode {
     /// Its id, which no other process ever has.
     pub id: Arc<str>,
-    /// The id this process had before, when it lost the lease of that one.
+    /// The previous id of this process, if it lost that lease.
     pub former: Option<Arc<str>>,
     /// Version of the program.
     pub version: &'static str,
-    /// Length of its lease.
+    /// Length of the lease.
     pub lease: Duration,
-    /// True if no other process can use the database, so that every other node on record is dead.
+    /// True if no other process can use the database, so every other registered node is dead.
     pub is_alone: bool,
 }
 
-/// The status of a node by the clock of the database.
+/// The state of a node by the clock of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeStatus {
-    /// It has a lease.
+    /// Its lease is valid.
     Live,
-    /// Its lease ran out.
+    /// Its lease has expired.
     Expired,
-    /// It ended in good order.
+    /// It released its lease.
     Stopped,
 }
 
-/// A node on record.
+/// A registered node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeRow {
     /// Its id.
     pub id: String,
-    /// Status by the database's clock.
+    /// Its state.
     pub status: NodeStatus,
     /// Version of its program.
     pub version: String,
-    /// Its process id, where it runs.
+    /// Its process id on its machine.
     pub pid: i64,
     /// Start of the process.
     pub started_at: Timestamp,
-    /// Time of the latest renewal.
+    /// Last renewal of its lease.
     pub renewed_at: Timestamp,
     /// End of its lease.
     pub lease_until: Timestamp,
-    /// Time of its orderly stop.
+    /// Instant at which it released its lease.
     pub stopped_at: Option<Timestamp>,
 }
 
 impl NodeLeases {
-    /// Puts a node on record, with a lease. Asked twice it is done once.
+    /// Registers a node with a lease. Idempotent.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn register(&self, node: NewNode) -> Result<(), StoreError> {
         self.0
             .write(operation("register"), move |conn| {
@@ -94,11 +96,12 @@ impl NodeLeases {
             .await
     }
 
-    /// Renews a lease; answers whether it had not run out. Where the node is alone with its database, nobody can have
-    /// taken anything from it, and one that ran out is renewed too.
+    /// Renews a lease. Returns whether the lease was still valid. If the node is alone with its database, nobody can
+    /// have taken over its work, and an expired lease is renewed as well.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn renew(&self, id: &Arc<str>, lease: Duration, is_alone: bool) -> Result<bool, StoreError> {
         let id = Arc::clone(id);
         self.0
@@ -108,10 +111,11 @@ impl NodeLeases {
             .await
     }
 
-    /// Ends a lease in good order: what the node had accepted is anybody's at once.
+    /// Releases a lease: other nodes may take over the work of this node at once.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn release(&self, id: &Arc<str>) -> Result<(), StoreError> {
         let id = Arc::clone(id);
         self.0
@@ -121,18 +125,19 @@ impl NodeLeases {
             .await
     }
 
-    /// Returns true if nodes without a lease may have left unfinished runs.
+    /// Returns whether nodes without a lease may have left unfinished runs.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn has_orphans(&self) -> Result<bool, StoreError> {
         self.0.read(operation("has_orphans"), |conn| Box::pin(has_orphans(conn))).await
     }
 
-    /// Notes which nodes without a lease have left no unfinished run.
+    /// Marks the nodes without a lease that have left no unfinished run.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn mark_emptied(&self) -> Result<(), StoreError> {
         self.0
             .write(operation("mark_emptied"), |conn| {
@@ -141,10 +146,10 @@ impl NodeLeases {
             .await
     }
 
-    /// The nodes on record, the youngest first.
+    /// Returns the registered nodes, the youngest first.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn list(&self) -> Result<Vec<NodeRow>, StoreError> {
         self.0.read(operation("list"), |conn| Box::pin(list(conn))).await
     }
@@ -170,17 +175,17 @@ async fn register(conn: &mut Conn, node: &NewNode) -> Result<(), StoreError> {
             .await
     })?;
     if let Some(former) = &node.former {
-        // What ran under it was dropped: where its lease has not run out yet, it ends in good order.
+        // Its work was dropped, so a lease that is still valid is released.
         let live = nodes::table.find(&**former).filter(nodes::lease_until.ge(now));
         let ended = (nodes::lease_until.eq(FromNow::seconds(-0.001)), nodes::stopped_at.eq(Now.nullable()));
         on!(conn, c => diesel::update(live).set(ended).execute(c).await)?;
-        // A row may have been written in its name since somebody looked.
+        // A row may have been written under the old id since the last scan.
         let again = nodes::emptied_at.eq(None::<chrono::NaiveDateTime>);
         on!(conn, c => diesel::update(nodes::table.find(&**former)).set(again).execute(c).await)?;
     }
     if node.is_alone {
         let others = nodes::table.filter(nodes::id.ne(&*node.id)).filter(nodes::lease_until.ge(now));
-        // Before this instant, which is when the others are asked for.
+        // Just before now, so that the other nodes already count as expired.
         let ended = nodes::lease_until.eq(FromNow::seconds(-0.001));
         on!(conn, c => diesel::update(others).set(ended).execute(c).await)?;
     }

@@ -1,4 +1,4 @@
-//! Definitions that name others, which keep them from being deleted or renamed.
+//! References between definitions, which prevent the deletion or the renaming of their targets.
 
 use svc_model::{Channel, ChannelContent, EntityKind, ServiceError, Workflow, WorkflowContent};
 
@@ -6,15 +6,15 @@ use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::repo::versioned::Versioned;
 
-/// Reads off a definition which others it names.
+/// Extracts the references of a definition.
 pub trait References: Send + Sync {
-    /// Returns true where a task of the workflow names this connector or channel.
+    /// Returns whether a task of the workflow refers to this connector or channel.
     fn workflow_names(&self, workflow: &WorkflowContent, kind: EntityKind, name: &str) -> bool;
-    /// Returns true where the config of the channel names this connector or channel.
+    /// Returns whether the config of the channel refers to this connector or channel.
     fn channel_names(&self, channel: &ChannelContent, kind: EntityKind, name: &str) -> bool;
 }
 
-/// Definitions that name nothing.
+/// Definitions without references.
 impl References for () {
     fn workflow_names(&self, _: &WorkflowContent, _: EntityKind, _: &str) -> bool {
         false
@@ -25,7 +25,7 @@ impl References for () {
     }
 }
 
-/// Lists the active workflows that name a connector or a channel, as a message tells them.
+/// Lists the active workflows that refer to a connector or a channel, as texts for a message.
 pub(super) async fn workflows_naming(
     conn: &mut Conn,
     references: &dyn References,
@@ -41,7 +41,7 @@ pub(super) async fn workflows_naming(
     Ok(distinct(users))
 }
 
-/// Lists the active channels that name a connector or a channel other than themselves, as a message tells them.
+/// Lists the active channels that refer to a connector or to another channel, as texts for a message.
 pub(super) async fn channels_naming(
     conn: &mut Conn,
     references: &dyn References,
@@ -58,7 +58,7 @@ pub(super) async fn channels_naming(
     Ok(distinct(users.map(|channel| format!("channel '{}'", channel.content.name))))
 }
 
-/// Sorts texts and drops repeated ones.
+/// Sorts texts and removes duplicates.
 pub(super) fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
     let mut texts: Vec<_> = texts.collect();
     texts.sort_unstable();
@@ -66,7 +66,8 @@ pub(super) fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
     texts
 }
 
-/// Refuses the deletion of what active definitions use, naming them and the way to delete it all the same.
+/// Refuses the deletion of an entity that active definitions refer to. The message names them and the way to delete
+/// it nevertheless.
 pub(super) fn refuse_deletion(kind: EntityKind, id: &str, users: &[String]) -> Result<(), StoreError> {
     if users.is_empty() {
         return Ok(());

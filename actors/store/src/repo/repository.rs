@@ -1,4 +1,4 @@
-//! The life of what has versions, the same for every kind.
+//! Operations on versioned entities, the same for every kind.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ impl<V: Versioned> Repository<V> {
         Self { store, kind: PhantomData }
     }
 
-    /// The latest version of an id, whatever its status.
+    /// Returns the latest version of an id, whatever its status.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn latest(&self, id: &str) -> Result<Option<V>, StoreError> {
         let id = key(id);
         self.store
@@ -39,10 +39,10 @@ impl<V: Versioned> Repository<V> {
             .await
     }
 
-    /// The latest version of each id that passes the filter: a page of them, and how many there are in all.
+    /// Returns a page of the latest versions that match the filter, one per id, and the number of all matches.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn list(&self, filter: EntityFilter, page: Page) -> Result<(Vec<V>, i64), StoreError> {
         if filter.is_impossible() {
             return Ok((Vec::new(), 0));
@@ -54,10 +54,10 @@ impl<V: Versioned> Repository<V> {
             .await
     }
 
-    /// As [`list`](Self::list), all of them, as of one instant.
+    /// Returns all matches of [`list`](Self::list), as of one instant.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn export(&self, filter: EntityFilter) -> Result<Vec<V>, StoreError> {
         if filter.is_impossible() {
             return Ok(Vec::new());
@@ -68,10 +68,10 @@ impl<V: Versioned> Repository<V> {
         Ok(all.await?.0)
     }
 
-    /// A page of the versions of an id, newest first, and how many there are in all.
+    /// Returns a page of the versions of an id, newest first, and the number of all versions.
     ///
     /// # Errors
-    /// 404 when there is none.
+    /// [`StoreError::Refused`]: 404 if there is none; the other variants if the database fails.
     pub async fn versions(&self, id: &str, page: Page) -> Result<(Vec<V>, i64), StoreError> {
         let id = key(id);
         self.store
@@ -88,18 +88,18 @@ impl<V: Versioned> Repository<V> {
             .await
     }
 
-    /// Every active version, newest first within an id.
+    /// Returns every active version, newest first within an id.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn active(&self) -> Result<Vec<V>, StoreError> {
         self.store.read(operation::<V>("active"), |conn| Box::pin(V::active(conn, None))).await
     }
 
-    /// The active versions of these ids, newest first within an id.
+    /// Returns the active versions of these ids, newest first within an id.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn active_of(&self, ids: &[String]) -> Result<Vec<V>, StoreError> {
         let ids = ids.to_vec();
         self.store
@@ -109,10 +109,11 @@ impl<V: Versioned> Repository<V> {
             .await
     }
 
-    /// Adds a first version, a draft. Without an id one is generated.
+    /// Creates the first version, a draft. Generates an id if none is given.
     ///
     /// # Errors
-    /// 409 when the id, or the name of a channel, is taken.
+    /// [`StoreError::Refused`]: 409 if the id, or the name of a channel, is taken; the other variants if the database
+    /// fails.
     pub async fn create(
         &self,
         id: Option<String>,
@@ -133,11 +134,11 @@ impl<V: Versioned> Repository<V> {
         .await
     }
 
-    /// Changes the draft: `merge` makes the new content of the stored one.
+    /// Updates the draft: `merge` makes the new content from the stored one.
     ///
     /// # Errors
-    /// 404 without a draft, 412 when the precondition does not hold, 400 with what `merge` found, 409 when the name of
-    /// a channel is taken.
+    /// [`StoreError::Refused`]: 404 without a draft, 412 if the precondition does not hold, 400 with the problems
+    /// that `merge` found, 409 if the name of a channel is taken; the other variants if the database fails.
     pub async fn update(
         &self,
         id: &str,
@@ -161,18 +162,20 @@ impl<V: Versioned> Repository<V> {
         .await
     }
 
-    /// Removes every version and what hangs on them.
+    /// Deletes every version and its dependent rows.
     ///
     /// # Errors
-    /// 404 when there is none, 412 when the precondition does not hold.
+    /// [`StoreError::Refused`]: 404 if there is none, 412 if the precondition does not hold; the other variants if
+    /// the database fails.
     pub async fn delete(&self, id: &str, mutation: Mutation) -> Result<(), StoreError> {
         self.remove(id, None, mutation).await
     }
 
-    /// Removes every version and what hangs on them, where no active definition needs the entity.
+    /// Deletes every version and its dependent rows, if no active definition refers to the entity.
     ///
     /// # Errors
-    /// 409 naming the definitions that do; otherwise as [`delete`](Self::delete).
+    /// [`StoreError::Refused`]: 409 naming the definitions that refer to it; otherwise the errors of
+    /// [`delete`](Self::delete).
     pub async fn delete_unused(
         &self,
         id: &str,
@@ -207,15 +210,16 @@ impl<V: Versioned> Repository<V> {
     /// Copies the latest version into a new draft.
     ///
     /// # Errors
-    /// 404 when there is none, 409 when it is a draft.
+    /// [`StoreError::Refused`]: 404 if there is none, 409 if it is a draft; the other variants if the database fails.
     pub async fn new_version(&self, id: &str, mutation: Mutation) -> Result<V, StoreError> {
         self.copy_version(id, None, mutation).await
     }
 
-    /// Copies a version, the latest where none is named, into a new draft.
+    /// Copies a version, by default the latest, into a new draft.
     ///
     /// # Errors
-    /// 404 when there is no such version, 409 when there is a draft, 412 when the precondition does not hold.
+    /// [`StoreError::Refused`]: 404 if the version does not exist, 409 if there is a draft, 412 if the precondition
+    /// does not hold; the other variants if the database fails.
     pub async fn copy_version(
         &self,
         id: &str,
@@ -245,10 +249,11 @@ impl<V: Versioned> Repository<V> {
         .await
     }
 
-    /// Adds or updates one item of an import. Without a key a new id is generated.
+    /// Creates or updates one item of an import. Without a key a new id is generated.
     ///
     /// # Errors
-    /// 409 when the key is taken and [`OnConflict::Fail`] was asked for, or the name is another channel's.
+    /// [`StoreError::Refused`]: 409 if the key is taken and [`OnConflict::Fail`] was requested, or the name belongs
+    /// to another channel; the other variants if the database fails.
     pub async fn import_item(
         &self,
         key: Option<String>,
@@ -269,10 +274,10 @@ impl<V: Versioned> Repository<V> {
 }
 
 impl Repository<Channel> {
-    /// The active channels that run one of these workflows.
+    /// Returns the active channels that run one of these workflows.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn active_using(&self, workflows: &[String]) -> Result<Vec<Channel>, StoreError> {
         let ids = workflows.to_vec();
         self.store
@@ -319,7 +324,7 @@ async fn import_one<V: Versioned>(
     }
 }
 
-/// The latest version in the state that a change is based on.
+/// Returns the latest version if it satisfies the precondition of a change.
 pub(super) async fn find_checked<V: Versioned>(
     conn: &mut Conn,
     id: &str,
@@ -332,7 +337,7 @@ pub(super) async fn find_checked<V: Versioned>(
     Ok(latest)
 }
 
-/// The row as the database now has it.
+/// Reads the row back as the database now has it.
 pub(super) async fn read_written<V: Versioned>(
     conn: &mut Conn,
     id: &str,

@@ -1,5 +1,4 @@
-//! Changes of status that were requested at the same time: one wins, the others are conflicts, however late they are
-//! looked at.
+//! Concurrent changes of status: one wins, the others are conflicts, even if they are processed much later.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,9 +12,9 @@ use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::repo::versioned::Versioned;
 
-/// Age at which a change is forgotten: longer than any request takes.
+/// Time after which a change is forgotten: longer than any request takes.
 const RETENTION: Duration = Duration::from_secs(300);
-/// Number of entries up to which none is looked at for its age.
+/// Number of entries above which old ones are removed.
 const SWEEP_ABOVE: usize = 1000;
 /// The field that two channels may both claim.
 const ROUTE: &str = "route_pattern";
@@ -34,7 +33,7 @@ struct Changes {
 }
 
 impl Changes {
-    /// Returns true where a change was, or may yet be, committed since then.
+    /// Returns whether a change was, or may yet be, committed since `instant`.
     fn may_have_committed_since(&self, instant: Instant) -> bool {
         self.in_progress > 0 || self.committed.is_some_and(|at| at >= instant)
     }
@@ -78,7 +77,8 @@ impl StatusChanges {
         ChangeInProgress { changes: self, key, is_committed: false }
     }
 
-    /// Tells whether this process may have changed, since then, the entity, or without an id any one of the kind.
+    /// Returns whether this process may have changed the entity since `instant`; without an id, any entity of the
+    /// kind.
     fn may_have_committed_since(&self, kind: EntityKind, id: Option<&str>, instant: Instant) -> bool {
         let all = self.lock();
         match id {
@@ -96,8 +96,8 @@ impl StatusChanges {
     }
 }
 
-/// Returns the refusal of a change received at `received_at`, as a conflict where it was refused for what another
-/// change did that was committed since, on this node or another one.
+/// Returns the refusal of a change received at `received_at`. It becomes a conflict if it was caused by a change that
+/// was committed since, on this node or another one.
 pub(super) async fn classify<V: Versioned>(
     conn: &mut Conn,
     changes: &StatusChanges,
@@ -116,7 +116,8 @@ pub(super) async fn classify<V: Versioned>(
     Ok(if is_overtaken { overtaken(&refusal) } else { refusal })
 }
 
-/// Asks the database whether a version was activated since then. A SQLite file serves one process, which knows.
+/// Returns whether the database says that another node activated a version since then. A SQLite file has a single
+/// process, which knows its own changes.
 async fn activated_elsewhere<V: Versioned>(
     conn: &mut Conn,
     id: Option<&str>,
@@ -125,13 +126,13 @@ async fn activated_elsewhere<V: Versioned>(
     if !matches!(conn, Conn::Postgres(_)) {
         return Ok(false);
     }
-    // Taken before the clock is read, so that no change from before the request counts.
+    // Measured before the clock is read, so that no change before the request counts.
     let elapsed = received_at.elapsed();
     let since = clock::before_now(conn, elapsed).await?;
     V::is_activated_since(conn, id, since).await
 }
 
-/// A refusal as a conflict with a change that came first.
+/// Returns a refusal as a conflict with an earlier change.
 pub(super) fn overtaken(refusal: &ServiceError) -> ServiceError {
     ServiceError::conflict(format!("another change came first: {}", refusal.message()))
 }

@@ -1,9 +1,9 @@
-//! Tokens of connectors whose refresh token changes with each use, and whose turn it is to use it.
+//! Tokens of connectors whose refresh token changes with each use, and the lease for its use.
 //!
-//! One row for a connector, by its name, in an envelope where there is a key, which is bound to the connector's id. The
-//! lease of its refresh is a row of `job_leases`; the clock is the database's. Both follow the connector to another
-//! name, and whoever has the turn knows it by its id: a rename meanwhile loses nothing. A row is replaced only while it
-//! holds what its writer has read: a writer that was overtaken writes nothing.
+//! Each connector has one row, under its name, encrypted if a key is configured and bound to the id of the connector.
+//! The lease of its refresh is a row of `job_leases`, on the clock of the database. Both follow a renamed connector,
+//! and the holder of the lease knows the connector by its id, so a rename in between loses nothing. A row is replaced
+//! only while it holds the tokens that the writer has read: a writer that was overtaken writes nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::pool::TransactionFn;
 use crate::schema::{connector_oauth_state as states, connectors, job_leases};
 use crate::store::Store;
 
-/// Prefix of the lease name of a connector's refresh.
+/// Prefix of the name of a refresh lease, before the name of the connector.
 const LEASE: &str = "oauth-refresh:";
 
 /// The stored tokens.
@@ -37,13 +37,13 @@ pub struct TokenStates {
 /// The tokens of a connector.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenState {
-    /// Fingerprint of the settings that the tokens were obtained with.
+    /// Fingerprint of the settings they were obtained with.
     pub fingerprint: String,
-    /// The access token that calls present.
+    /// The token that calls present.
     pub access_token: String,
     /// Remaining lifetime of the access token by the clock of the database; zero if it has expired.
     pub lifetime: Duration,
-    /// The refresh token, which obtains the next access token.
+    /// The token that obtains the next access token.
     pub refresh_token: String,
 }
 
@@ -53,38 +53,39 @@ impl TokenState {
     }
 }
 
-/// Without the tokens.
+/// Omits the tokens.
 impl fmt::Debug for TokenState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TokenState").field("lifetime", &self.lifetime).finish_non_exhaustive()
     }
 }
 
-/// The tokens of a connector, and the lease on refreshing them.
+/// The stored tokens of a connector, and the lease to refresh them.
 #[derive(Clone, Debug)]
 pub struct RefreshLease {
-    /// Id of the connector; `None` where none has this name (any more), and there is nothing to take turns at.
+    /// Id of the connector; `None` if no connector has this name (any more), so there is nothing to refresh.
     pub connector: Option<String>,
-    /// True if the caller holds the lease and may refresh the tokens.
+    /// True if the caller holds the lease to refresh them.
     pub turn: bool,
-    /// True if the former holder let its lease expire.
+    /// True if the previous holder never ended its lease.
     pub abandoned: bool,
-    /// The tokens of this fingerprint; `None` where there are none, or why they cannot be read.
+    /// The tokens of this fingerprint; `None` if there are none, or the reason why they cannot be decrypted.
     pub state: Result<Option<TokenState>, EnvelopeError>,
 }
 
-/// The tokens that a save expects to replace.
+/// The expected state of the row that new tokens replace.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ExpectedTokens {
-    /// Of the tokens of this fingerprint with this refresh token.
+    /// Tokens of the same fingerprint with this refresh token.
     These(String),
-    /// Of none, or of those of another fingerprint: the connector has been changed.
+    /// No tokens, or tokens of another fingerprint, because the connector was changed.
     Others,
-    /// Of none. Those of another fingerprint stay: the connector has been changed, and the caller has not heard of it.
+    /// No tokens. Tokens of another fingerprint stay, because the connector was changed and the caller does not know
+    /// it yet.
     Nothing,
 }
 
-/// By its kind: a token is a secret.
+/// Shows only the kind: a token is a secret.
 impl fmt::Debug for ExpectedTokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -95,18 +96,19 @@ impl fmt::Debug for ExpectedTokens {
     }
 }
 
-/// The outcome of saving tokens.
+/// The result of saving tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaveOutcome {
-    /// They are on disk.
+    /// The tokens are on disk.
     Saved,
-    /// Others were kept meanwhile, and stay.
+    /// Others were saved in between, and stay.
     Overtaken,
-    /// The connector is gone, and nothing was kept.
+    /// The connector does not exist; nothing was saved.
     Gone,
 }
 
-/// The first row of a query for a connector, which is not deleted, or renamed, while the transaction goes on.
+/// Returns the first row of a query for a connector, and prevents its deletion or renaming until the transaction
+/// ends.
 macro_rules! held {
     ($conn:ident, $query:expr) => {
         match $conn {
@@ -139,11 +141,12 @@ struct SaveRequest {
 }
 
 impl TokenStates {
-    /// Takes the turn to refresh the tokens of the connector of a name for as long as `lease`, if nobody has it, and
-    /// reads them. `holder` must be another one each time.
+    /// Takes the lease to refresh the tokens of the connector with this name for `lease`, if it is free, and reads
+    /// the tokens. `holder` must be unique for each call.
     ///
     /// # Errors
-    /// [`StoreError`] when the database does not answer. The lease may have been taken then; it expires.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement. The lease may be taken then; it expires.
     pub async fn begin(
         &self,
         connector: &str,
@@ -158,11 +161,12 @@ impl TokenStates {
         self.store.transact(operation("begin"), begin, step).await
     }
 
-    /// Keeps tokens of the connector of an id, under the name it has by now, in the place of what was there `before`,
-    /// and gives the turn back.
+    /// Saves the tokens of the connector with this id, under its current name, in place of the expected ones, and
+    /// releases the lease.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn save(
         &self,
         connector: &str,
@@ -176,10 +180,11 @@ impl TokenStates {
         self.store.transact(operation("save"), save, step).await
     }
 
-    /// Gives the turn back, with nothing to keep.
+    /// Releases the lease without saving tokens.
     ///
     /// # Errors
-    /// [`StoreError`] when the database does not answer; the lease expires then.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement. The lease then expires.
     pub async fn release(&self, holder: &str) -> Result<(), StoreError> {
         let step: TransactionFn<_, _> = |conn, holder: &String| Box::pin(release(conn, holder));
         self.store.transact(operation("release"), holder.to_owned(), step).await
@@ -219,7 +224,7 @@ async fn keep(conn: &mut Conn, save: &SaveRequest) -> Result<SaveOutcome, StoreE
     Ok(kept)
 }
 
-/// The stored tokens, relative to a fingerprint.
+/// The content of a row, relative to a fingerprint.
 enum StoredTokens {
     None,
     Foreign,
@@ -264,7 +269,7 @@ async fn save_tokens(conn: &mut Conn, name: &str, save: &SaveRequest) -> Result<
     Ok(SaveOutcome::Saved)
 }
 
-/// By whatever name the connector goes.
+/// Releases the lease whatever the current name of the connector.
 async fn release(conn: &mut Conn, holder: &str) -> Result<(), StoreError> {
     let refreshes = job_leases::table.filter(job_leases::job_name.like(format!("{LEASE}%")));
     let own = refreshes.filter(job_leases::holder.eq(holder));
@@ -272,7 +277,7 @@ async fn release(conn: &mut Conn, holder: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Fingerprint and text of a connector's row, locked until the transaction ends.
+/// Returns the fingerprint and the text of the row of a connector, locked until the transaction ends.
 async fn find(conn: &mut Conn, connector: &str) -> Result<Option<(String, String)>, StoreError> {
     let row = states::table.find(connector).select((states::fingerprint, states::state_json));
     Ok(match conn {
@@ -281,12 +286,13 @@ async fn find(conn: &mut Conn, connector: &str) -> Result<Option<(String, String
     })
 }
 
-/// The place of the tokens of the connector of an id. The row goes by the connector's name, which may change.
+/// Returns the place to which the tokens of a connector are bound: its id. The row itself is stored under the name,
+/// which may change.
 pub(crate) const fn state_place(connector: &str) -> EnvelopePlace<'_> {
     EnvelopePlace { table: "connector_oauth_state", row: connector, column: "state_json" }
 }
 
-/// The tokens in the text of a connector's row; `None` where it holds something else.
+/// Decrypts the tokens in the text of a row; `None` if it holds something else.
 fn decrypt(
     connector: &str,
     fingerprint: String,
@@ -309,14 +315,14 @@ fn job(connector: &str) -> String {
     format!("{LEASE}{connector}")
 }
 
-/// Forgets the tokens of a connector.
+/// Deletes the tokens of a connector.
 pub(super) async fn forget(conn: &mut Conn, connector: &str) -> Result<(), StoreError> {
     on!(conn, c => diesel::delete(states::table.find(connector)).execute(c).await)?;
     on!(conn, c => diesel::delete(job_leases::table.find(job(connector))).execute(c).await)?;
     Ok(())
 }
 
-/// Lets the tokens of a connector, and the turn to refresh them, follow its name.
+/// Renames the row of the tokens and the refresh lease with their connector.
 pub(super) async fn rename(conn: &mut Conn, from: &str, to: &str) -> Result<(), StoreError> {
     forget(conn, to).await?;
     let change = diesel::update(states::table.find(from)).set(states::connector_name.eq(to));

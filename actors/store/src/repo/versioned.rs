@@ -1,4 +1,4 @@
-//! Entities with versions: the tables of a kind and the operations on them.
+//! The tables of a versioned kind, and the changes of their status.
 
 use std::future::Future;
 
@@ -12,37 +12,37 @@ use crate::repo::EntityFilter;
 use crate::repo::gates::Objection;
 use crate::repo::references::References;
 
-/// The handling of an imported item whose key is taken.
+/// The action of an import for an item whose key is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnConflict {
-    /// Refuse the item.
+    /// Refuses the item.
     #[default]
     Fail,
-    /// Leave what is stored.
+    /// Keeps the stored entity.
     Skip,
-    /// Replace the draft, or make a new version of what is no draft.
+    /// Replaces the draft, or creates a new version if there is none.
     NewVersion,
 }
 
-/// The action taken on an imported item.
+/// The action taken for an imported item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportAction {
-    /// A first version.
+    /// A first version was created.
     Created,
     /// The draft was replaced.
     UpdatedDraft,
     /// An entity without versions was replaced in place.
     Updated,
-    /// A further version, as draft.
+    /// A further version was created, as a draft.
     NewVersion,
-    /// The same content was there.
+    /// The same content was already stored.
     Unchanged,
-    /// The key was taken and the item left out.
+    /// The key was taken and the item was skipped.
     Skipped,
 }
 
 impl ImportAction {
-    /// The name in reports.
+    /// Returns the name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Created => "created",
@@ -54,101 +54,102 @@ impl ImportAction {
         }
     }
 
-    /// True for the actions that write.
+    /// Returns whether the action writes.
     pub const fn writes(self) -> bool {
         !matches!(self, Self::Unchanged | Self::Skipped)
     }
 }
 
-/// The action taken on an imported item, and its id.
+/// The result of importing an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportOutcome {
-    /// The id, generated where the item had none.
+    /// The id, generated if the item had none.
     pub id: String,
-    /// The action.
+    /// The action taken.
     pub action: ImportAction,
 }
 
-/// Makes the new content of a draft out of the stored one, or says what is wrong with it, all problems at once.
+/// Makes the new content of a draft from the stored content, or returns all problems at once.
 pub type Merge<C> = Box<dyn FnOnce(&C) -> Result<C, Vec<FieldError>> + Send>;
 
 /// The plan of a change of status.
 #[derive(Debug)]
 pub struct StatusChangePlan {
-    /// Rows that would be written; `None` when there is nothing to change.
+    /// The change to write; `None` if there is nothing to change.
     pub(super) transition: Option<Transition>,
-    /// Why it must not be, in the order of the gates.
+    /// The objections, in the order of the gates.
     pub(super) objections: Vec<Objection>,
 }
 
-/// A kind of entity with drafts, versions and a status: its tables. Implemented here alone, for workflows and channels.
+/// A kind of entity with drafts, versions and a status, and its tables. Implemented only here, for workflows and
+/// channels.
 ///
-/// Every function runs inside the caller's transaction.
+/// Every function runs inside the transaction of the caller.
 pub trait Versioned: Sized + Send + 'static {
     /// The content that an author writes.
     type Content: Clone + PartialEq + Send + Sync + 'static;
-    /// The inputs of the gates of its activation.
+    /// The conditions on an activation.
     type Gates: Clone + Send + Sync + 'static;
-    /// The kind of the entity.
+    /// The kind.
     const KIND: EntityKind;
     /// Name of its repository in metrics.
     const REPOSITORY: &'static str;
 
-    /// Returns the content that the author wrote.
+    /// Returns the content.
     fn content(&self) -> &Self::Content;
-    /// Returns the version number, status and rollout of this version.
+    /// Returns the state of this version.
     fn state(&self) -> VersionState;
-    /// The tag of this version as it is stored.
+    /// Returns the entity tag of this version as stored.
     fn entity_tag(&self) -> EntityTag;
 
-    /// The latest version of each id that passes the filter, and how many there are without a page.
+    /// Returns a page of the latest versions that match the filter, and the number of all matches.
     fn list(
         conn: &mut Conn,
         filter: &EntityFilter,
         page: Option<Page>,
     ) -> impl Future<Output = Result<(Vec<Self>, i64), StoreError>> + Send;
-    /// Active versions, of everything or of some ids, newest first within an id.
+    /// Returns the active versions, of all or of some ids, newest first within an id.
     fn active(
         conn: &mut Conn,
         ids: Option<&[String]>,
     ) -> impl Future<Output = Result<Vec<Self>, StoreError>> + Send;
 
-    /// One version, or the latest.
+    /// Returns one version, or the latest.
     fn find(
         conn: &mut Conn,
         id: &str,
         version: Option<i64>,
     ) -> impl Future<Output = Result<Option<Self>, StoreError>> + Send;
-    /// Every version, newest first.
+    /// Returns the states of every version, newest first.
     fn states(
         conn: &mut Conn,
         id: &str,
     ) -> impl Future<Output = Result<Vec<VersionState>, StoreError>> + Send;
-    /// A page of versions, newest first.
+    /// Returns a page of versions, newest first.
     fn versions(
         conn: &mut Conn,
         id: &str,
         page: Page,
     ) -> impl Future<Output = Result<Vec<Self>, StoreError>> + Send;
-    /// The archived version that was active last, of those below a version.
+    /// Returns the version below `below` that was active last and is archived.
     fn last_archived(
         conn: &mut Conn,
         id: &str,
         below: i64,
     ) -> impl Future<Output = Result<Option<i64>, StoreError>> + Send;
-    /// Returns true where a version of the id, or without one of any id, became active since an instant and still is.
+    /// Returns whether a version of the id (of any id without one) became active since an instant and still is.
     fn is_activated_since(
         conn: &mut Conn,
         id: Option<&str>,
         since: NaiveDateTime,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
-    /// Lists the active definitions that need this one, as a message tells them.
+    /// Lists the active definitions that refer to this one, as texts for a message.
     fn users(
         conn: &mut Conn,
         id: &str,
         references: &dyn References,
     ) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
-    /// Adds a draft.
+    /// Inserts a draft.
     fn insert(
         conn: &mut Conn,
         id: &str,
@@ -168,12 +169,12 @@ pub trait Versioned: Sized + Send + 'static {
         id: &str,
         state: VersionState,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
-    /// Stops what hangs on an id of which a change has left nothing to serve.
+    /// Stops the dependent work of an id that no longer has an active version.
     fn withdrawn(conn: &mut Conn, id: &str) -> impl Future<Output = Result<(), StoreError>> + Send {
         let _ = (conn, id);
         std::future::ready(Ok(()))
     }
-    /// Removes every version and what hangs on them; how many there were.
+    /// Deletes every version and its dependent rows. Returns the number of versions.
     fn delete(conn: &mut Conn, id: &str) -> impl Future<Output = Result<usize, StoreError>> + Send;
     /// Refuses content that collides with another id.
     fn check_content(
@@ -181,7 +182,7 @@ pub trait Versioned: Sized + Send + 'static {
         id: &str,
         content: &Self::Content,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
-    /// Plans a change of status, gates included.
+    /// Plans a change of status, including the gates.
     fn plan(
         conn: &mut Conn,
         id: &str,

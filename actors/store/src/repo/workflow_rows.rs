@@ -59,7 +59,7 @@ impl From<Row> for Workflow {
     }
 }
 
-/// The columns an author fills. `None` clears a column.
+/// The columns that the author sets. `None` clears a column.
 #[derive(Insertable, AsChangeset)]
 #[diesel(table_name = workflows, treat_none_as_null = true, treat_none_as_default_value = false)]
 struct ContentRow {
@@ -88,7 +88,7 @@ impl From<&WorkflowContent> for ContentRow {
     }
 }
 
-/// A status that this program does not know does not serve.
+/// Parses a status. An unknown one counts as archived, so it does not serve.
 pub(super) fn status(name: &str) -> LifecycleStatus {
     LifecycleStatus::parse(name).unwrap_or(LifecycleStatus::Archived)
 }
@@ -214,7 +214,7 @@ impl Versioned for Workflow {
         Ok(rows.into_iter().map(Workflow::from).collect())
     }
 
-    /// Of two that were archived at the same instant, the one with the larger share served most.
+    /// Of two versions archived at the same instant, returns the one with the larger share of the traffic.
     async fn last_archived(conn: &mut Conn, id: &str, below: i64) -> Result<Option<i64>, StoreError> {
         let archived = workflows::table
             .filter(workflows::workflow_id.eq(id))

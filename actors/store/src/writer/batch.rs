@@ -1,4 +1,4 @@
-//! The batch: everything that one transaction writes.
+//! The content of one transaction.
 
 use std::panic::AssertUnwindSafe;
 
@@ -9,26 +9,26 @@ use crate::error::StoreError;
 use crate::writer::rows::RowBatch;
 use crate::writer::unit::WriteUnit;
 
-/// Rows, which need no savepoint while none fails, and units, each in one of its own.
+/// Rows, which need no savepoint while none fails, and units, each in a savepoint of its own.
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(super) units: Vec<Box<dyn WriteUnit>>,
     pub(super) rows: RowBatch,
-    /// A trial write beside the batch, to see if writes succeed.
+    /// An additional write that tests whether the database accepts any.
     pub(super) trial: Option<Trial>,
 }
 
-/// A write that nobody needs.
+/// A write of unused data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trial {
-    /// Makes it.
+    /// Writes the data.
     Write,
-    /// Removes what it left.
+    /// Removes the data.
     Clear,
 }
 
 impl Batch {
-    /// Runs everything between begin and commit, and the commit. An error applies to the whole batch: nothing is known
+    /// Runs everything after the begin, including the commit. An error belongs to no single caller: nothing is known
     /// to be kept.
     pub(super) async fn run(&mut self, conn: &mut Conn) -> Result<(), StoreError> {
         match self.trial {
@@ -52,8 +52,8 @@ impl Batch {
         conn.commit().await.map_err(StoreError::into_commit_failure)
     }
 
-    /// Returns why the database could not write a part of it that failed alone, where that is the database's own state,
-    /// such as a full disk.
+    /// Returns the error of a part that failed alone, if the cause is the state of the database itself, such as a
+    /// full disk.
     pub(super) fn unwritable_failure(&self) -> Option<String> {
         let units = self.units.iter().filter_map(|unit| unit.failure());
         units.chain(self.rows.failures()).find(|error| error.is_unwritable()).map(ToString::to_string)

@@ -1,4 +1,4 @@
-//! The writer's connection: kept across batches and across restarts of the actor, made anew when it breaks.
+//! The connection of the writer: kept across batches and restarts of the actor, replaced when it breaks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,21 +15,21 @@ use crate::error::StoreError;
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::batch::{Batch, Trial};
 
-/// A server that takes longer over a batch than this is taken for dead.
+/// Time limit of a batch; a server that takes longer counts as dead.
 const BATCH_LIMIT: Duration = Duration::from_secs(30);
 /// Pause before the second attempt to connect; doubles.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const SLOWEST_RETRY: Duration = Duration::from_secs(1);
 
-/// The one connection that writes. Its lock orders batches, also those of an instance of the actor that is gone.
-/// Everything here must run where that backend's work belongs ([`run_on_io`](crate::conn::run_on_io)).
+/// The single connection that writes. Its lock orders the batches, including those of an earlier instance of the
+/// actor. Every method must run where the work of the backend belongs ([`run_on_io`](crate::conn::run_on_io)).
 pub(crate) struct WriterConnection {
     conn: Mutex<Option<Conn>>,
     connector: ConnectionManager,
     patience: Duration,
     status: Arc<StatusLevel>,
-    /// True if a write failed and no trial has succeeded since: transactions that write nothing succeed
-    /// on a full disk as well.
+    /// True after a write failed, until a trial write succeeds: a transaction without writes succeeds on a full disk
+    /// as well.
     is_unwritable: AtomicBool,
     log: Logger,
 }
@@ -51,24 +51,24 @@ impl WriterConnection {
         }
     }
 
-    /// The kind of database.
+    /// Returns the kind of database.
     pub(crate) fn backend(&self) -> Backend {
         self.connector.target.backend()
     }
 
-    /// Writes the batch in one transaction and answers every caller after the commit. What fails of it is undone alone;
-    /// a commit that fails fails it all.
+    /// Writes the batch in one transaction and answers every caller after the commit. A part that fails is rolled
+    /// back alone; a failed commit fails the whole batch.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] when no transaction could begin; every caller of the batch has that answer.
+    /// The [`StoreError`] that prevented the begin of a transaction; the callers have received it.
     pub(crate) async fn run(&self, batch: Batch) -> Result<(), StoreError> {
         let slot = self.conn.lock().await;
         self.write(slot, batch, self.patience).await
     }
 
-    /// Begins a transaction and ends it. While the database counts as away it also writes: a disk that is full answers
-    /// everything else. A database that has not done so within `limit`, because of a batch before it or for whatever
-    /// reason, counts as away until it answers.
+    /// Begins and ends a transaction. While the database counts as away it also writes, because a full disk permits
+    /// everything else. A database that does not complete this within `limit`, even because of an earlier batch,
+    /// counts as away until it answers.
     pub(crate) async fn probe(&self, limit: Duration) {
         let check = async {
             if self.status.get() == DatabaseStatus::Ok {
@@ -84,18 +84,18 @@ impl WriterConnection {
         }
     }
 
-    /// Writes a batch of the probe; the status tells how it went.
+    /// Writes a batch of the probe. The result is recorded in the status.
     async fn run_batch(&self, batch: Batch) {
         let slot = self.conn.lock().await;
         let _learnt = self.write(slot, batch, Duration::ZERO).await;
     }
 
-    /// Notes that the database has not answered in time.
+    /// Records that the database has not answered in time.
     pub(crate) fn record_timeout(&self) {
         self.record_outcome(&Err(timeout_error()), false);
     }
 
-    /// Uses the connection at hand, or a new one when that turns out to be broken before anything was done with it.
+    /// Writes with the existing connection, or with a new one if that turns out to be broken before it did anything.
     async fn write(
         &self,
         mut slot: MutexGuard<'_, Option<Conn>>,
@@ -139,7 +139,7 @@ impl WriterConnection {
         outcome
     }
 
-    /// A new connection. Retried for as long as `patience`.
+    /// Opens a new connection. Retries for `patience`.
     async fn connect(&self, patience: Duration) -> Result<Conn, StoreError> {
         let deadline = Instant::now() + patience;
         let mut pause = FIRST_RETRY;
@@ -184,15 +184,16 @@ fn timeout_error() -> StoreError {
     StoreError::Unavailable("the database did not answer in time".into())
 }
 
-/// The result of running a batch on one connection.
+/// The result of trying a batch on one connection.
 enum Attempt {
-    /// The transaction ended one way or the other.
+    /// The transaction ended, successfully or not.
     Ended { conn: Option<Conn>, batch: Batch, outcome: Result<(), StoreError> },
-    /// There was none; nothing of the batch was tried. Also tells whether the connection is to blame.
+    /// No transaction began, so nothing of the batch was tried. `is_broken` tells whether the connection is the
+    /// cause.
     NotBegun { batch: Batch, error: StoreError, is_broken: bool },
 }
 
-/// From begin to commit, in one go: for SQLite that is one visit to a blocking thread.
+/// Runs a batch from begin to commit in one go: for SQLite this is one move to a blocking thread.
 async fn attempt(mut conn: Conn, mut batch: Batch) -> Attempt {
     if conn.is_broken() {
         return Attempt::NotBegun { batch, error: timeout_error(), is_broken: true };
@@ -200,7 +201,7 @@ async fn attempt(mut conn: Conn, mut batch: Batch) -> Attempt {
     match timeout(BATCH_LIMIT, conn.begin()).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
-            // A server that ends a connection says so before it closes it.
+            // A server that ends a connection reports an error before it closes it.
             let is_broken = conn.is_broken() || matches!(error, StoreError::Unavailable(_));
             return Attempt::NotBegun { batch, error, is_broken };
         }
@@ -208,7 +209,7 @@ async fn attempt(mut conn: Conn, mut batch: Batch) -> Attempt {
     }
     let outcome = timeout(BATCH_LIMIT, batch.run(&mut conn)).await;
     let outcome = outcome.unwrap_or_else(|_| Err(timeout_error().into_commit_failure()));
-    // After a failure the state of the connection is not known for sure, and a new one is cheap.
+    // After a failure the state of the connection is uncertain, and a new one is cheap.
     let conn = (outcome.is_ok() && !conn.is_broken()).then_some(conn);
     Attempt::Ended { conn, batch, outcome }
 }

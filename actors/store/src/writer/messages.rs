@@ -1,4 +1,4 @@
-//! The messages of the writer.
+//! Messages of the writer.
 
 use actix::Message;
 use tokio::sync::oneshot;
@@ -8,7 +8,7 @@ use crate::repo::TraceWrite;
 use crate::writer::rows::RowResult;
 use crate::writer::unit::UnitWork;
 
-/// Do this in the next transaction, in a savepoint of its own, and answer after the commit.
+/// Runs a unit in the next transaction, in a savepoint of its own, and answers after the commit.
 pub(crate) struct RunUnit<T> {
     pub(crate) work: UnitWork<T>,
 }
@@ -17,9 +17,9 @@ impl<T: Send + 'static> Message for RunUnit<T> {
     type Result = Result<T, StoreError>;
 }
 
-/// Make this change in the next transaction, together with those of others, and tell the caller after the commit.
+/// Makes a change in the next transaction, together with those of others, and answers the caller after the commit.
 ///
-/// It carries its caller, so that an answer goes straight to the thread that waits for it: there are many of these.
+/// The message carries its caller, so that the answer goes directly to the waiting thread: there are many of these.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct WriteRow {

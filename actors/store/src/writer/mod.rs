@@ -1,11 +1,12 @@
-//! The group-commit writer: the one way in which rows are written.
+//! The group-commit writer: the only way in which rows are written.
 //!
-//! Owns the queue of units and rows; the connection is lent to it by [`WriterConnection`], which outlives it. Messages
-//! in:
-//! [`RunUnit`] for a unit, whatever it does; [`WriteRow`] for one of the many rows on the way of requests. Out: nothing
-//! but answers. While one transaction runs on the io runtime the next units and rows queue, and together make up the
-//! next one, which follows without coming back here. A unit or row that fails is undone alone. What was taken into the
-//! queue is written even when the actor is restarted meanwhile. It never waits inside a turn.
+//! The actor owns the queue of units and rows. [`WriterConnection`], which outlives the actor, lends it the
+//! connection. It handles [`RunUnit`] for an arbitrary unit and [`WriteRow`] for one of the many rows on the hot
+//! path; it sends only answers.
+//!
+//! While one transaction runs on the io runtime, further units and rows queue up. Together they form the next
+//! transaction, which follows without a return to the actor. A unit or row that fails is rolled back alone.
+//! Everything in the queue is written even if the actor restarts meanwhile. A handler never blocks.
 
 mod batch;
 mod connection;
@@ -35,26 +36,26 @@ use state::{Wake, WriteQueue};
 pub(crate) use unit::UnitOutcome;
 use unit::{PendingUnit, WriteUnit};
 
-/// A transaction that takes as long is worth a [`MOMENT`] of waiting for company.
+/// Transactions that take this long are followed by a [`MOMENT`] of waiting for more writes.
 const SLOW: Duration = Duration::from_millis(3);
-/// As short as timers are.
+/// The resolution of timers.
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// The actor.
+/// The actor of the group-commit writer.
 pub(crate) struct StoreWriter {
     queue: Arc<WriterShared>,
     link: Arc<WriterConnection>,
     io: Handle,
 }
 
-/// The queue, seen by the actor that fills it and by the task that empties it.
+/// The queue, shared by the actor that fills it and the task that empties it.
 struct WriterShared {
     queue: Mutex<WriteQueue<Box<dyn WriteUnit>, Row>>,
-    /// As many wait as the next batch waits for.
+    /// Notified when as many writes wait as the next batch waits for.
     gathered: Notify,
 }
 
-/// A row that waits, and who waits for it.
+/// A waiting row with its caller.
 type Row = (TraceWrite, oneshot::Sender<RowResult>);
 
 impl StoreWriter {
@@ -63,7 +64,7 @@ impl StoreWriter {
         Self { queue, link, io }
     }
 
-    /// Sees to it that what waits is being written.
+    /// Starts the task that writes the queue, if it is needed.
     fn write(&self, ctx: &mut Context<Self>) {
         match self.queue.lock().wake() {
             Wake::Nothing => {}
@@ -76,7 +77,7 @@ impl StoreWriter {
                 };
                 ctx.spawn(writing.into_actor(self).map(|ended, writer, ctx| {
                     if ended.is_err() {
-                        // It died with its batch, whose callers learn it from the dropped channels.
+                        // The task died with its batch; the callers see their channels dropped.
                         writer.queue.lock().task_died();
                         writer.write(ctx);
                     }
@@ -92,19 +93,19 @@ impl WriterShared {
     }
 }
 
-/// Writes batch after batch until nothing waits.
+/// Writes batch after batch until the queue is empty.
 async fn write_out(link: &WriterConnection, shared: &WriterShared) {
     loop {
         let Some(waiting) = shared.lock().start() else { return };
         let begun = Instant::now();
         let ended = link.run(batch_of(waiting)).await;
         if shared.lock().finished(begun.elapsed() >= SLOW) {
-            // Either way the next batch takes whoever has come back.
+            // Either way the next batch includes the callers that have returned.
             let _company = timeout(MOMENT, shared.gathered.notified()).await;
             shared.lock().gathered();
         }
         if let Err(away) = ended {
-            // The link has waited as long as a caller may: nobody behind should wait for that again.
+            // The connection was retried for as long as a caller may wait, so the waiting writes fail now.
             let left = shared.lock().take();
             batch_of(left).settle(&Err(away.into_collateral()));
         }
@@ -119,7 +120,7 @@ impl Actor for StoreWriter {
     type Context = Context<Self>;
 }
 
-/// Needs no drain: a task of its own writes everything that the queue accepted.
+/// Queued writes are completed by a task of its own, so there is nothing to drain.
 impl Supervised for StoreWriter {}
 
 impl<T: Send + 'static> Handler<RunUnit<T>> for StoreWriter {
@@ -140,7 +141,7 @@ impl Handler<WriteRow> for StoreWriter {
         let bytes = change.bytes();
         let refused = self.queue.lock().push_row((change, caller), bytes);
         if let Err((_, caller)) = refused {
-            // A caller that went away has nobody to tell.
+            // The caller may be gone.
             let _gone = caller.send(Err(queue_full()));
             return;
         }
@@ -148,7 +149,7 @@ impl Handler<WriteRow> for StoreWriter {
     }
 }
 
-/// The batch ended without an answer: its task died with the unit inside.
+/// Returns the error of a unit whose batch ended without an answer, because its task died.
 pub(crate) fn abandoned() -> StoreError {
     StoreError::Unanswered("the transaction ended without an answer".into())
 }

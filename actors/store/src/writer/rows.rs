@@ -1,4 +1,4 @@
-//! Changes of single rows that many callers make at once: they are made as one set.
+//! Changes of single rows by many callers at once, applied as one set.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::repo::TraceWrite;
 
-/// The result of a change: `true` if a row was changed.
+/// The answer to a change: whether a row was changed.
 pub(crate) type RowResult = Result<bool, StoreError>;
 
-/// The changes of a batch and the callers who wait for them.
+/// The changes of a batch and the callers that wait for them.
 #[derive(Default)]
 pub(super) struct RowBatch {
     changes: Arc<Vec<TraceWrite>>,
     callers: Vec<oneshot::Sender<RowResult>>,
-    /// As many as changes, once these were made.
+    /// One outcome per change, once they are applied.
     outcomes: Vec<RowResult>,
 }
 
@@ -26,11 +26,11 @@ impl RowBatch {
         Self { changes: Arc::new(changes), callers, outcomes: Vec::new() }
     }
 
-    /// Makes the changes, first in the transaction. Where one cannot be made the transaction is begun anew and each is
-    /// tried in a savepoint of its own, so that what the database refuses fails alone.
+    /// Applies the changes at the start of the transaction. If one fails, the transaction is restarted and each
+    /// change is tried in a savepoint of its own, so that a change that the database refuses fails alone.
     ///
     /// # Errors
-    /// [`StoreError`] when the transaction cannot be used any more.
+    /// The [`StoreError`] that made the transaction unusable.
     pub(super) async fn run(&mut self, conn: &mut Conn) -> Result<(), StoreError> {
         if self.changes.is_empty() {
             return Ok(());
@@ -44,7 +44,7 @@ impl RowBatch {
         for change in self.changes.iter() {
             conn.savepoint().await?;
             let outcome = change.apply(conn).await;
-            // Where that fails the transaction is gone, and whose fault that is nobody knows.
+            // If this fails, the transaction is lost and the cause cannot be attributed to a change.
             match outcome {
                 Ok(_) => conn.commit().await?,
                 Err(_) => conn.rollback().await?,
@@ -59,7 +59,7 @@ impl RowBatch {
         self.outcomes.iter().filter_map(|outcome| outcome.as_ref().err())
     }
 
-    /// Answers every caller. What was written depends on the commit.
+    /// Answers every caller. The answers depend on the commit.
     pub(super) fn settle(self, commit: &Result<(), StoreError>) {
         let mut outcomes = self.outcomes.into_iter();
         for caller in self.callers {
@@ -69,7 +69,7 @@ impl RowBatch {
                 (Some(outcome), Ok(())) => outcome,
                 (None, Ok(())) => Err(StoreError::Database("a change was not made".into())),
             };
-            // A caller that went away has nobody to tell.
+            // The caller may be gone.
             let _gone = caller.send(answer);
         }
     }

@@ -1,52 +1,52 @@
-//! The queue of the writer and the stage of its batch: pure, no clock, no I/O.
+//! The queue of waiting writes and the stage of the current batch: pure, no clock, no I/O.
 
 use std::collections::VecDeque;
 
-/// Units in one transaction, at most.
+/// Maximum number of units in one transaction.
 pub(crate) const MOST_UNITS: usize = 256;
-/// Rows in one transaction, at most.
+/// Maximum number of rows in one transaction.
 pub(crate) const MOST_ROWS: usize = 1024;
-/// Bytes of the rows in one transaction, at most; a larger row is alone.
+/// Maximum bytes of the rows in one transaction. A larger row is written alone.
 pub(crate) const MOST_BYTES: usize = 16 * 1024 * 1024;
-/// Rows that wait, at most.
+/// Maximum number of waiting rows.
 const MOST_WAITING: usize = 8192;
-/// Bytes of the rows that wait, at most; a larger row waits alone. A database that stalls is so waited for in bounded
-/// memory: eight batches of what one transaction takes.
+/// Maximum bytes of the waiting rows: eight batches of the size of a transaction. A larger row waits alone. This
+/// bounds the memory while the database stalls.
 const MOST_WAITING_BYTES: usize = 8 * MOST_BYTES;
 
-/// Natural group commit: whatever arrives while a transaction runs makes up the next one.
+/// Natural group commit: everything that arrives while a transaction runs forms the next one.
 ///
-/// Callers that come back as soon as they are answered would so fall into two groups, each waiting for the commit of
-/// the other. Where commits are slow, those just answered are therefore given a moment before the next batch starts.
+/// Callers that write again as soon as they are answered would split into two groups, each waiting for the commit of
+/// the other. If commits are slow, the callers just answered therefore get a moment before the next batch starts.
 pub(crate) struct WriteQueue<U, R> {
     units: VecDeque<U>,
-    /// With the bytes of each.
+    /// Each row with its bytes.
     rows: VecDeque<(R, usize)>,
-    /// Bytes of all rows that wait.
+    /// Bytes of all waiting rows.
     bytes: usize,
     stage: Stage,
 }
 
 #[derive(Clone, Copy)]
 enum Stage {
-    /// Nobody writes.
+    /// No task writes.
     Idle,
-    /// Somebody writes and is about to take the next batch.
+    /// A task writes and is about to take the next batch.
     Between,
-    /// A batch of that size is under way.
+    /// A batch of this size is being written.
     Running(usize),
-    /// Whoever writes waits until that many wait.
+    /// The writing task waits until this many writes are queued.
     Gathering(usize),
 }
 
-/// The action of the caller that added something to the queue.
+/// The action required after a write was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wake {
-    /// It is written without further ado.
+    /// None: the running task will write it.
     Nothing,
-    /// As many wait as were waited for: say so.
+    /// Notify the writing task: as many writes wait as it waits for.
     Gathered,
-    /// Nobody writes: begin to.
+    /// Start a task: none is writing.
     Start,
 }
 
@@ -59,7 +59,10 @@ impl<U, R> WriteQueue<U, R> {
         self.units.push_back(unit);
     }
 
-    /// Takes a row in, or gives it back when too many rows or bytes wait.
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// Returns the row if too many rows or bytes wait.
     pub(crate) fn push_row(&mut self, row: R, bytes: usize) -> Result<(), R> {
         let sum = self.bytes.saturating_add(bytes);
         if self.rows.len() >= MOST_WAITING || (sum > MOST_WAITING_BYTES && self.bytes > 0) {
@@ -70,7 +73,7 @@ impl<U, R> WriteQueue<U, R> {
         Ok(())
     }
 
-    /// Returns the action of the caller that added something.
+    /// Returns the action required after a write was added.
     pub(crate) fn wake(&mut self) -> Wake {
         match self.stage {
             Stage::Idle if self.waiting() > 0 => {
@@ -82,7 +85,7 @@ impl<U, R> WriteQueue<U, R> {
         }
     }
 
-    /// The next batch for whoever writes, in the order of arrival; with none, nobody writes any more.
+    /// Returns the next batch of the writing task, in the order of arrival. `None` ends the task.
     pub(crate) fn start(&mut self) -> Option<(Vec<U>, Vec<R>)> {
         if self.waiting() == 0 {
             self.stage = Stage::Idle;
@@ -93,8 +96,8 @@ impl<U, R> WriteQueue<U, R> {
         Some(batch)
     }
 
-    /// The batch has ended; tells whether the next one waits for those of it who come back, until [`gathered`] says
-    /// that they had their moment. One caller alone is no group to keep together.
+    /// Records the end of a batch. Returns whether the next one waits for the callers of this one, until [`gathered`]
+    /// ends the wait. A single caller is not waited for.
     ///
     /// [`gathered`]: Self::gathered
     pub(crate) fn finished(&mut self, slow: bool) -> bool {
@@ -107,17 +110,17 @@ impl<U, R> WriteQueue<U, R> {
         matches!(self.stage, Stage::Gathering(_))
     }
 
-    /// Ends the gathering: callers that have not come back are not waited for.
+    /// Ends the wait for returning callers.
     pub(crate) const fn gathered(&mut self) {
         self.stage = Stage::Between;
     }
 
-    /// Whoever wrote is gone.
+    /// Records that the writing task died.
     pub(crate) const fn task_died(&mut self) {
         self.stage = Stage::Idle;
     }
 
-    /// Everything that waits.
+    /// Removes and returns everything that waits.
     pub(crate) fn take(&mut self) -> (Vec<U>, Vec<R>) {
         (first(&mut self.units, usize::MAX), self.first_rows(usize::MAX, usize::MAX))
     }

@@ -1,4 +1,4 @@
-//! Units of work: what callers hand to the writer.
+//! Units of work that callers pass to the writer.
 
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
@@ -6,11 +6,11 @@ use tokio::sync::oneshot;
 use crate::conn::Conn;
 use crate::error::StoreError;
 
-/// The outcome of a unit of work.
+/// The result of a unit.
 pub(crate) enum UnitOutcome<T> {
-    /// Keep what was written and answer this after the commit.
+    /// Keeps the writes and answers with this value after the commit.
     Keep(T),
-    /// Undo what was written and answer this: a dry run.
+    /// Rolls the writes back and answers with this value: a dry run.
     Discard(T),
 }
 
@@ -18,15 +18,15 @@ pub(crate) enum UnitOutcome<T> {
 pub(crate) type UnitWork<T> =
     Box<dyn for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<UnitOutcome<T>, StoreError>> + Send>;
 
-/// A unit whatever it answers. Run once, then settled once.
+/// A unit with its answer type erased. Run once, then settled once.
 pub(crate) trait WriteUnit: Send {
-    /// Does the work; true when it shall be kept.
+    /// Does the work. Returns whether to keep it.
     fn run<'c>(&'c mut self, conn: &'c mut Conn) -> BoxFuture<'c, bool>;
-    /// Returns why it failed, once it did.
+    /// Returns the error of a failed unit.
     fn failure(&self) -> Option<&StoreError>;
-    /// Fails the unit, whatever it did.
+    /// Fails the unit, even after successful work.
     fn fail(&mut self, error: StoreError);
-    /// Answers the caller. An answer that depends on a commit which failed becomes that failure.
+    /// Answers the caller. If the answer depends on a commit that failed, it becomes that failure.
     fn settle(self: Box<Self>, commit: &Result<(), StoreError>);
 }
 
@@ -37,7 +37,7 @@ enum Stage<T> {
     Final(Result<T, StoreError>),
 }
 
-/// A unit and the caller who waits for it.
+/// A unit and the caller that waits for it.
 pub(crate) struct PendingUnit<T> {
     stage: Stage<T>,
     caller: oneshot::Sender<Result<T, StoreError>>,
@@ -85,7 +85,7 @@ impl<T: Send + 'static> WriteUnit for PendingUnit<T> {
                 Err(StoreError::Database("a unit was not run".into()))
             }
         };
-        // A caller that went away has nobody to tell.
+        // The caller may be gone.
         let _gone = self.caller.send(answer);
     }
 }

@@ -1,4 +1,4 @@
-//! Channels and the gates before them.
+//! Channels and their gates.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use svc_store::{ChannelGates, EntityFilter, Mutation, Store};
 use super::database::Database;
 use super::{Names, any, channel, gates, refusal, workflow};
 
-/// A store whose workflow `w` is active.
+/// Returns a store whose workflow `w` is active.
 async fn with_workflow(db: &Database) -> Store {
     let store = db.store().await;
     store.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
@@ -216,7 +216,7 @@ pub(crate) async fn what_active_definitions_name_is_deleted_only_by_force(db: Da
     };
     connectors.create(Some("k".into()), content, any()).await.unwrap();
     let nobody = || Arc::new(());
-    // A draft needs nothing.
+    // A draft refers to nothing.
     let dry = || Mutation { dry_run: true, ..any() };
     workflows.delete_unused("w", nobody(), dry()).await.unwrap();
     channels.set_status("c", LifecycleStatus::Active, None, gates(), any()).await.unwrap();

@@ -124,7 +124,7 @@ pub(crate) async fn settings_are_encrypted_and_read_under_the_current_or_a_forme
         .unwrap();
     assert_eq!(store.connectors().get("one").await.unwrap().unwrap().content.config, config("swordfish"));
     assert_eq!(store.connectors().get("plain").await.unwrap().unwrap().content.config, config("p"));
-    // Without a key nothing of it is shown, and switching it off and on loses nothing.
+    // Without a key the settings are hidden, and disabling and enabling the connector loses nothing.
     db.config.connector_keys = EnvelopeKeys::default();
     let blind = db.store().await.connectors();
     let stored = blind.stored(Some("one")).await.unwrap().remove(0);
@@ -132,7 +132,7 @@ pub(crate) async fn settings_are_encrypted_and_read_under_the_current_or_a_forme
     let off = Box::new(|stored: &ConnectorContent| Ok(ConnectorContent { enabled: false, ..stored.clone() }));
     let shown = blind.update("one", off, nobody(), any()).await.unwrap();
     assert!(svc_model::is_unreadable(&shown.content.config) && !shown.content.enabled);
-    // A new key writes, the former one reads, and rewriting ends the need for it.
+    // The new key writes and the former one reads; re-encryption makes the former one unnecessary.
     db.config.connector_keys = keys(Some(&two), &[]);
     let failed = reencrypt(&db.config).await.unwrap();
     assert_eq!((failed.connectors, failed.failed.len()), (1, 1), "{failed:?}");
@@ -158,7 +158,7 @@ pub(crate) async fn settings_are_encrypted_and_read_under_the_current_or_a_forme
     }
 }
 
-/// Settings under the key `01…`, in the form that is bound to no place.
+/// Settings under the key `01…`, in the older form that is not bound to a place.
 const UNBOUND: &str =
     "enc:v1:fb0cbbaeb52a5706:BwcHBwcHBwcHBwcH9tGf1mOMi4Nx7nBAnO9Iq4XU3rOCrrAm981T6KiJr1nW/A==";
 

@@ -1,4 +1,5 @@
-//! A database per test: a file in a directory of its own, or a database of a PostgreSQL that all tests share.
+//! One database per test: a file in a directory of its own, or a database of a PostgreSQL server that all tests
+//! share.
 
 use std::future::Future;
 use std::path::Path;
@@ -23,12 +24,12 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// A store over it, migrated, in a tree of its own.
+    /// Returns a store on the database, migrated, in a tree of its own.
     pub(crate) async fn store(&self) -> Store {
         self.store_in(&Tree::builder("test").build()).await
     }
 
-    /// A store over it, migrated, in this tree.
+    /// Returns a store on the database, migrated, in this tree.
     pub(crate) async fn store_in(&self, tree: &Tree) -> Store {
         let opened = self.open().await.expect("the database opens");
         Store::supervise(opened, tree, "store", Placement::Here).await.expect("the actors start")
@@ -46,7 +47,7 @@ impl Database {
         self.config.url.starts_with("sqlite:")
     }
 
-    /// Runs SQL beside the store.
+    /// Runs SQL on a connection of its own.
     pub(crate) async fn execute(&self, sql: &str) -> Result<(), String> {
         match self.config.url.strip_prefix("sqlite:") {
             Some(path) => {
@@ -65,7 +66,7 @@ async fn client(url: &str) -> tokio_postgres::Client {
     client
 }
 
-/// Runs a case on a thread of its own kind, as the service does, with the connections on another runtime.
+/// Runs a case on a current-thread runtime, as the service does, with the connections on another runtime.
 fn run<F: Future<Output = ()>>(url: impl AsyncFnOnce(&TempDir) -> String, case: impl FnOnce(Database) -> F) {
     let io = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime starts");
     System::new().block_on(async {
@@ -100,7 +101,7 @@ pub(crate) fn on_postgres<F: Future<Output = ()>>(case: impl FnOnce(Database) ->
     }
 }
 
-/// Runs a case on a PostgreSQL of its own, which it may stop.
+/// Runs a case on a PostgreSQL server of its own, which it may stop.
 pub(crate) fn on_own_postgres<F: Future<Output = ()>>(case: impl FnOnce(Database, Postgres) -> F) {
     if let Some(server) = Postgres::own() {
         let url = server.url().to_owned();

@@ -14,7 +14,7 @@ use super::{mutation, refusal};
 
 const LEASE: Duration = Duration::from_secs(60);
 
-/// Writes a trace that fails, and gives the id of its letter.
+/// Writes a trace that fails, and returns the id of its letter.
 async fn letter(store: &Store, channel: &str, change: impl FnOnce(&mut TraceFailure)) -> String {
     let trace = pending(channel);
     let mut failed = failure(trace.id);
@@ -55,7 +55,7 @@ pub(crate) async fn a_failed_run_leaves_its_letter_in_one_transaction(db: Databa
     assert!((7..=8).contains(&wait.num_seconds()), "{wait}");
     assert!(letters.claim_due(10, LEASE, "n").await.unwrap().is_empty(), "not yet due");
 
-    // Where the letter cannot be written the trace has not failed either.
+    // If the letter cannot be written, the trace does not fail either.
     let trace = pending("orders");
     let id = trace.id;
     traces.insert(trace).await.unwrap();
@@ -196,7 +196,7 @@ pub(crate) async fn retention_takes_exhausted_letters_and_leaves_waiting_ones(db
 }
 
 pub(crate) async fn a_letter_is_held_by_one(db: Database) {
-    // Two handles to the same database, as two nodes would have them.
+    // Two handles to the same database, like two nodes.
     let (here, there) = (db.store().await, db.store().await);
     for _ in 0..40 {
         letter(&here, "a", same).await;
@@ -211,7 +211,7 @@ pub(crate) async fn a_letter_is_held_by_one(db: Database) {
     assert_eq!(claimed.len(), 40, "and each once");
     assert!(!claimed.contains(&exhausted));
     assert!(here.dead_letters().claim_due(9, LEASE, "here").await.unwrap().is_empty());
-    // A lease that is over frees the letter.
+    // An expired lease frees the letter.
     let over = format!("UPDATE trace_dlq SET claimed_until = {} WHERE id = '{}'", ago(&db, 1), claimed[0]);
     db.execute(&over).await.unwrap();
     let again = there.dead_letters().claim_due(9, LEASE, "late").await.unwrap();
@@ -227,7 +227,7 @@ pub(crate) async fn a_retry_makes_a_trace_of_the_letter(db: Database) {
     let trace = pending("orders");
     assert!(!letters.take_into_trace(&id, trace.clone(), "n2").await.unwrap(), "another holds it");
     assert_eq!(status(&traces, trace.id).await, None);
-    // An id that is taken undoes the deletion too.
+    // An id that is taken rolls the deletion back too.
     let taken: Uuid = claimed.trace_id.parse().unwrap();
     let refused = letters.take_into_trace(&id, NewTrace { id: taken, ..trace.clone() }, "n1").await;
     assert!(refused.is_err());
@@ -237,7 +237,7 @@ pub(crate) async fn a_retry_makes_a_trace_of_the_letter(db: Database) {
     assert_eq!(status(&traces, trace.id).await.as_deref(), Some("pending"));
     assert!(!letters.take_into_trace(&id, pending("orders"), "n1").await.unwrap(), "it is gone");
     assert_eq!(stored(&traces).await, 2);
-    // The next failure carries the count on.
+    // The next failure continues the count.
     traces.fail_to_dead_letters(TraceFailure { retry_count: 1, ..failure(trace.id) }).await.unwrap();
     let (rows, _) = letters.list(DeadLetterFilter::default(), Page::default()).await.unwrap();
     assert_eq!((rows[0].retry_count, rows[0].trace_id.clone()), (1, trace.id.to_string()));

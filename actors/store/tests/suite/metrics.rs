@@ -1,4 +1,4 @@
-//! The metrics of the store.
+//! Metrics of the store.
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;

@@ -1,4 +1,4 @@
-//! The cases, and what they share.
+//! The cases and their shared helpers.
 
 pub(crate) mod channels;
 pub(crate) mod connectors;
@@ -36,7 +36,7 @@ pub(crate) fn mutation(resource_type: &str, action: &str) -> Mutation {
     Mutation::new(audit)
 }
 
-/// Every workflow and channel names this one, and nothing else.
+/// Every workflow and channel refers to this name and no other.
 pub(crate) struct Names(pub(crate) &'static str);
 
 impl References for Names {
@@ -94,7 +94,7 @@ pub(crate) fn gates() -> ChannelGates {
     ChannelGates::default()
 }
 
-/// The refusal inside an error; anything else fails the test.
+/// Returns the refusal inside an error. Any other error fails the test.
 pub(crate) fn refusal<T: std::fmt::Debug>(result: Result<T, StoreError>) -> ServiceError {
     match result {
         Err(StoreError::Refused(error)) => error,
@@ -102,7 +102,7 @@ pub(crate) fn refusal<T: std::fmt::Debug>(result: Result<T, StoreError>) -> Serv
     }
 }
 
-/// Returns true if a write failed as unavailable or unanswered.
+/// Returns whether a write failed because the database is away or its answer was lost.
 pub(crate) fn is_unavailable<T>(result: &Result<T, StoreError>) -> bool {
     matches!(result, Err(StoreError::Unavailable(_) | StoreError::Unanswered(_)))
 }

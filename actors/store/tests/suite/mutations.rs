@@ -1,4 +1,4 @@
-//! The record and the epoch of a mutation.
+//! The audit record and the epoch of a mutation.
 
 use svc_model::{LifecycleStatus, Page, Precondition, Timestamp};
 use svc_store::{AuditFilter, EntityFilter, Mutation};

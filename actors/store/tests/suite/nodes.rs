@@ -1,4 +1,4 @@
-//! Leases of nodes, and the runs that change hands with them.
+//! Leases of nodes, and the runs that change their owner with them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn node(id: &str) -> NewNode {
     NewNode { id: id.into(), former: None, version: "1.0", lease: LEASE, is_alone: false }
 }
 
-/// A store and the nodes `a` and `b`, both live.
+/// Returns a store and the nodes `a` and `b`, both live.
 async fn two_nodes(db: &Database) -> (Store, NodeLeases) {
     let store = db.store().await;
     let leases = store.nodes();
@@ -27,13 +27,13 @@ async fn two_nodes(db: &Database) -> (Store, NodeLeases) {
     (store, leases)
 }
 
-/// Lets the lease of a node run out.
+/// Expires the lease of a node.
 async fn expire(db: &Database, id: &str) {
     let ago = ago(db, 1);
     db.execute(&format!("UPDATE nodes SET lease_until = {ago} WHERE id = '{id}'")).await.unwrap();
 }
 
-/// An accepted run of `a`.
+/// Writes an accepted run of `a`.
 async fn accepted(store: &Store) -> Uuid {
     let row = NewTrace { owner: Some("a".into()), ..pending("orders") };
     store.traces().insert(row.clone()).await.unwrap();
@@ -53,7 +53,7 @@ async fn unfinished(store: &Store, node: &str) -> Vec<Uuid> {
     page.into_iter().map(|row| row.id).collect()
 }
 
-/// Returns what `node` adopts of a run that was found with `owner`.
+/// Tries to take over a run that was found with `owner`. Returns the result for `node`.
 async fn adopt(store: &Store, node: &str, id: Uuid, owner: Option<&str>) -> Option<(i64, bool)> {
     let found = vec![(id, owner.map(str::to_owned))];
     let adopted = store.traces().adopt(&node.into(), found).await.unwrap();
@@ -102,7 +102,7 @@ pub(crate) async fn late_writes_of_a_former_owner_change_no_row(db: Database) {
         assert!(!traces.fail_to_dead_letters(late).await.unwrap());
         assert_eq!(status(&traces, id).await.as_deref(), Some("running"));
     }
-    // In one batch the late write takes nothing from the other.
+    // In the same batch, the late write changes nothing of the valid one.
     let ends = [end_by(run, "a", 0), end_by(run, "b", 1)].map(|end| traces.finish(end));
     assert!(join_all(ends).await.iter().all(Result::is_ok));
     assert_eq!(status(&traces, run).await.as_deref(), Some("completed"));
@@ -130,7 +130,7 @@ pub(crate) async fn one_of_many_nodes_takes_a_run_over(db: Database) {
     let count = ids.len();
     ids.dedup();
     assert_eq!(ids.len(), count, "none is taken by two");
-    // What was passed over, because another wrote it at that moment, is still there to be taken.
+    // Rows that were skipped because another node was writing them can still be taken over.
     assert_eq!(ids.len() + unfinished(&store, "d").await.len(), 30);
 }
 

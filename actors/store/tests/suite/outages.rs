@@ -1,4 +1,4 @@
-//! The database goes away and comes back.
+//! Outages of the database.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::database::Database;
 use super::traces::pending;
 use super::{any, is_unavailable, workflow};
 
-/// Longer than any wait here may take.
+/// Longer than any wait in these tests takes.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 async fn status_becomes(store: &Store, wanted: impl Fn(&DatabaseStatus) -> bool) {
@@ -53,7 +53,7 @@ pub(crate) async fn every_waiting_row_is_told_when_the_server_is_gone(db: Databa
     let store = db.store().await;
     let traces = store.traces();
     traces.insert(pending("before")).await.unwrap();
-    // Writes go on while the server dies under them.
+    // The server dies during the writes.
     let rows: Vec<_> = (0..3000).map(|_| pending("during")).collect();
     let writes = join_all(rows.iter().map(|row| traces.insert(row.clone())));
     let (answers, _server) = futures_util::future::join(timeout(DEADLINE, writes), async {
@@ -100,7 +100,7 @@ pub(crate) async fn a_server_that_starts_late_is_waited_for(mut db: Database, se
     opened.expect("it came in time");
 }
 
-/// Lets the server speak German in this database; `false` where it has not learnt to.
+/// Sets the messages of the server to German in this database. Returns `false` if it has no German messages.
 async fn speaks_german(db: &Database) -> bool {
     let (_, name) = db.config.url.rsplit_once('/').unwrap();
     let changed = db.execute(&format!("ALTER DATABASE {name} SET lc_messages = 'de_DE.UTF-8'")).await;
@@ -118,7 +118,7 @@ pub(crate) async fn errors_in_another_language_are_judged_by_their_codes(db: Dat
     workflows.create(Some("before".into()), workflow("w"), any()).await.unwrap();
     let (_, name) = db.config.url.rsplit_once('/').unwrap();
     db.execute(&format!("ALTER DATABASE {name} SET lock_timeout = '100ms'")).await.unwrap();
-    // New connections of the store have the setting.
+    // New connections of the store use the setting.
     db.execute("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
         .await
         .unwrap();
@@ -157,7 +157,7 @@ pub(crate) async fn a_locked_file_is_unavailable_and_then_fine(mut db: Database)
     assert!(workflows.latest("before").await.expect("reads go on beside a lock").is_some());
     assert!(is_down(&store.status()));
     other.batch_execute("ROLLBACK").unwrap();
-    // Another write of the store itself may take longer than it waits.
+    // Another write of the store itself may take longer than this one waits.
     let after = async {
         loop {
             let write = workflows.create(Some("after".into()), workflow("w"), any()).await;
@@ -170,7 +170,7 @@ pub(crate) async fn a_locked_file_is_unavailable_and_then_fine(mut db: Database)
     assert_eq!(store.status(), DatabaseStatus::Ok);
 }
 
-/// The lock is waited for far longer than a check may take.
+/// The lock is held far longer than a check may take.
 pub(crate) async fn database_that_answers_no_check_in_time_counts_as_away_until_it_does(mut db: Database) {
     use diesel::Connection;
     use diesel::connection::SimpleConnection;

@@ -1,4 +1,4 @@
-//! Many at once.
+//! Concurrent changes.
 
 use futures_util::future::join_all;
 use svc_model::LifecycleStatus;
@@ -16,7 +16,7 @@ pub(crate) async fn one_of_many_activations_of_a_draft_wins(db: Database) {
             .map(|_| workflows.set_status(&id, LifecycleStatus::Active, None, Default::default(), any()));
         let (won, lost): (Vec<_>, Vec<_>) = join_all(tries).await.into_iter().partition(Result::is_ok);
         assert_eq!(won.len(), 1);
-        // Also one that was too late even to see the draft: all were requested before any was answered.
+        // This includes the one that came too late to see the draft: all were requested before any was answered.
         for error in lost.into_iter().map(refusal) {
             assert_eq!(error.status(), 409, "{error}");
         }
@@ -46,7 +46,7 @@ pub(crate) async fn one_of_many_rollbacks_wins(db: Database) {
     assert_eq!(active.iter().map(|row| row.version).collect::<Vec<_>>(), [4]);
 }
 
-/// The loser's node knows nothing of the change but what the database says.
+/// The node of the loser knows of the change only through the database.
 pub(crate) async fn activation_on_another_node_is_a_conflict(db: Database) {
     let (here, there) = (db.store().await, db.store().await);
     here.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
@@ -54,7 +54,7 @@ pub(crate) async fn activation_on_another_node_is_a_conflict(db: Database) {
     here.workflows().set_status("w", LifecycleStatus::Active, None, Default::default(), any()).await.unwrap();
     let late =
         there.workflows().set_status("w", LifecycleStatus::Active, None, Default::default(), received).await;
-    // Of a SQLite file there is one process, so that two stores of it are no two nodes.
+    // A SQLite file has a single process, so two stores on it are not two nodes.
     let expected = if here.backend() == Backend::Postgres { 409 } else { 404 };
     assert_eq!(refusal(late).status(), expected);
     let later =
@@ -71,7 +71,7 @@ pub(crate) async fn one_of_many_channels_wins_a_name(db: Database) {
 }
 
 pub(crate) async fn one_of_many_channels_wins_a_route(db: Database) {
-    // Two nodes, where the database takes several.
+    // Two nodes, if the database supports several.
     let here = db.store().await;
     let there = if here.backend() == Backend::Postgres { db.store().await } else { here.clone() };
     here.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();

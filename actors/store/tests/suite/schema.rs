@@ -1,4 +1,4 @@
-//! Migrations and what the database itself enforces.
+//! Migrations and the constraints of the database.
 
 use std::sync::Barrier;
 use std::thread;
@@ -12,7 +12,7 @@ const MIGRATIONS: usize = 8;
 /// Processes that start at the same time.
 const STARTING: usize = 4;
 
-/// Every object of the schema, as text, in a fixed order.
+/// Returns every object of the schema as text, in a fixed order.
 async fn dump(db: &Database) -> String {
     use diesel::prelude::*;
     if let Some(path) = db.config.url.strip_prefix("sqlite:") {
@@ -59,8 +59,8 @@ pub(crate) async fn migrations_run_once_and_back(db: Database) {
     assert!(!left.contains("workflows") && !left.contains("touch"), "{left}");
 }
 
-/// Several processes start over one database at the same time; each is a thread here, which takes the same locks. What
-/// a file does not wait for by itself shows in one of a few files only.
+/// Several processes start on one database at the same time; each is a thread here, which takes the same locks. The
+/// case that SQLite does not wait for by itself occurs only in some of the files.
 pub(crate) async fn of_many_that_migrate_at_once_one_does_and_the_others_wait(db: Database) {
     let databases = if db.is_sqlite() { 10 } else { 1 };
     for n in 0..databases {
@@ -126,7 +126,7 @@ pub(crate) async fn an_altered_migration_refuses_the_start_by_name(mut db: Datab
 
 pub(crate) async fn a_database_without_checksums_is_adopted_once(db: Database) {
     migrate::run(&db.config).await.unwrap();
-    // As a program leaves it that knows no checksums.
+    // The state left by a program that does not know checksums.
     db.execute("DROP TABLE migration_checksums").await.unwrap();
     db.execute("DELETE FROM __diesel_schema_migrations WHERE version = '20261122000008'").await.unwrap();
     assert_eq!(migrate::pending(&db.config).await.unwrap(), ["2026-11-22-000008_checksums"]);
@@ -145,7 +145,7 @@ pub(crate) async fn pending_migrations_are_refused_when_they_must_not_run(mut db
     assert!(!dump(&db).await.contains("CREATE TABLE workflows"), "nothing was run");
 }
 
-/// One statement per table names every column, so a name or a type that differs fails.
+/// One statement per table names every column, so a different name or type fails.
 pub(crate) async fn the_tables_are_those_the_queries_know(db: Database) {
     migrate::run(&db.config).await.unwrap();
     let source = include_str!("../../src/schema.rs");
@@ -191,7 +191,7 @@ pub(crate) async fn the_database_keeps_one_draft_and_freezes_what_is_active(db: 
     db.execute("UPDATE channels SET priority = 3").await.expect_err("the order of a route is content");
 }
 
-/// Checks query plans without statistics, as in production.
+/// SQLite plans without statistics here, as in production.
 pub(crate) async fn what_an_activation_asks_is_answered_by_an_index(db: Database) {
     use diesel::prelude::*;
     #[derive(QueryableByName)]
@@ -223,7 +223,7 @@ pub(crate) async fn what_an_activation_asks_is_answered_by_an_index(db: Database
     }
 }
 
-/// Returns the query plan that the database explains.
+/// Returns the query plan as the database explains it.
 async fn explained(db: &Database, query: &str) -> String {
     use diesel::prelude::*;
     #[derive(QueryableByName)]

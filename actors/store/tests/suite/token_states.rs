@@ -1,4 +1,4 @@
-//! Tokens of connectors, and whose turn it is to refresh them.
+//! Tokens of connectors, and the lease to refresh them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,7 @@ fn these(refresh_token: &str) -> ExpectedTokens {
     ExpectedTokens::These(refresh_token.to_owned())
 }
 
-/// The tokens of a connector that are kept for a fingerprint.
+/// Returns the stored tokens of a connector for a fingerprint.
 async fn kept(store: &Store, name: &str, fingerprint: &str) -> Option<TokenState> {
     let states = store.token_states();
     let look = states.begin(name, fingerprint, "reader", LEASE).await.unwrap();
@@ -112,7 +112,7 @@ pub(crate) async fn who_was_overtaken_keeps_nothing(db: Database) {
         "again"
     );
     assert_eq!(kept(&store, "api", "f").await.unwrap().access_token, "access-2");
-    // Another fingerprint finds nothing, and takes the place.
+    // Another fingerprint finds no tokens and replaces them.
     assert!(kept(&store, "api", "other").await.is_none());
     let other = TokenState { fingerprint: "other".into(), ..tokens(3) };
     assert_eq!(states.save("c", "a", ExpectedTokens::Others, other).await.unwrap(), SaveOutcome::Saved);
@@ -148,7 +148,7 @@ pub(crate) async fn a_turn_and_what_comes_of_it_follow_the_name_of_the_connector
     assert!(!states.begin("new", "f", "b", LEASE).await.unwrap().turn, "a refresh goes on");
     assert_eq!(states.save("c", "a", ExpectedTokens::Others, tokens(1)).await.unwrap(), SaveOutcome::Saved);
     assert_eq!(kept(&store, "new", "f").await.unwrap().refresh_token, "refresh-1");
-    // Another takes the former name: what is due to the one is not the other's.
+    // Another connector takes the former name. The refresh lease stays with the first one.
     assert!(states.begin("new", "f", "c", LEASE).await.unwrap().turn);
     rename(&store, "c", "newer").await;
     connect(&store, "d", "new").await;
@@ -157,7 +157,7 @@ pub(crate) async fn a_turn_and_what_comes_of_it_follow_the_name_of_the_connector
     states.release("d").await.unwrap();
     assert!(kept(&store, "new", "f").await.is_none());
     assert_eq!(kept(&store, "newer", "f").await.unwrap().refresh_token, "refresh-2");
-    // The turn is given back by the name it has by then.
+    // The lease is released under the current name.
     assert!(states.begin("newer", "f", "e", LEASE).await.unwrap().turn);
     rename(&store, "c", "newest").await;
     states.release("e").await.unwrap();
@@ -186,7 +186,7 @@ pub(crate) async fn tokens_are_encrypted_and_move_to_another_key(mut db: Databas
     assert_eq!(found.refresh_token, "refresh-1");
 }
 
-/// Tokens under the key `01…`, in the form that is bound to no place.
+/// Tokens under the key `01…`, in the older form that is not bound to a place.
 const UNBOUND: &str = "enc:v1:fb0cbbaeb52a5706:BwcHBwcHBwcHBwcH9tGLx2zLwtJG7mtbw65F8IXI4roBGHx0OgAfn4NsIsQ+TLHdoKnmiNQyXbToXAubonu0BOwcA+4TrnZiNbQAx9FskJbU7mT3Uxyw3KN0SEfLCP910oegXS3BzRYJTGE=";
 
 pub(crate) async fn tokens_are_bound_to_their_connector_whatever_its_name(mut db: Database) {
@@ -209,7 +209,7 @@ pub(crate) async fn tokens_are_bound_to_their_connector_whatever_its_name(mut db
     let states = store.token_states();
     assert!(states.begin("o", "f", "reader", LEASE).await.unwrap().state.is_err());
     states.release("reader").await.unwrap();
-    // The older form is read, and rewriting binds it.
+    // The older form is readable, and re-encryption binds it.
     db.execute(&format!("UPDATE connector_oauth_state SET state_json = '{UNBOUND}'")).await.unwrap();
     assert_eq!(kept(&store, "o", "f").await.unwrap().refresh_token, "refresh-1");
     let done = reencrypt(&db.config).await.unwrap();

@@ -1,4 +1,4 @@
-//! Traces: written, ended, read one by one, forgotten.
+//! Traces: writes, ends, single reads, deletion.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ pub(crate) async fn stored(traces: &TraceRepository) -> i64 {
     traces.list(all).await.unwrap().total.unwrap()
 }
 
-/// SQL for an instant so many hours ago.
+/// Returns SQL for the instant this many hours ago.
 pub(crate) fn ago(db: &Database, hours: u32) -> String {
     if db.is_sqlite() {
         format!("strftime('%Y-%m-%d %H:%M:%f', 'now', '-{hours} hours')")
@@ -112,7 +112,7 @@ pub(crate) async fn a_trace_is_stored_whole(db: Database) {
         assert_eq!(traces.get(absent).await.unwrap(), None);
         assert_eq!(traces.access(absent).await.unwrap(), None);
     }
-    // What came in is not read with the rest.
+    // Reads of a trace do not return its input, so the input is copied to a column that they return.
     db.execute("UPDATE traces SET result_json = input_json").await.unwrap();
     assert_eq!(traces.get(&id).await.unwrap().unwrap().result_json, whole.input_json);
 }
@@ -158,7 +158,8 @@ pub(crate) async fn a_refused_row_fails_alone(db: Database) {
     let traces = db.store().await.traces();
     let rows: Vec<_> = (0..60).map(|_| pending("orders")).collect();
     traces.insert(rows[0].clone()).await.unwrap();
-    // The first is there already, so its set fails and every row is tried by itself; beside ends that must hold.
+    // The first row exists already, so the set fails and every row is tried alone, together with ends that must
+    // succeed.
     let ends = traces.finish(end(rows[0].id, TraceStatus::Completed));
     let (answers, ended) = join(join_all(rows.iter().map(|row| traces.insert(row.clone()))), ends).await;
     assert!(matches!(&answers[0], Err(StoreError::Database(_))), "{:?}", answers[0]);

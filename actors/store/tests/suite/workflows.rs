@@ -152,7 +152,7 @@ pub(crate) async fn rollback_makes_a_version_of_the_one_active_before(db: Databa
     assert_eq!(serving().await, [(6, "one".to_owned())]);
     assert_eq!(refusal(back(Some(6)).await).status(), 409, "it is active");
     assert_eq!(refusal(back(Some(9)).await).status(), 404);
-    // A canary that was ended is newer than what serves, and was never the one before it.
+    // A canary that ended is newer than the serving version, and is never its predecessor.
     workflows.new_version("w", any()).await.unwrap();
     assert_eq!(refusal(back(None).await).status(), 409, "there is a draft");
     workflows.set_status("w", LifecycleStatus::Active, Some(10.into()), open(), any()).await.unwrap();
@@ -244,7 +244,7 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Data
         .await
         .unwrap();
     assert_eq!(open.errors, []);
-    // What speaks SQL has no use for it, and what is stored does not always say what it is.
+    // A function that uses SQL cannot use it, and the stored settings do not always reveal the kind.
     let speaks_sql = ConnectorNeed { speaks_sql: true, ..named };
     let hidden = ConnectorNeed { is_mongodb: Some(true), ..need("api", "http") };
     let documents = |connector| ConnectorNeed { speaks_mongodb: true, ..need(connector, "db") };

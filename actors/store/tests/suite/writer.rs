@@ -1,4 +1,4 @@
-//! The writer under faults.
+//! The writer under injected faults.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(crate) async fn a_crash_of_the_writer_is_told_and_survived(db: Database) {
         let stored = workflows.latest(&format!("w{n}")).await.unwrap().is_some();
         match answer {
             Ok(_) => assert!(stored, "w{n} was promised"),
-            // Begun and not answered: it may or may not be there, and the caller was told so.
+            // The write began and was not answered: its result is unknown, and the caller received that.
             Err(StoreError::Unanswered(_)) => {}
             Err(other) => panic!("w{n}: {other}"),
         }
@@ -37,7 +37,7 @@ pub(crate) async fn a_crash_of_the_writer_is_told_and_survived(db: Database) {
 }
 
 pub(crate) async fn a_call_waits_for_a_restart_that_is_near(db: Database) {
-    // The second crash in a row is followed by a pause, in which a call is handed back and tried again.
+    // The second consecutive crash is followed by a pause, in which a call is returned and tried again.
     let workflows = db.store_in(&tree(&[1, 2])).await.workflows();
     for n in 0..2 {
         assert!(is_unavailable(&workflows.create(Some(format!("w{n}")), workflow("w"), any()).await));

@@ -1,4 +1,4 @@
-//! The operations of admins on the ledger, each recorded in its own transaction.
+//! Administrative operations on the ledger, each recorded in its own transaction.
 
 use svc_model::ServiceError;
 use uuid::Uuid;
@@ -24,7 +24,7 @@ pub(super) async fn retry(conn: &mut Conn, retry: &RetryRequest) -> Result<Occur
     let Some((mut row, _)) = row else {
         return Err(match list::get(conn, id).await? {
             None => absent(id),
-            // Only a foreign hand can have written what no rule applies to.
+            // Only another program can have written a row to which no rule applies.
             Some(foreign) => {
                 let status = foreign.row.status;
                 ServiceError::conflict(format!("an occurrence that is {status} cannot be retried")).into()

@@ -1,4 +1,4 @@
-//! Workers take what is due.
+//! Claims of due occurrences.
 
 use std::time::Duration;
 
@@ -21,12 +21,12 @@ pub(super) struct ClaimRequest {
     pub(super) lease: Duration,
     pub(super) limit: i64,
     pub(super) max_recoveries: u32,
-    /// Channels whose pending rows are passed over.
+    /// Channels whose pending rows are skipped.
     pub(super) except: Vec<String>,
 }
 
-/// The claimed rows, and the rows whose leases ended too often. The latter hold slots, which are locked before rows
-/// are: each is left to a transaction of its own, [`exhaust`].
+/// The claimed rows, and the rows with too many expired leases. The latter hold slots, which must be locked before
+/// rows, so each of them is left to a transaction of its own, [`exhaust`].
 pub(super) struct ClaimResult {
     pub(super) claims: ClaimBatch,
     pub(super) exhausted: Vec<Uuid>,
@@ -74,17 +74,17 @@ fn claimed(
     })
 }
 
-/// The kinds of rows that may be claimed. The rules decide; a query finds them, by an index each.
+/// The kinds of rows that may be claimable. The queries find them, each by an index; the rules decide.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Due.
+    /// Due and not claimed.
     Pending,
-    /// In hands whose lease has ended.
+    /// Claimed under a lease that has expired.
     Abandoned,
 }
 
-/// The oldest of a kind, locked. Rows that another worker has locked are passed over: SQLite has one writer, and this
-/// is it.
+/// Returns the oldest rows of a kind, locked. Rows locked by another worker are skipped. SQLite has a single writer,
+/// which this is.
 async fn candidates(
     conn: &mut Conn,
     kind: Kind,
@@ -121,7 +121,7 @@ pub(super) struct ExhaustRequest {
     pub(super) max_recoveries: u32,
 }
 
-/// Fails a row whose leases ended too often, and frees its slot; `None` when somebody was faster.
+/// Fails a row with too many expired leases, and frees its slot. Returns `None` if another worker was faster.
 pub(super) async fn exhaust(
     conn: &mut Conn,
     exhaust: &ExhaustRequest,
@@ -132,7 +132,7 @@ pub(super) async fn exhaust(
     }
     let Some((mut row, facts)) = rows::lock(conn, exhaust.id).await? else { return Ok(None) };
     let now = clock::now(conn).await?;
-    // Whoever holds a slot beside this row has written it to the row: another one means another claim.
+    // The holder of a slot writes the slot to its row, so a different slot means a different claim.
     let exhausted = row.slot == held && is_exhausted(&mut row, exhaust.max_recoveries, now);
     if !exhausted {
         return Ok(None);
@@ -152,7 +152,7 @@ pub(super) async fn exhaust(
     }))
 }
 
-/// Nobody would be the holder: the row is either exhausted, or left as it is.
+/// An empty holder cannot claim the row: the row is either exhausted or left unchanged.
 fn is_exhausted(row: &mut Occurrence, max_recoveries: u32, now: NaiveDateTime) -> bool {
     row.claim("", Duration::ZERO, max_recoveries, now) == ClaimOutcome::Exhausted
 }

@@ -44,7 +44,7 @@ pub(super) async fn load_cursors(conn: &mut Conn) -> Result<Vec<Cursor>, StoreEr
     Ok(rows.into_iter().map(Cursor::from).collect())
 }
 
-/// Locks a cursor and reads it.
+/// Locks and reads a cursor.
 pub(super) async fn lock(conn: &mut Conn, channel_id: &str) -> Result<Option<Cursor>, StoreError> {
     let row = state::table.find(channel_id).select(columns::<Row>());
     let row: Option<Row> = match conn {
@@ -54,7 +54,7 @@ pub(super) async fn lock(conn: &mut Conn, channel_id: &str) -> Result<Option<Cur
     Ok(row.map(Cursor::from))
 }
 
-/// Writes a cursor that is locked.
+/// Writes a locked cursor.
 pub(super) async fn save(conn: &mut Conn, cursor: &Cursor) -> Result<(), StoreError> {
     let update = diesel::update(state::table.find(&cursor.channel_id)).set((
         state::channel_version.eq(cursor.channel_version),
@@ -66,8 +66,8 @@ pub(super) async fn save(conn: &mut Conn, cursor: &Cursor) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Returns true if a version is active. It stays so until the transaction ends: a caller that archives or deletes it,
-/// and then changes its cursor, waits.
+/// Returns whether a version is active, and keeps it so until the transaction ends: a transaction that archives or
+/// deletes the version, and then changes its cursor, waits.
 async fn is_active(conn: &mut Conn, channel_id: &str, version: i64) -> Result<bool, StoreError> {
     let row = channels::table
         .find((channel_id, version))
@@ -97,7 +97,7 @@ pub(super) async fn align(conn: &mut Conn, align: &AlignRequest) -> Result<Align
     if on!(conn, c => insert.execute(c).await)? > 0 {
         return Ok(AlignOutcome::At(begun));
     }
-    // Only a foreign hand deletes the cursor of an active channel.
+    // Only another program deletes the cursor of an active channel.
     let Some(mut cursor) = lock(conn, &align.channel_id).await? else { return Ok(AlignOutcome::NotActive) };
     if cursor.align(align) {
         save(conn, &cursor).await?;
@@ -110,7 +110,7 @@ pub(super) struct PauseStaleRequest {
     pub(super) overdue: Duration,
 }
 
-/// A cursor that somebody has locked is being moved, and so is not stale.
+/// Skips locked cursors: one that is being moved is not stale.
 pub(super) async fn pause_stale(
     conn: &mut Conn,
     stale: &PauseStaleRequest,
@@ -123,7 +123,7 @@ pub(super) async fn pause_stale(
     let rows: Vec<(String, NaiveDateTime)> = on!(conn, c => overdue.load(c).await)?;
     let active = scheduled(conn, rows.iter().map(|(id, _)| id.as_str()).collect()).await?;
     let now = clock::now(conn).await?;
-    // A channel that cannot run on one node may run on another, which then moves its cursor.
+    // A channel that cannot run on this node may run on another one, which then moves its cursor.
     let rests = |id: &str, moved: NaiveDateTime| {
         stale.resting.contains(id) && (now - moved).to_std().is_ok_and(|still| still > stale.overdue)
     };
@@ -145,7 +145,7 @@ pub(super) async fn pause_stale(
     Ok(paused)
 }
 
-/// Those of the channels that are active and run by the clock.
+/// Returns those of the channels that are active and have a schedule.
 async fn scheduled(conn: &mut Conn, ids: Vec<&str>) -> Result<HashSet<String>, StoreError> {
     let mut found = HashSet::new();
     for ids in ids.chunks(IDS_PER_QUERY) {
@@ -163,7 +163,7 @@ fn is_overdue(cursor: &Cursor, overdue: Duration, now: NaiveDateTime) -> bool {
     (now - cursor.next_fire_at).to_std().is_ok_and(|behind| behind > overdue)
 }
 
-/// Stops the schedule of a channel that is no longer active, if it has one.
+/// Pauses the schedule of a channel that is no longer active, if it has one.
 pub(crate) async fn pause(conn: &mut Conn, channel_id: &str) -> Result<(), StoreError> {
     let Some(mut cursor) = lock(conn, channel_id).await? else { return Ok(()) };
     let now = clock::now(conn).await?;

@@ -15,8 +15,8 @@ pub(super) struct ExpireRequest {
     pub(super) chunk: i64,
 }
 
-/// Deletes at most `chunk` rows that have ended, the oldest first; answers how many. Slots whose lease ended as long
-/// ago go with them: nobody has wanted their key since.
+/// Deletes at most `chunk` ended rows, the oldest first, and returns their number. Also deletes the slots whose
+/// leases expired as long ago, and at least one hour: their key has not been used since.
 pub(super) async fn delete_expired(conn: &mut Conn, expire: &ExpireRequest) -> Result<u64, StoreError> {
     let before = clock::hours_ago(conn, expire.hours).await?;
     let ended: Vec<&str> = OccurrenceStatus::ALL
@@ -30,7 +30,7 @@ pub(super) async fn delete_expired(conn: &mut Conn, expire: &ExpireRequest) -> R
         .filter(cron_occurrences::status.eq_any(&ended))
         .order((cron_occurrences::created_at.asc(), cron_occurrences::id.asc()))
         .limit(expire.chunk);
-    // A row in somebody's hands is being retried.
+    // A locked row is being retried.
     let ids: Vec<String> = match conn {
         Conn::Sqlite(c) => old.load(c).await?,
         Conn::Postgres(c) => old.for_update().skip_locked().load(&mut **c).await?,

@@ -1,4 +1,4 @@
-//! The ledger as it is read.
+//! Reads of the ledger.
 
 use std::collections::HashMap;
 
@@ -107,7 +107,7 @@ macro_rules! filtered {
     }};
 }
 
-/// One row more than the page holds is read, which tells whether more follow.
+/// Reads one row more than the page holds, to know whether more follow.
 pub(super) async fn list(
     conn: &mut Conn,
     filter: &OccurrenceFilter,
@@ -144,7 +144,7 @@ pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<OccurrenceRe
 
 type Last = (String, String, NaiveDateTime, Option<NaiveDateTime>);
 
-/// The cursors of these channels, each with its newest occurrence and its backlog.
+/// Returns the cursors of these channels, each with its newest occurrence and its backlog.
 pub(super) async fn status(conn: &mut Conn, ids: &[String]) -> Result<Vec<ScheduleStatus>, StoreError> {
     let mut found = Vec::new();
     for ids in ids.chunks(IDS_PER_QUERY) {
@@ -197,7 +197,7 @@ pub(super) async fn status(conn: &mut Conn, ids: &[String]) -> Result<Vec<Schedu
     Ok(found)
 }
 
-/// Counts the slots of each key that a live lease holds; a key without any is omitted.
+/// Returns the number of live slots per key. Keys without live slots are omitted.
 pub(super) async fn slots_held(conn: &mut Conn, keys: &[String]) -> Result<HashMap<String, i64>, StoreError> {
     let mut held = HashMap::new();
     for keys in keys.chunks(IDS_PER_QUERY) {

@@ -1,4 +1,4 @@
-//! Instants are put on record.
+//! Recording of instants as occurrences.
 
 use std::collections::HashSet;
 
@@ -17,10 +17,10 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::schema::cron_occurrences;
 
-/// Rows in one statement: well under PostgreSQL's limit of bound values.
+/// Rows per statement: well below the limit of PostgreSQL on bound values.
 const ROWS_PER_INSERT: usize = 1000;
 
-/// A row before it is written.
+/// A row to be inserted.
 #[derive(Insertable)]
 #[diesel(table_name = cron_occurrences)]
 struct NewRow<'a> {
@@ -53,7 +53,8 @@ impl<'a> NewRow<'a> {
     }
 }
 
-/// The cursor moves first, so that of several nodes that are as far one writes; the rows follow in the transaction.
+/// Moves the cursor first, so that of several nodes with the same plan only one writes. The rows follow in the same
+/// transaction.
 pub(super) async fn materialise(
     conn: &mut Conn,
     order: &MaterialiseRequest,
@@ -98,8 +99,8 @@ pub(super) async fn materialise(
     Ok(MaterialiseOutcome::Written { inserted, skipped })
 }
 
-/// The key that no run could begin under now. A run that begins or ends at this very moment makes no difference: what
-/// waits is asked again when it begins.
+/// Returns the key if no run of it could begin now. A run that begins or ends at the same moment is harmless: waiting
+/// rows are checked again when they start.
 async fn find_saturated_key<'o>(
     conn: &mut Conn,
     order: &'o MaterialiseRequest,
@@ -113,7 +114,7 @@ async fn find_saturated_key<'o>(
     Ok(is_saturated(&slots, singleton.slots, now).then_some(singleton))
 }
 
-/// Writes the rows whose instants are not on record yet; answers how many.
+/// Inserts the rows whose instants are not recorded yet, and returns their number.
 async fn insert(conn: &mut Conn, rows: Vec<NewRow<'_>>) -> Result<usize, StoreError> {
     let identity = (cron_occurrences::channel_id, cron_occurrences::scheduled_for);
     let mut written = 0;
@@ -134,13 +135,13 @@ async fn insert(conn: &mut Conn, rows: Vec<NewRow<'_>>) -> Result<usize, StoreEr
     Ok(written)
 }
 
-/// Number of instants that a trigger may choose from.
+/// Number of instants from which a manual trigger may choose.
 const INSTANTS: i32 = 1000;
-/// Attempts of a trigger to find a free instant while others take them.
+/// Attempts of a trigger to choose again after another one took the instant.
 const CHOICES: usize = 20;
 
-/// Puts an occurrence on record that an admin asked for, due now or as soon after as the channel has a free instant;
-/// `None` where it has none.
+/// Records an occurrence requested by an administrator, due now or at the next free instant of the channel. Returns
+/// `None` if there is no free instant.
 pub(super) async fn trigger(conn: &mut Conn, channel: &ChannelFacts) -> Result<Option<Uuid>, StoreError> {
     let tick = match conn.backend() {
         Backend::Sqlite => TimeDelta::milliseconds(1),
@@ -163,8 +164,8 @@ pub(super) async fn trigger(conn: &mut Conn, channel: &ChannelFacts) -> Result<O
     Ok(None)
 }
 
-/// The first instant from `now` that no occurrence has. Whole seconds belong to the schedule: what is put on record at
-/// one takes its place.
+/// Returns the first instant from `now` without an occurrence. Whole seconds are skipped: they belong to the
+/// schedule, and a row there would take the place of a scheduled one.
 fn free_instant(
     now: NaiveDateTime,
     tick: TimeDelta,

@@ -1,12 +1,13 @@
-//! The cron ledger: a durable row for each instant of a schedule, claimed under lease by one worker anywhere, kept
-//! after it ended.
+//! The cron ledger: a durable row for each instant of a schedule, claimed under a lease by one worker of any node,
+//! and kept after its end.
 //!
-//! The rules are those of [`svc_ledger`]: each act reads the rows under lock, applies them, and writes what they leave.
-//! The queries find rows and never decide. The clock is the database's. On SQLite the writer runs every act, one after
-//! the other; on PostgreSQL each is a short transaction of its own, so that one that waits for a row holds up nobody.
-//! There rows are locked in one order: the channel, its cursor, then a concurrency key and its slots by number, then
-//! occurrences. Whoever takes many occurrences passes over those that are locked. An act that others got in the way of,
-//! which the database undid, is done again a few times.
+//! The rules are those of [`svc_ledger`]. Each operation reads the rows under lock, applies the rules, and writes the
+//! result. The queries find rows and never decide. The clock is that of the database.
+//!
+//! On SQLite the writer runs all operations one after the other. On PostgreSQL each is a short transaction of its
+//! own, so that one that waits for a row blocks no other. Rows are locked in one order: the channel, its cursor, then
+//! a concurrency key and its slots by number, then occurrences. An operation on many occurrences skips locked ones.
+//! An operation that the database rolled back because of others is repeated a few times.
 //!
 //! Committed rows survive a restart. Nothing here runs by itself.
 
@@ -50,58 +51,61 @@ const fn operation(method: &'static str) -> QueryOperation {
     QueryOperation::new("ledger", method)
 }
 
-/// The cron ledger. Each call but a read answers after its commit; each fails with [`StoreError::Unavailable`] while
-/// the database is away.
+/// The cron ledger. Every call except a read returns after its commit. Every call fails with
+/// [`StoreError::Unavailable`] while the database is away.
 #[derive(Clone)]
 pub struct Ledger(pub(crate) Store);
 
 impl Ledger {
-    /// The kind of database.
+    /// Returns the kind of database.
     pub fn backend(&self) -> Backend {
         self.0.backend()
     }
 
-    /// The database clock, in UTC.
+    /// Returns the time of the database clock, in UTC.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn now(&self) -> Result<NaiveDateTime, StoreError> {
         self.0.read(operation("now"), |conn| Box::pin(clock::now(conn))).await
     }
 
-    /// Every cursor, by channel.
+    /// Returns every cursor, sorted by channel.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn cursors(&self) -> Result<Vec<Cursor>, StoreError> {
         self.0.read(operation("cursors"), |conn| Box::pin(cursors::load_cursors(conn))).await
     }
 
-    /// Makes the cursor of a schedule, or takes it over as [`Cursor::align`] says; answers how it stands. Nothing is
-    /// written unless that version of the channel is active.
+    /// Creates the cursor of a schedule, or takes it over according to [`Cursor::align`], and returns it. Writes
+    /// nothing unless this version of the channel is active.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn align(&self, align: AlignRequest) -> Result<AlignOutcome, StoreError> {
         self.0.transact(operation("align"), align, |conn, align| Box::pin(cursors::align(conn, align))).await
     }
 
-    /// Puts instants on record and moves the cursor past them, or does neither. An instant that is on record stays as
-    /// it is.
+    /// Records instants and moves the cursor past them, or does neither. An instant that is already recorded stays
+    /// unchanged.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn materialise(&self, order: MaterialiseRequest) -> Result<MaterialiseOutcome, StoreError> {
         let step: TransactionFn<_, _> = |conn, order| Box::pin(materialise::materialise(conn, order));
         self.0.transact(operation("materialise"), order, step).await
     }
 
-    /// Pauses the cursors that have been due for longer than `overdue` and have nobody to move them; answers which.
-    /// Those are cursors of channels that have no active version, and of those that rest at the caller and that nobody
-    /// has moved for as long.
+    /// Pauses the cursors that have been due for longer than `overdue` without a scheduler to move them, and returns
+    /// them: cursors of channels without an active version, and cursors that rest at the caller and have not moved
+    /// for as long.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn pause_stale(
         &self,
         resting: HashSet<String>,
@@ -112,13 +116,14 @@ impl Ledger {
         self.0.transact(operation("pause_stale"), stale, step).await
     }
 
-    /// Takes at most `limit` rows for `lease`, those due longest first: rows that are due and in nobody's hands, and
-    /// rows in hands whose lease has ended. A row that has had more than `max_recoveries` leases end fails instead.
-    /// Rows of the channels `except` are left alone while nobody has them.
+    /// Claims at most `limit` rows for `lease`, the longest due first: rows that are due and have no holder, and rows
+    /// whose lease has expired. A row with more than `max_recoveries` expired leases fails instead. Pending rows of
+    /// the channels `except` are skipped; their rows with an expired lease are not.
     ///
     /// # Errors
-    /// [`StoreError`] when the database does not answer. Rows that were claimed all the same are claimed again when
-    /// their lease has ended.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement. A claim whose answer is lost is claimed again when its
+    /// lease expires.
     pub async fn claim(
         &self,
         holder: &str,
@@ -135,7 +140,8 @@ impl Ledger {
         for id in exhausted {
             let exhaust = claim::ExhaustRequest { id, max_recoveries };
             let step: TransactionFn<_, _> = |conn, exhaust| Box::pin(claim::exhaust(conn, exhaust));
-            // What could not be failed now is found again by the next claim; what is claimed must be heard of.
+            // A row that could not be failed now is found again by the next claim. The claimed rows must reach the
+            // caller in any case.
             if let Ok(exhausted) = self.0.transact(operation("exhaust"), exhaust, step).await {
                 claims.exhausted.extend(exhausted);
             }
@@ -143,11 +149,12 @@ impl Ledger {
         Ok(claims)
     }
 
-    /// Begins the run of a claim: takes a slot where there is a key, and writes the trace. The trace of an earlier run
-    /// that nobody ended ends as failed.
+    /// Starts the run of a claim: takes a slot if there is a concurrency key, and writes the trace. The unfinished
+    /// trace of an earlier run ends as failed.
     ///
     /// # Errors
-    /// [`StoreError`] when the database does not answer or refuses the trace; nothing was written then.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement. Nothing was written if the database refused the trace.
     pub async fn start(
         &self,
         key: &ClaimKey,
@@ -161,11 +168,12 @@ impl Ledger {
         self.0.transact(operation("start"), run, |conn, run| Box::pin(run::start(conn, run))).await
     }
 
-    /// Holds a claim, and the slot of its run, for another lease from now; answers whether they are still the
-    /// caller's. Where they are not, nothing was written.
+    /// Renews the lease of a claim, and of the slot of its run, from now. Returns whether both still belong to the
+    /// caller; if not, nothing is written.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn renew(
         &self,
         key: &ClaimKey,
@@ -177,11 +185,12 @@ impl Ledger {
         self.0.transact(operation("renew"), renewal, step).await
     }
 
-    /// Ends the run of a claim, frees its slot and ends its trace; answers whether the claim was still the caller's.
-    /// If it was not, nothing was written.
+    /// Ends the run of a claim, frees its slot and ends its trace. Returns whether the claim was still valid; if not,
+    /// nothing is written.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn settle(
         &self,
         key: &ClaimKey,
@@ -192,10 +201,11 @@ impl Ledger {
         self.settle_with(key, slot, settlement, trace, None).await
     }
 
-    /// As [`settle`](Self::settle), and accepts with it the work that follows from a failure.
+    /// Ends a run like [`settle`](Self::settle), and accepts the follow-up work of a failure in the same transaction.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn settle_with(
         &self,
         key: &ClaimKey,
@@ -208,12 +218,12 @@ impl Ledger {
         self.0.transact(operation("settle"), settle, |conn, settle| Box::pin(run::settle(conn, settle))).await
     }
 
-    /// Gives a claim back that led to no run, with its slot, and forgets its trace unless that has ended: the row waits
-    /// as if it had not been claimed. Answers whether the claim was still the caller's; where it was not, nothing was
-    /// written.
+    /// Gives back a claim that led to no run, with its slot, and deletes its trace unless that has ended: the row
+    /// waits as if it had not been claimed. Returns whether the claim was still valid; if not, nothing is written.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn give_back(
         &self,
         claim: &OccurrenceClaim,
@@ -223,20 +233,21 @@ impl Ledger {
         self.0.transact(operation("give_back"), back, |conn, back| Box::pin(run::give_back(conn, back))).await
     }
 
-    /// Ends the trace of a run whose claim was lost, as failed; one that has ended stays as it is.
+    /// Ends the trace of a run whose claim was lost, as failed. A trace that has ended stays unchanged.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn end_lost(&self, trace: Uuid) -> Result<(), StoreError> {
         let step: TransactionFn<_, _> = |conn, trace| Box::pin(run::end_lost(conn, *trace));
         self.0.transact(operation("end_lost"), trace, step).await
     }
 
-    /// The occurrences that pass the filter, newest first: a page of them, and how many there are in all. With the
-    /// cursor of a page, those behind it, whatever was put on record in between.
+    /// Returns a page of the occurrences that match the filter, newest first, and the number of all matches. With the
+    /// cursor of a page, returns those after it, regardless of rows recorded in between.
     ///
     /// # Errors
-    /// 400 for a cursor that is none.
+    /// [`StoreError::Refused`]: 400 for an invalid cursor; the other variants if the database fails.
     pub async fn list(
         &self,
         filter: OccurrenceFilter,
@@ -254,29 +265,31 @@ impl Ledger {
             .await
     }
 
-    /// The occurrence of that id.
+    /// Returns the occurrence with this id.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn get(&self, id: &str) -> Result<Option<OccurrenceRecord>, StoreError> {
         let id = key(id);
         self.0.read(operation("get"), move |conn| Box::pin(async move { list::get(conn, &id).await })).await
     }
 
-    /// Makes another attempt at an occurrence possible; answers what it is then.
+    /// Makes another attempt at an occurrence possible, and returns its new state.
     ///
     /// # Errors
-    /// 404 when there is none; 409 unless it failed or was skipped.
+    /// [`StoreError::Refused`]: 404 if there is none, 409 unless it failed or was skipped; the other variants if the
+    /// database fails.
     pub async fn retry(&self, id: &str, audit: AuditEntry) -> Result<OccurrenceRecord, StoreError> {
         let retry = admin::RetryRequest { id: key(id), audit };
         self.0.transact(operation("retry"), retry, |conn, retry| Box::pin(admin::retry(conn, retry))).await
     }
 
-    /// Puts an occurrence on record that is due now, or at the next instant the channel has free; answers it. Whole
+    /// Records an occurrence that is due now, or at the next free instant of the channel, and returns it. Whole
     /// seconds are left to the schedule.
     ///
     /// # Errors
-    /// 409 when each of the next thousand instants, milliseconds on SQLite and microseconds on PostgreSQL, is taken.
+    /// [`StoreError::Refused`]: 409 if each of the next thousand instants is taken: milliseconds on SQLite,
+    /// microseconds on PostgreSQL; the other variants if the database fails.
     pub async fn trigger(
         &self,
         channel: ChannelFacts,
@@ -288,20 +301,20 @@ impl Ledger {
             .await
     }
 
-    /// Reads the status of the schedules of these channels; one without a cursor is omitted.
+    /// Returns the state of the schedules of these channels. Channels without a cursor are omitted.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn status(&self, ids: Vec<String>) -> Result<Vec<ScheduleStatus>, StoreError> {
         self.0
             .read(operation("status"), move |conn| Box::pin(async move { list::status(conn, &ids).await }))
             .await
     }
 
-    /// Counts the held slots of each concurrency key; a key without any is omitted.
+    /// Returns the number of held slots per concurrency key. Keys without held slots are omitted.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn slots_held(&self, keys: Vec<String>) -> Result<HashMap<String, i64>, StoreError> {
         self.0
             .read(operation("slots_held"), move |conn| {
@@ -310,19 +323,20 @@ impl Ledger {
             .await
     }
 
-    /// The occurrences that wait for a worker.
+    /// Returns the occurrences that wait for a worker.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn backlog(&self) -> Result<Backlog, StoreError> {
         self.0.read(operation("backlog"), |conn| Box::pin(list::backlog(conn))).await
     }
 
-    /// Deletes what has ended and was put on record more than so many hours ago; answers how many. Works in steps of
-    /// at most `chunk` rows, between which others write.
+    /// Deletes the ended rows that were recorded more than `hours` ago, and returns their number. Works in steps of
+    /// at most `chunk` rows, between which others can write.
     ///
     /// # Errors
-    /// [`StoreError`] when the database does not answer; earlier steps are kept.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement. Completed steps are kept.
     pub async fn delete_expired(&self, hours: u64, chunk: i64) -> Result<u64, StoreError> {
         let expire = expiry::ExpireRequest { hours, chunk };
         let mut deleted = 0;

@@ -1,4 +1,4 @@
-//! The requests to the ledger and its results.
+//! Requests to the ledger, and their results.
 
 use chrono::NaiveDateTime;
 use serde::Serialize;
@@ -6,12 +6,12 @@ use svc_ledger::{ClaimKey, HeldSlot, Missed, Singleton, Trigger};
 use svc_model::Timestamp;
 use uuid::Uuid;
 
-/// The columns of a channel that an occurrence copies.
+/// The facts about its channel that a row keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelFacts {
     /// Its id.
     pub channel_id: String,
-    /// Its name now.
+    /// Its current name.
     pub channel_name: String,
     /// The version that is being scheduled.
     pub channel_version: i64,
@@ -19,7 +19,7 @@ pub struct ChannelFacts {
     pub workflow_id: Option<String>,
 }
 
-/// Instants to be put on record, and how far the cursor moves with them.
+/// Instants to record, and the move of the cursor past them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MaterialiseRequest {
     /// The channel.
@@ -30,106 +30,106 @@ pub struct MaterialiseRequest {
     pub next: NaiveDateTime,
     /// Instants that run, oldest first, in UTC.
     pub fire: Vec<NaiveDateTime>,
-    /// Instants that do not.
+    /// Instants that do not run.
     pub missed: Option<Missed>,
-    /// Concurrency key, if runs beside each other are forbidden: a run that could not begin now is skipped at once.
+    /// Limit on concurrent runs, if the channel has one: a run that could not begin now is skipped at once.
     pub singleton: Option<Singleton>,
 }
 
-/// The result of aligning a cursor.
+/// The result of an alignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AlignOutcome {
-    /// There.
+    /// The cursor after the alignment.
     At(svc_ledger::Cursor),
-    /// Nowhere: that version of the channel is not active. It was archived, deleted or followed by another one.
+    /// The version of the channel is not active: it was archived, deleted or replaced. Nothing was written.
     NotActive,
 }
 
-/// The result of writing occurrences.
+/// The result of recording instants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MaterialiseOutcome {
-    /// It is on record.
+    /// The instants are recorded.
     Written {
         /// Rows that wait for a worker.
         inserted: usize,
-        /// Rows skipped at once, because their concurrency key is held.
+        /// Rows skipped at once because their concurrency key is held.
         skipped: usize,
     },
-    /// The cursor stands elsewhere, is paused, or belongs to a newer version; nothing was written.
+    /// The cursor is at another position, is paused, or belongs to a newer version. Nothing was written.
     Moved(svc_ledger::Cursor),
-    /// There is no cursor; nothing was written.
+    /// There is no cursor. Nothing was written.
     Gone,
 }
 
-/// A row in the hands of a worker.
+/// A claimed row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OccurrenceClaim {
-    /// The fence of every later write.
+    /// The fencing token of every later write.
     pub key: ClaimKey,
-    /// The channel.
+    /// Id of the channel.
     pub channel_id: String,
-    /// Its name when the row was written.
+    /// Name of the channel when the row was written.
     pub channel_name: String,
     /// The version that wrote the row.
     pub channel_version: i64,
-    /// The workflow it was bound to then.
+    /// The workflow it was bound to at that time.
     pub workflow_id: Option<String>,
-    /// Origin of the occurrence.
+    /// The trigger of the occurrence.
     pub trigger: Trigger,
-    /// Instant at which it is due, in UTC.
+    /// The instant at which it is due, in UTC.
     pub scheduled_for: NaiveDateTime,
-    /// True if the claim raised the attempt number.
+    /// True if the claim incremented the number of attempts.
     pub raised: bool,
-    /// True if the claim took the row over from an expired lease.
+    /// True if the row was taken over from an expired lease.
     pub recovered: bool,
 }
 
-/// The result of a claim.
+/// The result of a claim by a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimBatch {
-    /// Rows that are its own now, oldest first.
+    /// Claimed rows, oldest first.
     pub claimed: Vec<OccurrenceClaim>,
-    /// Rows that had too many leases end and have failed.
+    /// Rows that failed because too many leases expired.
     pub exhausted: Vec<ExhaustedOccurrence>,
-    /// The database clock, in UTC.
+    /// Time of the database clock, in UTC.
     pub now: NaiveDateTime,
 }
 
-/// A row that had too many leases end.
+/// A row with too many expired leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExhaustedOccurrence {
     /// Its id.
     pub id: Uuid,
-    /// The channel.
+    /// Id of the channel.
     pub channel_id: String,
-    /// Its name when the row was written.
+    /// Name of the channel when the row was written.
     pub channel_name: String,
-    /// Its error message.
+    /// The error message of the row.
     pub message: String,
 }
 
-/// The outcome of a start.
+/// The result of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartResult {
-    /// It runs.
+    /// The occurrence runs.
     Running {
         /// The slot it holds.
         slot: Option<HeldSlot>,
-        /// Since when, in UTC.
+        /// Start of the run, in UTC.
         started_at: NaiveDateTime,
     },
-    /// No slot was free: the row is skipped.
+    /// No slot was free; the row is skipped.
     Saturated,
-    /// The claim does not count any more; nothing was written.
+    /// The claim is no longer valid; nothing was written.
     Lost,
 }
 
-/// The filter of a list of occurrences. All given conditions must hold.
+/// A filter on occurrences. All given conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OccurrenceFilter {
     /// Id of the channel.
     pub channel_id: Option<String>,
-    /// Status of the occurrence.
+    /// Name of the status.
     pub status: Option<String>,
     /// Due at this instant or later.
     pub since: Option<Timestamp>,
@@ -137,46 +137,46 @@ pub struct OccurrenceFilter {
     pub until: Option<Timestamp>,
 }
 
-/// One page of occurrences.
+/// A page of occurrences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OccurrencePage {
     /// The rows.
     pub rows: Vec<OccurrenceRow>,
-    /// Rows that match, on all pages.
+    /// Number of matching rows on all pages.
     pub total: i64,
-    /// Cursor of the next page; `None` on the last.
+    /// Cursor of the next page; `None` on the last one.
     pub next_cursor: Option<String>,
 }
 
-/// An occurrence as lists show it.
+/// An occurrence as it appears in lists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OccurrenceRow {
     /// Its id.
     pub id: String,
-    /// The channel.
+    /// Id of the channel.
     pub channel_id: String,
-    /// Its name when the row was written.
+    /// Name of the channel when the row was written.
     pub channel_name: String,
-    /// Name of the [`Trigger`] that created the occurrence.
+    /// Name of the [`Trigger`].
     pub trigger: String,
     /// Instant at which it is due.
     pub scheduled_for: Timestamp,
-    /// Name of an [`OccurrenceStatus`](svc_ledger::OccurrenceStatus), or the stored text if it is another one.
+    /// Name of the [`OccurrenceStatus`](svc_ledger::OccurrenceStatus), or any other text of the row.
     pub status: String,
-    /// Attempts that ran or were asked for.
+    /// Number of attempts that ran or were requested.
     pub attempt: i64,
-    /// Start of the latest attempt.
+    /// Start of the latest run.
     pub started_at: Option<Timestamp>,
-    /// End of the latest attempt.
+    /// End of the occurrence.
     pub completed_at: Option<Timestamp>,
-    /// Time at which the row was written.
+    /// Instant at which the row was recorded.
     pub created_at: Timestamp,
 }
 
-/// An occurrence with everything that is known of it.
+/// An occurrence with all its details.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OccurrenceRecord {
-    /// The columns that lists show.
+    /// The fields that lists show.
     #[serde(flatten)]
     pub row: OccurrenceRow,
     /// Version of the channel that wrote the row.
@@ -185,38 +185,38 @@ pub struct OccurrenceRecord {
     pub executing_version: Option<i64>,
     /// The workflow it was bound to when the row was written.
     pub workflow_id: Option<String>,
-    /// Holder of the claim, now or last.
+    /// The current or last holder.
     pub claimed_by: Option<String>,
-    /// Until when.
+    /// End of the lease.
     pub claimed_until: Option<Timestamp>,
     /// Concurrency key it holds, or held last.
     pub singleton_key: Option<String>,
-    /// Counts who took the slot over.
+    /// Number of takeovers of the slot.
     pub fencing_token: Option<i64>,
     /// Number of the slot of the key.
     pub singleton_slot: Option<i64>,
     /// Trace of the latest run.
     pub trace_id: Option<String>,
-    /// Why it failed or was skipped.
+    /// Reason for the failure or the skip.
     pub error_message: Option<String>,
-    /// Time of the latest write of the row.
+    /// Instant of the last write of the row.
     pub updated_at: Timestamp,
 }
 
-/// The status of a schedule in the ledger.
+/// The state of a schedule in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleStatus {
-    /// The channel.
+    /// Id of the channel.
     pub channel_id: String,
     /// The next instant.
     pub next_fire_at: Timestamp,
-    /// Since when it stands still.
+    /// Start of the pause; `None` while the schedule runs.
     pub paused_at: Option<Timestamp>,
     /// Status of the newest occurrence.
     pub last_status: Option<String>,
     /// Instant at which the newest occurrence was due.
     pub last_scheduled_for: Option<Timestamp>,
-    /// End of the latest attempt.
+    /// End of the newest occurrence.
     pub last_completed_at: Option<Timestamp>,
     /// Occurrences that wait for a worker.
     pub pending: i64,
@@ -225,8 +225,8 @@ pub struct ScheduleStatus {
 /// The occurrences that wait for a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Occurrences that are pending.
+    /// Number of pending occurrences.
     pub pending: i64,
-    /// For how long the oldest of them has been due, in seconds.
+    /// Time in seconds for which the oldest of them has been due.
     pub oldest_pending_secs: Option<i64>,
 }

@@ -1,4 +1,4 @@
-//! Rows as the rules see them: read under lock, written as the rules left them.
+//! Conversion between rows and the values of the rules: read under lock, written as the rules changed them.
 
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
@@ -10,7 +10,7 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::schema::cron_occurrences;
 
-/// The columns of an occurrence that the rules read and write.
+/// The columns that the rules read and write.
 #[derive(Queryable, Selectable, AsChangeset)]
 #[diesel(table_name = cron_occurrences, treat_none_as_null = true)]
 pub(super) struct OccurrenceState {
@@ -32,7 +32,7 @@ pub(super) struct OccurrenceState {
 }
 
 impl OccurrenceState {
-    /// The row; `None` for a status that no rule applies to.
+    /// Returns the row as a value of the rules; `None` for a status to which no rule applies.
     fn read(self, id: Uuid, scheduled_for: NaiveDateTime) -> Option<Occurrence> {
         let slot = match (self.singleton_key, self.singleton_slot, self.fencing_token) {
             (Some(key), Some(slot), Some(token)) => Some(HeldSlot { key, slot, token }),
@@ -80,12 +80,12 @@ impl From<&Occurrence> for OccurrenceState {
     }
 }
 
-/// The columns of a row, for a query of either backend.
+/// Returns the columns of a row, for a query on either backend.
 pub(super) fn columns<T: Selectable<diesel::sqlite::Sqlite>>() -> T::SelectExpression {
     T::construct_selection()
 }
 
-/// Reads a row as it is; `None` where there is none or no rule applies.
+/// Reads a row; `None` if it does not exist or no rule applies to it.
 pub(super) async fn read(
     conn: &mut Conn,
     id: Uuid,
@@ -95,7 +95,7 @@ pub(super) async fn read(
     Ok(found.and_then(LoadedOccurrence::split))
 }
 
-/// As [`read`], and locks the row, which waits for whoever has it locked.
+/// Reads a row like [`read`], and locks it. Waits for a transaction that has it locked.
 pub(super) async fn lock(
     conn: &mut Conn,
     id: Uuid,
@@ -106,12 +106,12 @@ pub(super) async fn lock(
     Ok(found.and_then(LoadedOccurrence::split))
 }
 
-/// As [`lock`], where the row is still in the hands of that claim.
+/// Locks a row like [`lock`], if the claim `key` is still valid.
 pub(super) async fn lock_held(conn: &mut Conn, key: &ClaimKey) -> Result<Option<Occurrence>, StoreError> {
     Ok(lock(conn, key.id).await?.map(|(row, _)| row).filter(|row| row.is_held(key)))
 }
 
-/// Writes a row that is locked.
+/// Writes a locked row.
 pub(super) async fn save(conn: &mut Conn, row: &Occurrence, now: NaiveDateTime) -> Result<(), StoreError> {
     let changed = (OccurrenceState::from(row), cron_occurrences::updated_at.eq(now));
     let update = diesel::update(cron_occurrences::table.find(row.id.to_string())).set(changed);
@@ -119,7 +119,7 @@ pub(super) async fn save(conn: &mut Conn, row: &Occurrence, now: NaiveDateTime) 
     Ok(())
 }
 
-/// A row with what it carries beside the state.
+/// A row with the columns that the rules do not read.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = cron_occurrences)]
 pub(super) struct LoadedOccurrence {
@@ -131,7 +131,7 @@ pub(super) struct LoadedOccurrence {
     state: OccurrenceState,
 }
 
-/// The columns of an occurrence that no rule reads.
+/// The columns of a row that no rule reads.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = cron_occurrences)]
 pub(super) struct OccurrenceFacts {
@@ -144,7 +144,7 @@ pub(super) struct OccurrenceFacts {
 }
 
 impl LoadedOccurrence {
-    /// The row and what it carries; `None` where no rule applies to it.
+    /// Splits the row into the part of the rules and the rest; `None` if no rule applies to it.
     pub(super) fn split(self) -> Option<(Occurrence, OccurrenceFacts)> {
         let id = Uuid::try_parse(&self.id).ok()?;
         Some((self.state.read(id, self.scheduled_for)?, self.facts))

@@ -1,4 +1,4 @@
-//! Writes of a run: each counts only while its claim does.
+//! Writes of a run: each takes effect only while its claim is valid.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::repo::traces::{NewTrace, TraceEnd, TraceStatus, TraceWrite, forget_unfinished};
 
-/// Error message of a trace whose run nobody ended.
+/// Error message of a trace whose run was lost.
 const LOST: &str = "the run was lost: its lease ended before it did";
 
 pub(super) struct StartRunRequest {
@@ -61,7 +61,7 @@ pub(super) async fn start(conn: &mut Conn, run: &StartRunRequest) -> Result<Star
     Ok(StartResult::Running { slot: row.slot, started_at: now })
 }
 
-/// Ends the trace of a run that nobody ended; one that has ended keeps its end.
+/// Ends the trace of a run that nobody ended. A trace that has ended stays unchanged.
 pub(super) async fn end_lost(conn: &mut Conn, id: uuid::Uuid) -> Result<(), StoreError> {
     let end = TraceEnd {
         id,
@@ -150,7 +150,7 @@ pub(super) async fn give_back(conn: &mut Conn, back: &GiveBackRequest) -> Result
     if let Some(held) = &back.slot {
         slots::free(conn, held, row.id).await?;
     }
-    // A run that did not happen leaves no trace that never ends.
+    // A run that did not happen must not leave an unfinished trace.
     if let (Some(trace), None) = (trace, row.trace_id) {
         forget_unfinished(conn, trace).await?;
     }

@@ -1,4 +1,4 @@
-//! The table of slots. Whoever locks a slot and an occurrence locks the slot first.
+//! The table of slots. A transaction that locks a slot and an occurrence locks the slot first.
 
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
@@ -29,24 +29,24 @@ const COLUMNS: Selection = (
     cron_singletons::lease_until,
 );
 
-/// A foreign id reads as nobody's.
+/// A malformed occurrence id is read as the nil id, which no occurrence has.
 fn slot((slot, occurrence, holder, token, lease_until): Columns) -> ConcurrencySlot {
     let occurrence = Uuid::try_parse(&occurrence).unwrap_or_default();
     ConcurrencySlot { slot, occurrence, holder, token, lease_until }
 }
 
-/// The slots of a key, as they are.
+/// Reads the slots of a key, without a lock.
 pub(super) async fn load_slots(conn: &mut Conn, key: &str) -> Result<Vec<ConcurrencySlot>, StoreError> {
     let rows = cron_singletons::table.filter(cron_singletons::singleton_key.eq(key)).select(COLUMNS);
     let rows: Vec<Columns> = on!(conn, c => rows.load(c).await)?;
     Ok(rows.into_iter().map(slot).collect())
 }
 
-/// Locks a key and its slots. A slot that nobody holds has no row to be locked, so the key has a lock of its own, which
-/// ends with the transaction.
+/// Locks a key and its slots. A free slot has no row to lock, so the key has a lock of its own, which ends with the
+/// transaction.
 pub(super) async fn lock(conn: &mut Conn, key: &str) -> Result<Vec<ConcurrencySlot>, StoreError> {
     let Conn::Postgres(c) = conn else { return load_slots(conn, key).await };
-    /// Any fixed number will do: it tells these locks from others.
+    /// Namespace of these advisory locks. Any fixed number works.
     const SPACE: i64 = 0x6c65_6467;
     diesel::sql_query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))")
         .bind::<Text, _>(key)
@@ -99,7 +99,7 @@ pub(super) async fn save(
     Ok(())
 }
 
-/// Frees a slot if it is still the one that was taken.
+/// Frees a slot if it is still held by the occurrence with the same token.
 pub(super) async fn free(conn: &mut Conn, held: &HeldSlot, occurrence: Uuid) -> Result<(), StoreError> {
     let row = cron_singletons::table
         .find((&held.key, held.slot))

@@ -1,4 +1,4 @@
-//! Letters in the hands of who retries them.
+//! Leases on dead letters for their retries.
 
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ pub(super) async fn claim_due(
     lease: Duration,
     holder: &str,
 ) -> Result<Vec<ClaimedLetter>, StoreError> {
-    // Read first: an index answers a comparison with a value, and none with a clock that may differ from row to row.
+    // The clock is read first: an index serves a comparison with a value, but not with a clock that may differ from
+    // row to row.
     let now = clock::now(conn).await?;
     let due = trace_dlq::table
         .select((
@@ -37,7 +38,7 @@ pub(super) async fn claim_due(
         .filter(trace_dlq::claimed_until.is_null().or(trace_dlq::claimed_until.lt(now)))
         .order((trace_dlq::next_retry_at.asc(), trace_dlq::id.asc()))
         .limit(batch);
-    // SQLite has one writer, and this is it; a server may have others, whose letters are passed over.
+    // SQLite has a single writer, which this is. A server may have others, whose locked letters are skipped.
     let due: Vec<Due> = match conn {
         Conn::Sqlite(c) => due.load(c).await?,
         Conn::Postgres(c) => due.for_update().skip_locked().load(&mut **c).await?,

@@ -1,7 +1,7 @@
-//! Dead letters: asynchronous runs that failed and wait for another attempt.
+//! Dead letters: failed asynchronous runs that wait for another attempt.
 //!
-//! A letter that is retried becomes a trace again and is gone. Who retries holds it first, for as long as a lease on
-//! the database clock lasts, so that of several nodes one does.
+//! A retry turns the letter into a new trace and deletes it. A node first claims the letter under a lease on the
+//! database clock, so that only one of several nodes retries it.
 
 mod lease;
 mod rows;
@@ -29,10 +29,10 @@ const fn operation(method: &'static str) -> QueryOperation {
 pub struct DeadLetterRepository(pub(crate) Store);
 
 impl DeadLetterRepository {
-    /// The letters that pass the filter, newest first: a page of them, and how many there are in all.
+    /// Returns a page of the letters that match the filter, newest first, and the number of all matches.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn list(
         &self,
         filter: DeadLetterFilter,
@@ -48,35 +48,35 @@ impl DeadLetterRepository {
             .await
     }
 
-    /// The letter of that id.
+    /// Returns the letter with this id.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn get(&self, id: &str) -> Result<Option<DeadLetter>, StoreError> {
         let id = key(id);
         self.0.read(operation("get"), move |conn| Box::pin(async move { rows::get(conn, &id).await })).await
     }
 
-    /// Counts the letters.
+    /// Returns the number of letters.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn depth(&self) -> Result<i64, StoreError> {
         self.0.read(operation("depth"), |conn| Box::pin(rows::depth(conn))).await
     }
 
-    /// Counts the letters that have no retry left.
+    /// Returns the number of letters without a retry left.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn exhausted(&self) -> Result<i64, StoreError> {
         self.0.read(operation("exhausted"), |conn| Box::pin(rows::exhausted(conn))).await
     }
 
-    /// Gives a letter all its retries back and makes it due now, whoever holds it; answers what it is then.
+    /// Restores all retries of a letter and makes it due now, even if it is held. Returns its new state.
     ///
     /// # Errors
-    /// 404 when there is none.
+    /// [`StoreError::Refused`]: 404 if there is none; the other variants if the database fails.
     pub async fn requeue(&self, id: &str, mutation: Mutation) -> Result<DeadLetter, StoreError> {
         let id = key(id);
         mutate(&self.0, operation("requeue"), mutation, move |conn| {
@@ -91,10 +91,11 @@ impl DeadLetterRepository {
         .await
     }
 
-    /// Deletes the letters that have no retry left and are older than so many hours; answers how many.
+    /// Deletes the letters that have no retry left and are older than `older_than_hours`, and returns their number.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn purge(&self, older_than_hours: u64, mutation: Mutation) -> Result<u64, StoreError> {
         mutate(&self.0, operation("purge"), mutation, move |conn| {
             Box::pin(async move {
@@ -105,11 +106,12 @@ impl DeadLetterRepository {
         .await
     }
 
-    /// Deletes the letters that have no retry left and are older than so many hours; answers how many. Those that wait
-    /// for a retry stay. Works in steps of at most `chunk` rows, between which others write.
+    /// Deletes the letters that have no retry left and are older than `hours`, and returns their number. Letters that
+    /// wait for a retry stay. Works in steps of at most `chunk` rows, between which others can write.
     ///
     /// # Errors
-    /// [`StoreError`] when the database does not answer; earlier steps are kept.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement. Completed steps are kept.
     pub async fn delete_expired(&self, hours: u64, chunk: i64) -> Result<u64, StoreError> {
         let mut deleted = 0;
         loop {
@@ -124,11 +126,12 @@ impl DeadLetterRepository {
         }
     }
 
-    /// Takes at most `batch` letters that are due, have a retry left and are held by nobody, for `lease`; the one due
-    /// longest first.
+    /// Claims at most `batch` letters for `lease`: letters that are due, have a retry left and no holder; the longest
+    /// due first.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn claim_due(
         &self,
         batch: i64,
@@ -145,20 +148,20 @@ impl DeadLetterRepository {
             .await
     }
 
-    /// Time until the next letter is due that has a retry left and is held by nobody; zero for one that is due.
+    /// Returns the time until the next letter is due that has a retry left and no holder; zero if one is due now.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn next_due(&self) -> Result<Option<Duration>, StoreError> {
         self.0.read(operation("next_due"), |conn| Box::pin(lease::next_due(conn))).await
     }
 
-    /// Makes a trace of a letter that `holder` holds, which ends the letter; answers whether it held it. Where it did
-    /// not, no trace is written.
+    /// Turns a letter held by `holder` into a trace, which ends the letter. Returns whether `holder` held it; if not,
+    /// no trace is written.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or [`StoreError::Unanswered`] when the database is away, [`StoreError::Database`]
-    /// when it has a trace of that id.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement. The latter also if a trace with this id exists.
     pub async fn take_into_trace(&self, id: &str, trace: NewTrace, holder: &str) -> Result<bool, StoreError> {
         let (id, holder) = (key(id), holder.to_owned());
         self.0
@@ -170,10 +173,11 @@ impl DeadLetterRepository {
             .await
     }
 
-    /// Gives a letter back that `holder` holds, due again after `delay`; answers whether it held it.
+    /// Gives back a letter held by `holder`, due again after `delay`. Returns whether `holder` held it.
     ///
     /// # Errors
-    /// An error of the database.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn put_back(&self, id: &str, holder: &str, delay: Duration) -> Result<bool, StoreError> {
         let (id, holder) = (key(id), holder.to_owned());
         self.0

@@ -11,66 +11,66 @@ use crate::error::StoreError;
 use crate::repo::traces::LenientTimestamp;
 use crate::schema::trace_dlq;
 
-/// The filter of a list of letters. All given conditions must hold.
+/// A filter on dead letters. All given conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeadLetterFilter {
     /// Name of the channel.
     pub channel: Option<String>,
-    /// True for letters without a retry left.
+    /// Selects letters without a retry left (true), or with one (false).
     pub exhausted: Option<bool>,
 }
 
-/// A dead letter without what it carries.
+/// A dead letter without its payload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeadLetterRow {
     /// Its id.
     pub id: String,
-    /// The trace of the run that failed.
+    /// Trace of the failed run.
     pub trace_id: String,
     /// Name of the channel.
     pub channel: String,
-    /// Why the run failed.
+    /// Reason of the failure.
     pub error_message: String,
     /// Retries so far.
     pub retry_count: i64,
-    /// Retries at most.
+    /// Maximum number of retries.
     pub max_retries: i64,
     /// Instant at which the next retry is due.
     pub next_retry_at: Timestamp,
-    /// Time of the failure.
+    /// Instant of the failure.
     pub created_at: Timestamp,
-    /// Time of the latest write of the letter.
+    /// Instant of the last write of the letter.
     pub updated_at: Timestamp,
 }
 
-/// A dead letter with what it carries.
+/// A dead letter with its payload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeadLetter {
-    /// The columns that lists show.
+    /// The fields that lists show.
     #[serde(flatten)]
     pub row: DeadLetterRow,
-    /// Input of the run, JSON.
+    /// The payload, as JSON.
     pub payload_json: String,
-    /// Facts of the request, JSON.
+    /// The metadata of the request, as JSON.
     pub metadata_json: String,
 }
 
-/// A letter that is held for a retry.
+/// A letter that is claimed for a retry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedLetter {
     /// Its id.
     pub id: String,
-    /// The trace of the run that failed.
+    /// Trace of the failed run.
     pub trace_id: String,
     /// Name of the channel.
     pub channel: String,
-    /// Input of the run, JSON.
+    /// The payload, as JSON.
     pub payload_json: String,
-    /// Facts of the request, JSON.
+    /// The metadata of the request, as JSON.
     pub metadata_json: String,
     /// Retries so far.
     pub retry_count: i64,
-    /// Retries at most.
+    /// Maximum number of retries.
     pub max_retries: i64,
 }
 
@@ -112,7 +112,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// The row, unless its times are unreadable.
+    /// Returns the row, unless its times are unreadable.
     fn into_row(self) -> Option<DeadLetterRow> {
         Some(DeadLetterRow {
             id: self.id,

@@ -1,7 +1,7 @@
-//! Accepted runs whose node is gone: found, and taken over by compare-and-set.
+//! Takeover of accepted runs whose node is dead: found by a scan, taken over by compare-and-set.
 //!
-//! A lease that has run out is never renewed, so a node that is found dead under a lock of its row stays dead. Rows
-//! that somebody writes at this moment are passed over; the next look finds them.
+//! An expired lease is never renewed, so a node that is found dead under a lock of its row stays dead. Rows that are
+//! being written are skipped; the next scan finds them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -25,8 +25,8 @@ const OPEN: [&str; 2] = [TraceStatus::Pending.name(), TraceStatus::Running.name(
 
 type Columns = (String, Option<String>, String, Option<String>, LenientTimestamp, Option<String>);
 
-/// A row whose id or time is unreadable was not written here, and is left alone. One without a readable time has no
-/// place of its own in the order: the page ends behind the last row that has.
+/// Rows with an unreadable id or time were written by another program and are skipped. A row without a readable time
+/// has no place in the order, so the page ends after the last row that has one.
 pub(super) async fn unfinished(
     conn: &mut Conn,
     node: &str,
@@ -75,8 +75,8 @@ pub(super) async fn unfinished(
     Ok((rows.into_iter().filter_map(unfinished).collect(), last))
 }
 
-/// Makes `node` the owner of those runs that still name the owner they were found with, while that one has no lease.
-/// Made twice it is made once.
+/// Makes `node` the owner of the runs that still have the owner they were found with, if that owner has no lease.
+/// Idempotent.
 pub(super) async fn adopt(
     conn: &mut Conn,
     node: &Arc<str>,
@@ -109,11 +109,11 @@ pub(super) async fn adopt(
     Ok(adopted)
 }
 
-/// The nodes, of those that were asked for, that have no lease.
+/// Of the requested nodes, those without a lease.
 struct Gone {
     registered: HashSet<String>,
     dead: HashSet<String>,
-    /// Those of the dead that ended in good order.
+    /// The dead nodes that released their leases.
     stopped: HashSet<String>,
 }
 
@@ -123,7 +123,7 @@ impl Gone {
         let named = nodes::table.filter(nodes::id.eq_any(owners));
         let registered: Vec<String> = on!(conn, c => named.clone().select(nodes::id).load(c).await)?;
         let dead = named.select((nodes::id, nodes::stopped_at.nullable())).filter(nodes::lease_until.lt(now));
-        // A renewal that is under way holds the row: its node is not dead.
+        // A renewal in progress locks the row, so its node is not dead.
         let dead: Vec<(String, Option<LenientTimestamp>)> = match conn {
             Conn::Sqlite(c) => dead.load(c).await?,
             Conn::Postgres(c) => dead.for_share().skip_locked().load(&mut **c).await?,
@@ -134,7 +134,7 @@ impl Gone {
         Ok(Self { registered: registered.into_iter().collect(), dead, stopped })
     }
 
-    /// Returns true if a node has no lease; an unregistered node has none.
+    /// Returns whether a node has no lease. An unregistered node has none.
     fn has(&self, owner: &str) -> bool {
         self.dead.contains(owner) || !self.registered.contains(owner)
     }
@@ -147,7 +147,7 @@ async fn take(conn: &mut Conn, node: &str, owner: Option<&str>, ids: &[String]) 
         .filter(traces::id.eq_any(ids))
         .filter(traces::status.eq_any(OPEN))
         .filter(traces::owner.eq(owner).or(traces::owner.is_null().and(is_unowned)));
-    // One writer has a file; of a server, rows that others are writing are passed over.
+    // A file has a single writer. On a server, rows that others are writing are skipped.
     let free: Vec<String> = match conn {
         Conn::Sqlite(c) => open.load(c).await?,
         Conn::Postgres(c) => open.for_update().skip_locked().load(&mut **c).await?,
@@ -159,7 +159,7 @@ async fn take(conn: &mut Conn, node: &str, owner: Option<&str>, ids: &[String]) 
     Ok(())
 }
 
-/// Notes which nodes without a lease own no unfinished run any more.
+/// Marks the nodes without a lease that own no unfinished run any more.
 pub(in crate::repo) async fn mark_emptied(conn: &mut Conn) -> Result<(), StoreError> {
     let now: NaiveDateTime = clock::now(conn).await?;
     let owned = traces::table

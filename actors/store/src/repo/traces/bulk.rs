@@ -1,5 +1,5 @@
-//! Changes of many traces in a few statements, as PostgreSQL wants them: every column is one array, so that a statement
-//! is the same text for any number of rows and is prepared once.
+//! Bulk changes of traces for PostgreSQL: every column is one array parameter, so that a statement has the same text
+//! for any number of rows and is prepared once.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use crate::error::StoreError;
 use crate::repo::traces::{NewTrace, Ownership, TraceEnd, TraceWrite};
 
-/// As [`TraceWrite::apply_all`](super::TraceWrite::apply_all).
+/// Applies the changes like [`TraceWrite::apply_all`](super::TraceWrite::apply_all).
 pub(super) async fn apply(
     changes: &[TraceWrite],
     c: &mut AsyncPgConnection,
@@ -37,7 +37,7 @@ pub(super) async fn apply(
     if !ends.ids.is_empty() {
         ended = ends.load::<String>(c).await?.into_iter().collect();
     }
-    // A row is changed once: where two ask for the same, the first is told so.
+    // Each row is changed once: of two requests for the same change, the first one gets the success.
     let outcomes = changes.iter().map(|change| match change {
         TraceWrite::Insert(_) => true,
         TraceWrite::Start(id, _) | TraceWrite::Recover(id, _) => started.remove(&id.to_string()),
@@ -46,7 +46,7 @@ pub(super) async fn apply(
     Ok(outcomes.collect())
 }
 
-/// Rows to be inserted, column by column.
+/// Rows to insert, by column.
 #[derive(Default)]
 struct Inserts<'a> {
     ids: Vec<String>,
@@ -134,7 +134,7 @@ impl QueryId for Inserts<'_> {
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-/// Beginnings to be written, column by column. A recovery carries the raised number; made twice it is made once.
+/// Starts to write, by column. A recovery carries the incremented number, which makes it idempotent.
 #[derive(Default)]
 struct Starts<'a> {
     ids: Vec<String>,
@@ -187,7 +187,7 @@ impl Query for Starts<'_> {
     type SqlType = Text;
 }
 
-/// Ends to be written, column by column; of two ends of one trace under one claim the first.
+/// Ends to write, by column. Of two ends of one trace under one claim, the first one counts.
 #[derive(Default)]
 struct Ends<'a> {
     seen: HashSet<(uuid::Uuid, Option<&'a Ownership>)>,

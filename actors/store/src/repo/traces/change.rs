@@ -1,4 +1,4 @@
-//! The changes of traces that are made on the way of requests.
+//! The changes of traces on the hot path of requests.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::schema::traces;
 #[derive(Clone, Debug)]
 pub(crate) enum TraceWrite {
     Insert(NewTrace),
-    /// Pending becomes running.
+    /// Changes pending to running.
     Start(Uuid, Option<Ownership>),
-    /// A run that another node left starts again; the claim carries the raised number of recoveries.
+    /// Restarts a run that another node left. The claim carries the incremented number of recoveries.
     Recover(Uuid, Ownership),
     Finish(TraceEnd),
 }
 
 impl TraceWrite {
-    /// Roughly what it carries.
+    /// Estimates the bytes of its content.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Insert(trace) => trace.bytes(),
@@ -34,7 +34,7 @@ impl TraceWrite {
         }
     }
 
-    /// Makes it; answers whether a row was changed.
+    /// Applies the change. Returns whether a row was changed.
     pub(crate) async fn apply(&self, conn: &mut Conn) -> Result<bool, StoreError> {
         let changed = match self {
             Self::Insert(trace) => on!(conn, c => insert!(trace).execute(c).await)?,
@@ -45,8 +45,8 @@ impl TraceWrite {
         Ok(changed > 0)
     }
 
-    /// Makes all of them, in the order of a row's life; answers of each whether a row was changed. An error means that
-    /// any part of them may have been made.
+    /// Applies all changes, in the order of the life of a row. Returns for each whether a row was changed. After an
+    /// error, any part of them may have been applied.
     pub(crate) async fn apply_all(
         changes: &Arc<Vec<Self>>,
         conn: &mut Conn,
@@ -61,7 +61,7 @@ impl TraceWrite {
         }
     }
 
-    /// Without the detour of a future: statements are prepared once and run here.
+    /// Applies the change without a future: the statements are prepared once and run synchronously.
     fn apply_to(&self, c: &mut SqliteConnection) -> QueryResult<bool> {
         let changed = match self {
             Self::Insert(trace) => diesel::RunQueryDsl::execute(insert!(trace), c),

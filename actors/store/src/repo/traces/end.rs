@@ -1,4 +1,4 @@
-//! The ends of traces that are not on the way of requests: a failure with its dead letter, and oblivion.
+//! The ends of traces off the hot path: a failure with its dead letter, and deletion.
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
@@ -13,7 +13,7 @@ use crate::repo::traces::change::TraceWrite;
 use crate::repo::traces::{TraceEnd, TraceFailure, TraceStatus};
 use crate::schema::{trace_dlq, traces};
 
-/// Writes the end, and the letter where the end was news.
+/// Writes the end, and the dead letter if the trace had not ended before.
 pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool, StoreError> {
     let TraceFailure {
         id,
@@ -64,7 +64,7 @@ pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool,
     Ok(true)
 }
 
-/// The payload and the metadata inside an input. What is no such input is all payload.
+/// Returns the payload and the metadata of a stored input. Any other text is all payload.
 fn split(input: Option<&str>) -> (Value, Value) {
     let none = || Value::Object(Map::new());
     let Some(input) = input else { return (Value::Null, none()) };
@@ -86,7 +86,7 @@ pub(in crate::repo) async fn forget_unfinished(conn: &mut Conn, id: Uuid) -> Res
     Ok(())
 }
 
-/// Deletes at most `chunk` rows, the oldest first; answers how many.
+/// Deletes at most `chunk` rows, the oldest first, and returns their number.
 pub(super) async fn delete_expired(conn: &mut Conn, hours: u64, chunk: i64) -> Result<u64, StoreError> {
     let old = traces::created_at.lt(clock::hours_ago(conn, hours).await?);
     let very_old = traces::created_at.lt(clock::hours_ago(conn, hours.saturating_mul(2)).await?);

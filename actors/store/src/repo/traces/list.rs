@@ -16,11 +16,11 @@ use crate::repo::{RowKey, is_impossible, sorted};
 use crate::schema::traces;
 
 const STATUS: &str = "status = ";
-/// SQLite knows nothing of the rows: it would take the index on the status, whatever the status, and sort all it finds
-/// there, which may be the whole table. The plus keeps it from that.
+/// Prevents SQLite from using the index on the status. Without statistics it would choose that index for any status
+/// and sort all rows it finds, possibly the whole table. The plus sign disables the index.
 const STATUS_WALKED: &str = "+status = ";
 
-/// A query whose cursor was read.
+/// A query with a decoded cursor.
 pub(super) struct Listing {
     query: TraceQuery,
     after: Option<RowKey>,
@@ -28,8 +28,10 @@ pub(super) struct Listing {
 }
 
 impl Listing {
+    /// Creates a listing.
+    ///
     /// # Errors
-    /// 400 for a cursor that is none, or one beside an offset or another order.
+    /// 400 for an invalid cursor, or a cursor together with an offset or another order.
     pub(super) fn new(mut query: TraceQuery) -> Result<Self, ServiceError> {
         let descending = query.sort_order.as_deref() != Some("asc");
         let after = query.cursor.take().map(|cursor| keyset::decode(&cursor)).transpose()?;
@@ -50,8 +52,8 @@ impl Listing {
         !matches!(self.query.sort_by.as_deref(), Some("updated_at" | "status" | "channel" | "mode"))
     }
 
-    /// Returns true if rows are read in the order of time until enough have passed. Right for what most rows are; not
-    /// where an index knows the few that pass.
+    /// Returns whether the query scans rows in the order of time until enough match. That suits statuses of most
+    /// rows, but not those where an index finds the few matches.
     fn walks(&self) -> bool {
         let query = &self.query;
         let ended = [TraceStatus::Completed, TraceStatus::Failed];
@@ -70,7 +72,7 @@ impl Listing {
         let limit = usize::try_from(query.page.limit).unwrap_or_default();
         let more = found.len() > limit;
         found.truncate(limit);
-        // Behind the last row whose place is known.
+        // The key of the last row with a readable time.
         let last = found
             .iter()
             .rev()
@@ -79,7 +81,7 @@ impl Listing {
         Ok(TracePage { rows: found.into_iter().filter_map(Columns::into_row).collect(), total, next_cursor })
     }
 
-    /// One row more than the page holds, which tells whether more follow.
+    /// Reads one row more than the page holds, to know whether more follow.
     async fn rows(&self, conn: &mut Conn) -> Result<Vec<Columns>, StoreError> {
         let (page, descending) = (self.query.page, self.descending);
         let status = if conn.backend() == Backend::Sqlite && self.walks() { STATUS_WALKED } else { STATUS };

@@ -1,7 +1,7 @@
 //! Traces: one row per traced run.
 //!
-//! Written on the way of requests, so in sets: see [`TraceRepository::insert`]. An end is written once: what has ended
-//! is never changed again.
+//! Traces are written on the hot path of requests, so they are written in sets: see [`TraceRepository::insert`]. The
+//! end of a trace is written once; an ended trace never changes again.
 
 mod adopt;
 mod bulk;
@@ -35,62 +35,67 @@ const fn operation(method: &'static str) -> QueryOperation {
     QueryOperation::new("traces", method)
 }
 
-/// The traces.
+/// The stored traces.
 #[derive(Clone)]
 pub struct TraceRepository(pub(crate) Store);
 
 impl TraceRepository {
-    /// Writes a trace; answers when it is on disk. Rows of many callers are written as one set, and a row that the
+    /// Writes a trace and returns when it is on disk. The rows of many callers are written as one set; a row that the
     /// database refuses fails alone.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or [`StoreError::Unanswered`] when the database is away, [`StoreError::Database`]
-    /// when it has a trace of that id.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement. The latter also if a trace with this id exists.
     pub async fn insert(&self, mut trace: NewTrace) -> Result<(), StoreError> {
         trace.error_message = trace.error_message.map(storable);
         self.0.change(operation("insert"), TraceWrite::Insert(trace)).await.map(drop)
     }
 
-    /// Writes traces; answers when all that can be written are on disk.
+    /// Writes traces and returns when all that can be written are on disk.
     ///
     /// # Errors
-    /// The first, where rows could not be written; the others are.
+    /// The first error, if rows could not be written. The other rows are written.
     pub async fn insert_all(&self, traces: Vec<NewTrace>) -> Result<(), StoreError> {
         let writes = traces.into_iter().map(|trace| self.insert(trace));
         futures_util::future::join_all(writes).await.into_iter().collect()
     }
 
-    /// Marks a pending run as running; answers whether it was pending, under this claim where one is given.
+    /// Marks a pending run as running. Returns whether it was pending, under this claim if one is given.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn start(&self, id: Uuid, ownership: Option<Ownership>) -> Result<bool, StoreError> {
         self.0.change(operation("start"), TraceWrite::Start(id, ownership)).await
     }
 
-    /// Counts that a run is begun once more: `ownership` carries the raised number. Answers whether the run has not
-    /// ended and belongs to that node. Asked twice it is counted once.
+    /// Records that a run is restarted: `ownership` carries the incremented number of recoveries. Returns whether the
+    /// run has not ended and belongs to that node. Idempotent.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn recover(&self, id: Uuid, ownership: Ownership) -> Result<bool, StoreError> {
         self.0.change(operation("recover"), TraceWrite::Recover(id, ownership)).await
     }
 
-    /// Writes how a run ended; answers whether it had not ended before and still carries the claim of the end.
+    /// Writes the outcome of a run. Returns whether the run had not ended before and still has the claim of the
+    /// outcome.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn finish(&self, mut end: TraceEnd) -> Result<bool, StoreError> {
         end.error_message = end.error_message.map(storable);
         self.0.change(operation("finish"), TraceWrite::Finish(end)).await
     }
 
-    /// Writes that a run failed, and the dead letter of it, in one transaction; answers whether it had not ended
-    /// before. Where it had, no letter is written.
+    /// Writes the failure of a run and its dead letter in one transaction. Returns whether the run had not ended
+    /// before; if it had, no letter is written.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn fail_to_dead_letters(&self, mut failure: TraceFailure) -> Result<bool, StoreError> {
         failure.error_message = storable(failure.error_message);
         self.0
@@ -100,12 +105,12 @@ impl TraceRepository {
             .await
     }
 
-    /// The asynchronous runs that have not ended and whose node is not `node` and has no lease, oldest first: at most
-    /// `limit` of those behind `after`, and behind what the next ones are. `None`: there are no more. A page may be
-    /// shorter than that, even empty: rows that were not written here are passed over.
+    /// Returns a page of the unfinished asynchronous runs whose node is not `node` and has no lease, oldest first: at
+    /// most `limit` after the key `after`, and the key to continue from. `None` means that there are no more. A page
+    /// may be shorter than `limit`, even empty, because rows written by other programs are skipped.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn unfinished_async(
         &self,
         node: &Arc<str>,
@@ -120,12 +125,12 @@ impl TraceRepository {
             .await
     }
 
-    /// Makes `node` the owner of runs that were found unfinished, each with the owner it had then. Answers those that
-    /// belong to `node` now: not those whose owner changed, lives, or writes them at this moment. Asked twice it is
-    /// done once.
+    /// Makes `node` the owner of unfinished runs, each found with the given owner. Returns the runs that belong to
+    /// `node` now. A run is left out if its owner changed, has a lease, or is writing it at this moment. Idempotent.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn adopt(
         &self,
         node: &Arc<str>,
@@ -139,20 +144,21 @@ impl TraceRepository {
             .await
     }
 
-    /// A page of the traces that match. A row that says what nobody knows is listed as it is; one without a readable
-    /// time of its own is left out.
+    /// Returns a page of the matching traces. A row with unknown values is listed as it is; a row without a readable
+    /// time is left out.
     ///
     /// # Errors
-    /// 400 for a cursor that is none, or one beside an offset or another order.
+    /// [`StoreError::Refused`]: 400 for an invalid cursor, or a cursor together with an offset or another order; the
+    /// other variants if the database fails.
     pub async fn list(&self, query: TraceQuery) -> Result<TracePage, StoreError> {
         let listing = list::Listing::new(query)?;
         self.0.read(operation("list"), move |conn| Box::pin(async move { listing.load(conn).await })).await
     }
 
-    /// Reads the access rule of the trace of that id; `None` if there is none. Cheap, whatever the trace carries.
+    /// Returns the read access of the trace with this id, if it exists. Cheap, whatever the size of the trace.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn access(&self, id: &str) -> Result<Option<TraceAccess>, StoreError> {
         let id = key(id);
         self.0
@@ -160,20 +166,21 @@ impl TraceRepository {
             .await
     }
 
-    /// The trace of that id.
+    /// Returns the trace with this id.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn get(&self, id: &str) -> Result<Option<TraceRecord>, StoreError> {
         let id = key(id);
         self.0.read(operation("get"), move |conn| Box::pin(async move { read::get(conn, &id).await })).await
     }
 
-    /// Returns true if there is a trace of that id, for a caller that got no answer to its write: queued behind earlier
-    /// writes, so that none of before is still under way.
+    /// Returns whether a trace with this id exists, for a caller whose write was not answered. The query takes its
+    /// turn among the writes, so no earlier write is still in progress.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] or, for a write, [`StoreError::Unanswered`] when the database does not answer.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement.
     pub async fn is_stored(&self, id: Uuid) -> Result<bool, StoreError> {
         self.0
             .write(operation("is_stored"), move |conn| {
@@ -182,11 +189,12 @@ impl TraceRepository {
             .await
     }
 
-    /// Deletes what has ended and is older than `hours`, and what has not ended and is twice as old; answers how many.
-    /// Works in steps of at most `chunk` rows, between which others write.
+    /// Deletes the ended traces older than `hours` and the unfinished ones of twice that age, and returns their
+    /// number. Works in steps of at most `chunk` rows, between which others can write.
     ///
     /// # Errors
-    /// [`StoreError`] when the database does not answer; earlier steps are kept.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement. Completed steps are kept.
     pub async fn delete_expired(&self, hours: u64, chunk: i64) -> Result<u64, StoreError> {
         let mut deleted = 0;
         loop {
@@ -202,7 +210,7 @@ impl TraceRepository {
     }
 }
 
-/// A message as any database keeps it. JSON writes U+0000 as an escape, but a message may quote it as it came.
+/// Returns a message that every database accepts. JSON escapes U+0000, but a message may quote it literally.
 fn storable(message: String) -> String {
     if message.contains('\0') { key(&message) } else { message }
 }

@@ -1,4 +1,4 @@
-//! The data types of traces: for writing and for reading.
+//! The data of a trace: to be written, and as read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use crate::repo::RowKey;
 /// The origin of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TraceMode {
-    /// A request that waited for its answer.
+    /// A request that waits for its answer.
     Sync,
-    /// A submission that was answered before it ran.
+    /// A submission that is answered before it runs.
     Async,
-    /// A record of a topic.
+    /// A record of a Kafka topic.
     Kafka,
     /// An occurrence of a schedule.
     Cron,
 }
 
 impl TraceMode {
-    /// The name in rows and answers.
+    /// Returns the name in rows and responses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sync => "sync",
@@ -34,27 +34,27 @@ impl TraceMode {
         }
     }
 
-    /// The mode of that name.
+    /// Returns the mode with this name.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Sync, Self::Async, Self::Kafka, Self::Cron].into_iter().find(|mode| mode.name() == name)
     }
 }
 
-/// The progress of a run.
+/// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TraceStatus {
-    /// Accepted, not begun.
+    /// Accepted, not started.
     Pending,
-    /// Begun.
+    /// Started.
     Running,
-    /// Ended well.
+    /// Ended successfully.
     Completed,
-    /// Ended otherwise.
+    /// Ended with a failure.
     Failed,
 }
 
 impl TraceStatus {
-    /// The name in rows and answers.
+    /// Returns the name in rows and responses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -64,7 +64,7 @@ impl TraceStatus {
         }
     }
 
-    /// The status of that name.
+    /// Returns the status with this name.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Pending, Self::Running, Self::Completed, Self::Failed]
             .into_iter()
@@ -72,43 +72,43 @@ impl TraceStatus {
     }
 }
 
-/// A trace to be written. The database adds when it was written.
+/// A trace to be written. The database adds the time of the write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewTrace {
-    /// Its id; best one that sorts by time.
+    /// Its id, preferably one that sorts by time.
     pub id: Uuid,
     /// Name of the channel.
     pub channel: Arc<str>,
     /// Id of the channel.
     pub channel_id: Option<Arc<str>>,
-    /// The origin of a run.
+    /// Origin of the run.
     pub mode: TraceMode,
-    /// Progress of the run.
+    /// Status of the run.
     pub status: TraceStatus,
-    /// Input of the run, JSON.
+    /// The input, as JSON.
     pub input_json: Option<String>,
-    /// Result of the run, JSON.
+    /// The result, as JSON.
     pub result_json: Option<String>,
-    /// Why it failed.
+    /// Reason of the failure.
     pub error_message: Option<String>,
-    /// Duration of the run, in milliseconds.
+    /// Duration of the run in milliseconds.
     pub duration_ms: Option<f64>,
     /// Start of the run, in UTC.
     pub started_at: Option<NaiveDateTime>,
     /// End of the run, in UTC.
     pub completed_at: Option<NaiveDateTime>,
-    /// Execution trace of its tasks, JSON.
+    /// The execution trace of the tasks, as JSON.
     pub task_trace_json: Option<String>,
-    /// SHA-256 of the token that reads it, in hex.
+    /// SHA-256 of the token that authorizes reading it, in hexadecimal.
     pub access_token_hash: Option<String>,
-    /// The node that will run it; `None` for a run that is not handed from node to node.
+    /// The node that will run it; `None` for a run that is not taken over by other nodes.
     pub owner: Option<Arc<str>>,
-    /// The version of the workflow that it was given to; `None` while it has not begun.
+    /// The workflow version that was chosen for it; `None` before its start.
     pub workflow: Option<WorkflowVersion>,
 }
 
 impl NewTrace {
-    /// A trace that says nothing but these; the rest is absent.
+    /// Creates a trace with these values and nothing else.
     pub fn new(id: Uuid, channel: Arc<str>, mode: TraceMode, status: TraceStatus) -> Self {
         Self {
             id,
@@ -129,7 +129,7 @@ impl NewTrace {
         }
     }
 
-    /// Roughly what it takes in memory: the length of its texts.
+    /// Estimates its size in memory: the length of its texts.
     pub fn bytes(&self) -> usize {
         lengths([&self.input_json, &self.result_json, &self.error_message, &self.task_trace_json])
     }
@@ -139,7 +139,7 @@ fn lengths<const N: usize>(texts: [&Option<String>; N]) -> usize {
     texts.into_iter().flatten().map(String::len).sum()
 }
 
-/// The claim of a node on an accepted run. Every write of the node names it and changes no row of another claim.
+/// The claim of a node on an accepted run. Every write of the node carries it, and changes no row with another claim.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ownership {
     /// Id of the node.
@@ -148,118 +148,118 @@ pub struct Ownership {
     pub recoveries: i64,
 }
 
-/// The end of a run that has a trace. The database's clock supplies the time.
+/// The outcome of a traced run. The database adds the time of the end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceEnd {
-    /// The trace.
+    /// Id of the trace.
     pub id: Uuid,
     /// [`Completed`](TraceStatus::Completed) or [`Failed`](TraceStatus::Failed).
     pub status: TraceStatus,
-    /// Result of the run, JSON.
+    /// The result, as JSON.
     pub result_json: Option<String>,
-    /// Why it failed.
+    /// Reason of the failure.
     pub error_message: Option<String>,
-    /// Duration of the run, in milliseconds.
+    /// Duration of the run in milliseconds.
     pub duration_ms: Option<f64>,
-    /// Execution trace of its tasks, JSON.
+    /// The execution trace of the tasks, as JSON.
     pub task_trace_json: Option<String>,
-    /// The version of the workflow that it was given to, where one was.
+    /// The workflow version that was chosen for the run, if it came that far.
     pub workflow: Option<WorkflowVersion>,
-    /// The claim that the row must still carry; `None` for a row that nobody claims.
+    /// The claim that the row must still have; `None` for an unclaimed row.
     pub ownership: Option<Ownership>,
 }
 
 impl TraceEnd {
-    /// Roughly what it takes in memory: the length of its texts.
+    /// Estimates its size in memory: the length of its texts.
     pub(crate) fn bytes(&self) -> usize {
         lengths([&self.result_json, &self.error_message, &self.task_trace_json])
     }
 }
 
-/// The failure of an asynchronous run, and the delay of its retry.
+/// The failure of an asynchronous run, with its next retry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceFailure {
-    /// The trace.
+    /// Id of the trace.
     pub id: Uuid,
-    /// The errors of its tasks, JSON.
+    /// The errors of the tasks, as JSON.
     pub result_json: Option<String>,
-    /// Why it failed.
+    /// Reason of the failure.
     pub error_message: String,
-    /// Duration of the run, in milliseconds.
+    /// Duration of the run in milliseconds.
     pub duration_ms: Option<f64>,
-    /// Execution trace of its tasks, JSON.
+    /// The execution trace of the tasks, as JSON.
     pub task_trace_json: Option<String>,
-    /// The version of the workflow that it was given to, where one was.
+    /// The workflow version that was chosen for the run, if it came that far.
     pub workflow: Option<WorkflowVersion>,
     /// Number of this retry; 0 for a first run.
     pub retry_count: i64,
-    /// Retries at most; as many make the dead letter exhausted.
+    /// Maximum number of retries. After this number the dead letter is exhausted.
     pub max_retries: i64,
-    /// After how long the next retry is due.
+    /// Delay before the next retry.
     pub delay: Duration,
-    /// The claim that the row must still carry; `None` for a row that nobody claims.
+    /// The claim that the row must still have; `None` for an unclaimed row.
     pub ownership: Option<Ownership>,
-    /// Work that follows from the failure, accepted with it.
+    /// The report of the failure, accepted in the same transaction.
     pub report: Option<Box<NewTrace>>,
 }
 
 impl TraceFailure {
-    /// True where no retry follows.
+    /// Returns whether no retry follows.
     pub const fn is_exhausted(&self) -> bool {
         self.retry_count >= self.max_retries
     }
 }
 
-/// An asynchronous run that has not ended and whose node has no lease, or that names no node.
+/// An unfinished asynchronous run whose node has no lease, or that has no node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnfinishedRun {
-    /// Position in the order, from which the next page continues.
+    /// Its position in the order, to continue after it.
     pub key: RowKey,
-    /// The trace.
+    /// Id of the trace.
     pub id: Uuid,
     /// Id of its channel.
     pub channel_id: Option<String>,
     /// Name of its channel when it was accepted.
     pub channel: String,
-    /// Input of the run, JSON.
+    /// The input, as JSON.
     pub input_json: Option<String>,
-    /// The node that it names.
+    /// Its node.
     pub owner: Option<String>,
 }
 
 /// A run that a node took over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdoptedRun {
-    /// The trace.
+    /// Id of the trace.
     pub id: Uuid,
-    /// Number of restarts of the run so far.
+    /// Number of restarts so far.
     pub recoveries: i64,
-    /// True if its former node handed it back in an orderly stop, so that starting it is no recovery.
+    /// True if its former node released its lease, so that the next start is no recovery.
     pub is_handed_back: bool,
 }
 
-/// The filter and order of a list of traces.
+/// Filter and order of a list of traces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceQuery {
-    /// The progress of a run.
+    /// Status of the run.
     pub status: Option<String>,
     /// Name of the channel.
     pub channel: Option<String>,
-    /// The origin of a run.
+    /// Origin of the run.
     pub mode: Option<String>,
-    /// Id of the workflow that it was given to.
+    /// Id of the workflow that was chosen for the run.
     pub workflow_id: Option<String>,
     /// Version of that workflow.
     pub workflow_version: Option<i64>,
-    /// `created_at`, `updated_at`, `status`, `channel` or `mode`; an unknown one reads as the first.
+    /// `created_at`, `updated_at`, `status`, `channel` or `mode`; an unknown one means `created_at`.
     pub sort_by: Option<String>,
-    /// `asc` or `desc`; anything else reads as the latter.
+    /// `asc` or `desc`; any other value means `desc`.
     pub sort_order: Option<String>,
-    /// Limit and offset of the page.
+    /// Limit and offset.
     pub page: Page,
-    /// Cursor that the page before returned; not combined with an offset or another order than the default.
+    /// The cursor of the previous page; not together with an offset or another order than the default.
     pub cursor: Option<String>,
-    /// True to count the rows that match.
+    /// True to count the matching rows.
     pub include_total: bool,
 }
 
@@ -268,13 +268,13 @@ pub struct TraceQuery {
 pub struct TracePage {
     /// The rows.
     pub rows: Vec<TraceRow>,
-    /// Rows that match, on all pages, where that was asked for.
+    /// Number of matching rows on all pages, if requested.
     pub total: Option<i64>,
     /// Cursor of the next page, if the order is the default and more rows may follow.
     pub next_cursor: Option<String>,
 }
 
-/// A trace without what it carried.
+/// A trace without input, result and execution trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TraceRow {
     /// Its id.
@@ -283,42 +283,43 @@ pub struct TraceRow {
     pub channel: String,
     /// Id of the channel.
     pub channel_id: Option<String>,
-    /// Id of the workflow that it was given to.
+    /// Id of the workflow that was chosen for the run.
     pub workflow_id: Option<String>,
     /// Version of that workflow.
     pub workflow_version: Option<i64>,
-    /// Origin of the run: the name of a [`TraceMode`], or the stored text if it is another one.
+    /// Name of the [`TraceMode`], or any other text of the row.
     pub mode: String,
-    /// Progress of the run: the name of a [`TraceStatus`], or the stored text if it is another one.
+    /// Name of the [`TraceStatus`], or any other text of the row.
     pub status: String,
-    /// Why it failed.
+    /// Reason of the failure.
     pub error_message: Option<String>,
-    /// Duration of the run, in milliseconds.
+    /// Duration of the run in milliseconds.
     pub duration_ms: Option<f64>,
     /// Start of the run.
     pub started_at: Option<Timestamp>,
-    /// End of the latest attempt.
+    /// End of the run.
     pub completed_at: Option<Timestamp>,
-    /// Time of the first write.
+    /// Instant of the first write.
     pub created_at: Timestamp,
-    /// Time of the latest write.
+    /// Instant of the last write.
     pub updated_at: Timestamp,
 }
 
-/// A trace with what came out of it. What came in is for the run alone and never read again.
+/// A trace with its result. The input is for the run only and is never read here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceRecord {
-    /// The columns that lists show.
+    /// The fields that lists show.
     pub row: TraceRow,
-    /// Result of the run, JSON.
+    /// The result, as JSON.
     pub result_json: Option<String>,
-    /// Execution trace of its tasks, JSON.
+    /// The execution trace of the tasks, as JSON.
     pub task_trace_json: Option<String>,
 }
 
-/// The access rule of a trace.
+/// The read access of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceAccess {
-    /// SHA-256 of the token that reads it, in hex, to be compared in constant time; `None` where there is no token.
+    /// SHA-256 of the token that authorizes reading it, in hexadecimal, to be compared in constant time; `None` if it
+    /// has no token.
     pub token_hash: Option<String>,
 }

@@ -15,7 +15,7 @@ use crate::error::StoreError;
 use crate::repo::traces::{TraceAccess, TraceRecord, TraceRow};
 use crate::schema::traces;
 
-/// A time that may not be one: SQLite keeps any text. It must not fail the rows around it.
+/// A timestamp that may be malformed: SQLite stores any text. A malformed one must not fail the read of other rows.
 #[derive(Clone, Copy, Debug, FromSqlRow)]
 pub(in crate::repo) struct LenientTimestamp(pub(in crate::repo) Option<NaiveDateTime>);
 
@@ -89,7 +89,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// The row, unless its own times are unreadable.
+    /// Returns the row, unless its own times are unreadable.
     pub(super) fn into_row(self) -> Option<TraceRow> {
         Some(TraceRow {
             id: self.id,

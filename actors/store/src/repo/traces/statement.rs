@@ -1,4 +1,4 @@
-//! Changes of one trace, as statements that are prepared once: the query builder has no updates that it would keep.
+//! Changes of one trace, as statements that are prepared once: the query builder does not cache its updates.
 
 use diesel::QueryResult;
 use diesel::pg::Pg;
@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::clock::{FromNow, Now};
 use crate::repo::traces::{Ownership, TraceEnd};
 
-/// Pending becomes running.
+/// Changes pending to running.
 pub(super) struct StartStatement<'a> {
     id: String,
     claim: OwnershipCondition<'a>,
@@ -22,7 +22,7 @@ impl<'a> StartStatement<'a> {
     }
 }
 
-/// Pending or running becomes running once more, with the raised number of recoveries. Made twice it is made once.
+/// Changes pending or running to running with the incremented number of recoveries. Idempotent.
 pub(super) struct RecoverStatement<'a> {
     id: String,
     owner: &'a str,
@@ -35,7 +35,7 @@ impl<'a> RecoverStatement<'a> {
     }
 }
 
-/// The claim that a row must still carry, as a condition: absent values compare a column with itself.
+/// The claim that a row must still have, as a condition. An absent value compares the column with itself.
 struct OwnershipCondition<'a> {
     owner: Option<&'a str>,
     recoveries: Option<i64>,
@@ -47,7 +47,7 @@ impl<'a> OwnershipCondition<'a> {
     }
 }
 
-/// Pending or running becomes what the end says.
+/// Changes pending or running to the outcome.
 pub(super) struct FinishStatement<'a> {
     id: String,
     end: &'a TraceEnd,

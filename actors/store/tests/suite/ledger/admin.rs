@@ -1,4 +1,4 @@
-//! Reads of the ledger, operations of admins, and deletion by age.
+//! Reads of the ledger, administrative operations, and the deletion of old rows.
 
 use std::collections::HashSet;
 
@@ -102,7 +102,7 @@ pub(crate) async fn occurrences_are_filtered_and_newest_first(db: Database) {
 pub(crate) async fn pages_show_each_row_once_and_rows_that_arrive_show_none_twice_before_them(db: Database) {
     let ledger = db.store().await.ledger();
     written(&db, &ledger, "c", 25).await;
-    // One transaction writes them at one instant: the id keeps them in order.
+    // One transaction writes them at the same instant, so the id determines their order.
     db.execute("UPDATE cron_occurrences SET created_at = '2026-01-01 00:00:00'").await.unwrap();
     let page = async |offset| {
         let page = ledger.list(Default::default(), Page { limit: 10, offset }, None).await.unwrap();
@@ -116,7 +116,7 @@ pub(crate) async fn pages_show_each_row_once_and_rows_that_arrive_show_none_twic
     }
     assert_eq!(all.len(), 25);
     assert!(all.is_sorted_by(|a, b| a > b));
-    // A row that arrives is the newest: it moves every page by one, and none out of its order.
+    // A new row is the newest: it shifts every page by one and keeps the order.
     ledger.trigger(facts("c"), audit("trigger")).await.unwrap();
     assert_eq!(page(1).await, (all[..10].to_vec(), 26));
     assert_eq!(page(11).await.0, all[10..20]);

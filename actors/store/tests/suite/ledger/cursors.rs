@@ -1,4 +1,4 @@
-//! Cursors, and instants put on record.
+//! Cursors, and the recording of instants.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -77,7 +77,7 @@ pub(crate) async fn what_was_missed_is_one_row_and_what_is_on_record_stays(db: D
     assert!(row.row.completed_at.is_some() && row.row.started_at.is_none());
     assert_eq!((row.row.channel_name.as_str(), row.workflow_id.as_deref()), ("c by name", Some("w")));
 
-    // Turned back by hand, the cursor passes the same instants again.
+    // Set back by hand, the cursor passes the same instants again.
     let back = from.format("UPDATE cron_schedule_state SET next_fire_at = '%Y-%m-%d %H:%M:%S'").to_string();
     db.execute(&back).await.unwrap();
     let again = ledger.materialise(plan).await.unwrap();

@@ -41,7 +41,7 @@ pub(crate) fn align(channel: &str, next: NaiveDateTime) -> AlignRequest {
     }
 }
 
-/// Takes a cursor over whose channel is active.
+/// Aligns the cursor of an active channel.
 pub(crate) async fn aligned(db: &Database, ledger: &Ledger, align: AlignRequest) -> Cursor {
     let patience = if db.is_sqlite() { "PRAGMA busy_timeout = 5000;" } else { "" };
     let AlignRequest { channel_id, version, .. } = &align;
@@ -69,12 +69,12 @@ pub(crate) fn audit(action: &str) -> AuditEntry {
     super::mutation("cron_occurrence", action).audit
 }
 
-/// So many seconds ago by the database clock, without a fraction.
+/// Returns the instant this many seconds ago by the database clock, in whole seconds.
 pub(crate) async fn ago(ledger: &Ledger, before: i64) -> NaiveDateTime {
     ledger.now().await.unwrap().trunc_subsecs(0) - seconds(before)
 }
 
-/// An order for so many instants, a second apart.
+/// Returns a request for this many instants, one second apart.
 pub(crate) fn order(channel: &str, from: NaiveDateTime, count: i64) -> MaterialiseRequest {
     MaterialiseRequest {
         channel: facts(channel),
@@ -86,7 +86,7 @@ pub(crate) fn order(channel: &str, from: NaiveDateTime, count: i64) -> Materiali
     }
 }
 
-/// Puts so many instants on record, all of them due; answers the first.
+/// Records this many instants, all of them due, and returns the first.
 pub(crate) async fn written(db: &Database, ledger: &Ledger, channel: &str, count: i64) -> NaiveDateTime {
     let from = ago(ledger, 1000).await;
     aligned(db, ledger, align(channel, from)).await;
@@ -98,7 +98,7 @@ pub(crate) async fn written(db: &Database, ledger: &Ledger, channel: &str, count
     from
 }
 
-/// Takes the one row that is due longest.
+/// Claims the row that is due longest.
 pub(crate) async fn claimed(ledger: &Ledger, holder: &str) -> OccurrenceClaim {
     let mut claims = ledger.claim(holder, LEASE, 1, MOST, Vec::new()).await.unwrap();
     assert_eq!((claims.claimed.len(), claims.exhausted.len()), (1, 0));
@@ -124,7 +124,7 @@ pub(crate) async fn statuses(ledger: &Ledger) -> Vec<String> {
     rows.into_iter().map(|row| row.status).collect()
 }
 
-/// Ends the lease of a row and of its slot, as if it had not been renewed for long.
+/// Expires the lease of a row and of its slot, as if it had not been renewed for a long time.
 pub(crate) async fn expire(db: &Database, id: &str) {
     let long_ago = "'2000-01-01 00:00:00'";
     let patience = if db.is_sqlite() { "PRAGMA busy_timeout = 5000;" } else { "" };

@@ -1,4 +1,4 @@
-//! Random acts of three workers: what the database holds is what the rules alone leave in memory.
+//! Random operations of three workers: the database must hold the same state as the rules in memory.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -23,7 +23,7 @@ const MAX_RECOVERIES: u32 = 2;
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Claim(usize),
-    /// With so many slots; with none, runs beside each other are allowed.
+    /// The number of slots; 0 allows unlimited concurrent runs.
     Start(usize, u32),
     Renew(usize),
     Settle(usize, bool),
@@ -32,7 +32,7 @@ enum Act {
     Retry(usize),
 }
 
-/// Index among all claims made so far: mostly the latest.
+/// Indexes of the claims made so far: mostly the latest one.
 fn acts() -> impl Strategy<Value = Vec<Act>> {
     let (claim, row) = (0_usize..4, 0_usize..ROWS as usize);
     let act = prop_oneof![
@@ -47,7 +47,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     proptest::collection::vec(act, 10..60)
 }
 
-/// The comparable part of the state: instants count only as passed or not.
+/// The comparable part of a row: instants are compared only by whether they have passed.
 type Row =
     (Uuid, String, i64, Option<String>, Option<bool>, Option<(String, i64, i64)>, Option<String>, bool);
 
@@ -79,7 +79,7 @@ async fn stored(ledger: &Ledger, memory: &Memory) -> Vec<Row> {
     rows
 }
 
-/// A claim as both remember it.
+/// A claim as both sides remember it.
 struct Held {
     stored: OccurrenceClaim,
     memory: memory::Claim,

@@ -26,7 +26,7 @@ pub(crate) async fn no_row_is_claimed_twice(db: Database) {
     }
     let holders: Vec<String> = (0..12).map(|n| format!("h{n}")).collect();
     let mut taken = HashSet::new();
-    // A claim passes over what another has locked, so one round may find less than there is.
+    // A claim skips rows that another one has locked, so one round may return fewer than there are.
     for _ in 0..20 {
         let claims = holders
             .iter()
@@ -94,7 +94,7 @@ pub(crate) async fn one_of_those_who_take_an_abandoned_row_over_gets_it(db: Data
     }
 }
 
-/// Everything at once, on few rows and one key: nothing fails, and everything ends.
+/// All operations at once on few rows and one key: none fails, and every row ends.
 pub(crate) async fn in_the_crowd_nothing_fails_and_everything_ends(db: Database) {
     let nodes = nodes::<3>(&db).await;
     let from = ago(&nodes[0], 500).await;
@@ -122,7 +122,7 @@ pub(crate) async fn in_the_crowd_nothing_fails_and_everything_ends(db: Database)
                 let held = node.slots_held(vec!["shared".into()]).await.unwrap();
                 assert!(held.get("shared").is_none_or(|held| *held <= 2), "{held:?}");
                 match (step + n) % 4 {
-                    // It crashes.
+                    // The worker crashes.
                     0 if step < 30 => expire(db, &claim.key.id.to_string()).await,
                     1 => {
                         node.renew(&claim.key, slot.as_ref(), LEASE).await.unwrap();

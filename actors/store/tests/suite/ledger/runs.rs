@@ -234,7 +234,7 @@ pub(crate) async fn a_run_that_lost_its_slot_is_not_renewed(db: Database) {
     let before = (read(&ledger, &first).await, read(&ledger, &second).await);
     assert!(!ledger.renew(&first.key, slot.as_ref(), LEASE).await.unwrap());
     assert_eq!((read(&ledger, &first).await, read(&ledger, &second).await), before);
-    // Nobody has taken the row over: that it failed may be said, but no slot is freed.
+    // No other worker has taken the row over, so the failure is accepted, but no slot is freed.
     assert!(ledger.settle(&first.key, slot.as_ref(), failed(), None).await.unwrap());
     assert_eq!(ledger.slots_held(vec!["k".into()]).await.unwrap().get("k"), Some(&1));
 }
