@@ -21,6 +21,9 @@ impl BlockingPool {
     }
 
     /// Runs `work` and returns its result.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Function`] if `work` panics or the runtime shuts down.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

@@ -25,8 +25,8 @@ pub(super) struct CompactToken<'t> {
 }
 
 impl<'t> CompactToken<'t> {
-    /// Parses a token: three parts, each base64url without padding, and a header without unknown critical
-    /// members. The algorithm in the header is checked before the other parts are decoded.
+    /// Parses a token: three parts, each base64url without padding, and a header without `crit` and
+    /// `b64`. The algorithm in the header is checked before the other parts are decoded.
     ///
     /// Header members that carry keys (`jwk`, `jku`, `x5c`, `x5u`) are ignored.
     pub(super) fn parse(token: &'t [u8], allowed: &[JwtAlgorithm]) -> Result<Self, RefusalReason> {

@@ -100,8 +100,8 @@ pub fn row(fields: &Projection, document: Value) -> Value {
 /// Builds the operation of a write.
 ///
 /// # Errors
-/// [`DialectRefusal::Invalid`] for what MongoDB does not support, such as `returning`, or a filter that
-/// [`filter()`] refuses.
+/// [`DialectRefusal::Invalid`] for what MongoDB does not support: `returning`, an upsert of several rows or
+/// without a value for its key, or a filter that [`filter()`] refuses.
 pub fn statement(change: &WriteChange) -> Result<MongoStatement, DialectRefusal> {
     match change {
         WriteChange::Insert { returning: Some(_), .. }
