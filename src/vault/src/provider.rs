@@ -80,13 +80,13 @@ impl SecretSource for SecretProvider {
     }
 }
 
-/// The fields wanted of resolve_each document, by the path of the document.
+/// The fields wanted of each document, by the path of the document.
 pub(crate) type RequestedDocuments = BTreeMap<String, Vec<String>>;
 
 /// A reference, and what it stands for.
 pub(crate) type ResolvedReference = (Reference, Result<Secret, ResolveError>);
 
-/// What a reference to resolve_each field stands for.
+/// What a reference to each field stands for.
 pub(crate) fn resolve_each(
     documents: RequestedDocuments,
     value: impl Fn(&Reference) -> Result<Secret, ResolveError>,

@@ -95,7 +95,7 @@ impl VaultClient {
         Ok(Self { client: client.clone(), base, token })
     }
 
-    /// Reads documents, resolve_each once. A store that let one wait too long, or all of them together, is not asked for those
+    /// Reads documents, each once. A store that let one wait too long, or all of them together, is not asked for those
     /// that are left: however many there are and however it fares, a load is held up for a bounded time.
     pub(crate) async fn read(self, documents: RequestedDocuments) -> Vec<ResolvedReference> {
         let silent = &AtomicBool::new(false);
