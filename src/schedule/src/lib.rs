@@ -61,7 +61,7 @@ impl Schedule {
     /// Parses a schedule that is new at `now`. Like [`Schedule::parse`], and the schedule must fire soon enough.
     ///
     /// # Errors
-    /// Those of [`Schedule::parse`], and [`ScheduleError::Never`] if no instant comes within [`HORIZON`].
+    /// Those of [`Schedule::parse`], and [`ScheduleError::NeverFires`] if no instant comes within [`HORIZON`].
     pub fn parse_at(expression: &str, zone: &str, now: DateTime<Utc>) -> Result<Self, ScheduleError> {
         let schedule = Self::parse(expression, zone)?;
         match schedule.next_after(now) {
