@@ -1,14 +1,16 @@
 # The single door: `make help`. CI calls only these targets.
 CARGO ?= cargo
+# The heavy drivers, each a feature of the service.
+DRIVERS = es kafka mongo smtp sql storage
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test fuzz schedules drill-cron attack lint fmt bench doc deny
+.PHONY: help demo run test fuzz schedules drill-cron attack lint features fmt bench doc deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-10s %s\n' "$$name" "$$text"; done
 
-demo: ## build the service, load examples/quickstart, post an order, keep serving (DEMO_EXIT=1: end after the answer)
-	$(CARGO) build -p svc --bin svc-server -p svc-testkit --bin demo
+demo: ## build the service without the heavy drivers, load examples/quickstart, post an order, keep serving (DEMO_EXIT=1: end after the answer)
+	$(CARGO) build --no-default-features -p svc --bin svc-server -p svc-testkit --bin demo
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/demo" "$$target/debug/svc-server" examples/quickstart
 
@@ -40,6 +42,11 @@ lint: ## rustfmt, clippy, rustdoc: all without a warning
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy -q --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc -q --workspace --no-deps
+
+features: ## check the service without drivers, with each heavy driver alone, with all
+	$(CARGO) check -q -p svc --no-default-features
+	@for feature in $(DRIVERS); do echo "$(CARGO) check --features $$feature"; $(CARGO) check -q -p svc --no-default-features --features $$feature || exit 1; done
+	$(CARGO) check -q -p svc
 
 fmt: ## format the sources
 	$(CARGO) fmt --all

@@ -16,23 +16,29 @@
 //! No secret is in an error, a log or a status. Nothing here survives the process.
 
 mod breaker;
+mod driver;
 mod drivers;
+mod error;
 mod functions;
 mod handle;
+mod inspection;
 mod load;
 mod metrics;
 mod probe;
-mod roster;
+mod reconciler;
+mod scope;
+mod settings;
 mod shared_cache;
 mod table;
 
 pub use breaker::{BreakerSettings, BreakerState};
-pub use drivers::OwnDatabase;
-pub use drivers::kafka::BrokerHealth;
+pub use drivers::{BrokerHealth, OwnDatabase};
+pub use error::{ConnectorReloadError, LoadError, LoadStage};
 pub use functions::{CallSettings, QuerySettings, WriteSettings, register};
-pub use handle::{Connectors, KafkaCluster, MemoryCacheSettings, ReloadError, Settings};
-pub use load::{LoadError, Lookup, Stage};
+pub use handle::Connectors;
+pub use inspection::UnresolvedText;
 pub use metrics::ConnectorMetrics;
-pub use probe::{Probe, Unresolved};
-pub use roster::Scope;
+pub use probe::ConnectorProbe;
+pub use scope::ConnectorScope;
+pub use settings::{KafkaCluster, MemoryCacheSettings, Settings, VariableLookup};
 pub use table::{LoadState, LoadStatus};

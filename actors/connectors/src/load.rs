@@ -1,7 +1,6 @@
-//! From the stored text of a connector to its settings.
+//! The load of a connector: from its stored text to its settings.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -13,71 +12,31 @@ use svc_secrets::{
 };
 use svc_store::StoredConnector;
 
-use crate::drivers::Ready;
+use crate::driver::ResolvedSettings;
+use crate::drivers;
+use crate::error::{LoadError, LoadStage};
+use crate::settings::VariableLookup;
 
-/// How far a load came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Replacing `${VAR}` in the text.
-    EnvSubstitution,
-    /// Reading the text as JSON.
-    JsonParse,
-    /// Reading secret references.
-    SecretResolution,
-    /// Reading the settings of the type.
-    Deserialize,
-}
-
-impl Stage {
-    /// The name in statuses.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::EnvSubstitution => "env_substitution",
-            Self::JsonParse => "json_parse",
-            Self::SecretResolution => "secret_resolution",
-            Self::Deserialize => "deserialize",
-        }
-    }
-}
-
-/// Why a connector is not in use. The reason names places, never values.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {reason}", .stage.name())]
-pub struct LoadError {
-    /// How far the load came.
-    pub stage: Stage,
-    /// What stopped it.
-    pub reason: String,
-    /// Whether it was a secret store that could not be read: time may heal that.
-    pub(crate) is_unread: bool,
-}
-
-impl LoadError {
-    pub(crate) fn new(stage: Stage, reason: impl fmt::Display) -> Self {
-        Self { stage, reason: reason.to_string(), is_unread: false }
-    }
-}
-
-/// Looks a variable of the environment up.
-pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
-
-/// What a load made of a row.
-pub(crate) struct Prepared {
-    pub(crate) settings: Ready,
-    /// Tells whether a later load comes to the same. Never shown: it is made of secrets.
+/// The result of a load.
+pub(crate) struct ResolvedConnector {
+    pub(crate) settings: Arc<dyn ResolvedSettings>,
+    /// Equal for loads with equal settings and secrets. Never shown: it is made of secrets.
     pub(crate) digest: [u8; 32],
 }
 
-/// Loads a connector. Nothing is kept from an earlier load.
+/// Loads a connector from its row. Keeps nothing of an earlier load.
+///
+/// # Errors
+/// [`LoadError`] with the stage that failed.
 pub(crate) async fn load(
     row: &StoredConnector,
-    lookup: &Lookup,
+    lookup: &VariableLookup,
     secrets: &Keyring,
-) -> Result<Prepared, LoadError> {
+) -> Result<ResolvedConnector, LoadError> {
     let text = row.config_text.as_deref();
-    // A key that is missing is a secret that cannot be had.
+    // A config that cannot be decrypted lacks its key, which is a secret.
     let text = text.map_err(|error| {
-        LoadError::new(Stage::SecretResolution, format!("the stored config cannot be read: {error}"))
+        LoadError::new(LoadStage::SecretResolution, format!("the stored config cannot be read: {error}"))
     })?;
     let config = document(text, lookup, secrets.allowed_variables())?;
     let config = resolved(config, secrets).await?;
@@ -87,11 +46,11 @@ pub(crate) async fn load(
         digest.update(part.len().to_be_bytes());
         digest.update(part);
     }
-    Ok(Prepared { settings, digest: digest.finalize().into() })
+    Ok(ResolvedConnector { settings, digest: digest.finalize().into() })
 }
 
 /// Replaces placeholders in the text, and reads it.
-fn document(text: &str, lookup: &Lookup, allowed: &AllowedVariables) -> Result<Value, LoadError> {
+fn document(text: &str, lookup: &VariableLookup, allowed: &AllowedVariables) -> Result<Value, LoadError> {
     // A value goes into a JSON string, whatever it holds.
     let escaped = |name: &str| {
         let quoted = Value::String(lookup(name)?).to_string();
@@ -99,12 +58,12 @@ fn document(text: &str, lookup: &Lookup, allowed: &AllowedVariables) -> Result<V
     };
     let text = substitute(text, Syntax::Plain, escaped).map_err(|failed| {
         let problems: Vec<_> = failed.into_iter().map(|error| error.problem.to_string()).collect();
-        LoadError::new(Stage::EnvSubstitution, problems.join("; "))
+        LoadError::new(LoadStage::EnvSubstitution, problems.join("; "))
     })?;
     if let Some(name) = text.names.iter().find(|name| !allowed.allows(name)) {
-        return Err(LoadError::new(Stage::EnvSubstitution, not_allowed(name)));
+        return Err(LoadError::new(LoadStage::EnvSubstitution, not_allowed(name)));
     }
-    serde_json::from_str(&text.text).map_err(|error| LoadError::new(Stage::JsonParse, error))
+    serde_json::from_str(&text.text).map_err(|error| LoadError::new(LoadStage::JsonParse, error))
 }
 
 /// The refusal of a placeholder whose variable stored definitions may not read.
@@ -133,7 +92,7 @@ async fn resolved(mut config: Value, secrets: &Keyring) -> Result<Value, LoadErr
         return Ok(config);
     }
     let reasons: Vec<_> = failed.into_values().collect();
-    Err(LoadError { is_unread, ..LoadError::new(Stage::SecretResolution, reasons.join("; ")) })
+    Err(LoadError { is_unread, ..LoadError::new(LoadStage::SecretResolution, reasons.join("; ")) })
 }
 
 fn replace(value: &mut Value, resolve: &mut dyn FnMut(&str) -> Option<Secret>) {
@@ -149,14 +108,14 @@ fn replace(value: &mut Value, resolve: &mut dyn FnMut(&str) -> Option<Secret>) {
     }
 }
 
-fn settings(kind: &str, config: &Value) -> Result<Ready, LoadError> {
-    let refused = |reason: String| LoadError::new(Stage::Deserialize, reason);
+fn settings(kind: &str, config: &Value) -> Result<Arc<dyn ResolvedSettings>, LoadError> {
+    let refused = |reason: String| LoadError::new(LoadStage::Deserialize, reason);
     let kind = ConnectorType::parse(kind).ok_or_else(|| refused("the type is unknown".to_owned()))?;
     let config = ConnectorConfig::parse(kind, config).map_err(|errors| {
         let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
         refused(reasons.join("; "))
     })?;
-    Ready::of(config).map_err(refused)
+    drivers::resolve(&config).map_err(refused)
 }
 
 #[cfg(test)]

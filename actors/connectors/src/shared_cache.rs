@@ -1,7 +1,8 @@
 //! The cache of a connector, for what a channel keeps for every process and is no task: claims on idempotency keys, answers
 //! to be reused.
 //!
-//! Goes the way of every call: by a message to the connector's actor, through the breaker of channel and connector, counted.
+//! Calls go through the breaker of channel and connector and a message to the connector's actor, and are counted, as those of
+//! tasks.
 
 use std::sync::Arc;
 
@@ -10,10 +11,11 @@ use actix_supervision::ReadHandler;
 use svc_channels::{CacheError, CacheFuture, CacheUnavailable, ConnectorAccess, SharedCache};
 use svc_engine::TaskError;
 
-use crate::drivers::cache::{CacheActor, CacheDriver, Claim, Read, Release, Write};
-use crate::drivers::failure::Failure;
-use crate::functions::{LONGEST_SECS, ask, gate, guarded, kind};
-use crate::handle::{Connectors, NotLoaded};
+use crate::drivers::cache::{CacheActor, CacheDriver, ClaimCacheKey, ReadEntry, ReleaseCacheKey, WriteEntry};
+use crate::drivers::failure::CallFailure;
+use crate::error::NotLoaded;
+use crate::functions::{LONGEST_SECS, call_driver, call_with_breaker, check_operation, driver_of};
+use crate::handle::Connectors;
 
 /// A cache in a server that other processes reach too. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -31,9 +33,9 @@ impl ConnectorAccess for Connectors {
                 CacheUnavailable::NotLoaded(cache_error(error.into()))
             }
         })?;
-        let settings = &kind::<CacheDriver>(connector, &loaded).map_err(not_shared)?.settings;
+        let settings = &driver_of::<CacheDriver>(connector, &loaded).map_err(not_shared)?.settings;
         for operation in ["read", "write"] {
-            gate(&settings.operations, operation, connector).map_err(not_shared)?;
+            check_operation(&settings.operations, operation, connector).map_err(not_shared)?;
         }
         if !settings.is_shared() {
             let reason = format!("connector '{connector}' keeps its entries in the memory of a process");
@@ -61,35 +63,35 @@ fn not_shared(error: TaskError) -> CacheUnavailable {
 
 impl SharedCache for ConnectorCache {
     fn read(&self, key: String) -> CacheFuture<'_, Option<String>> {
-        Box::pin(self.ask(Read(key)))
+        Box::pin(self.call(ReadEntry(key)))
     }
 
     fn write(&self, key: String, text: String, ttl_secs: u64) -> CacheFuture<'_, ()> {
-        Box::pin(self.ask(Write { key, text, ttl_secs: Some(ttl_secs.min(LONGEST_SECS)) }))
+        Box::pin(self.call(WriteEntry { key, text, ttl_secs: Some(ttl_secs.min(LONGEST_SECS)) }))
     }
 
     fn claim(&self, key: String, owner: String, ttl_secs: u64) -> CacheFuture<'_, bool> {
-        Box::pin(self.ask(Claim { key, owner, ttl_secs: ttl_secs.min(LONGEST_SECS) }))
+        Box::pin(self.call(ClaimCacheKey { key, owner, ttl_secs: ttl_secs.min(LONGEST_SECS) }))
     }
 
     fn release(&self, key: String, owner: String) -> CacheFuture<'_, ()> {
-        Box::pin(self.ask(Release { key, owner }))
+        Box::pin(self.call(ReleaseCacheKey { key, owner }))
     }
 }
 
 impl ConnectorCache {
-    async fn ask<M, T>(&self, message: M) -> Result<T, CacheError>
+    async fn call<M, T>(&self, message: M) -> Result<T, CacheError>
     where
-        M: Message<Result = Result<T, Failure>> + Clone + Send + 'static,
+        M: Message<Result = Result<T, CallFailure>> + Clone + Send + 'static,
         T: Send + 'static,
         CacheActor: ReadHandler<M>,
     {
         let connector = &*self.connector;
         let message = |driver: &CacheDriver| Ok((driver.address.clone(), message.clone()));
         let call = async {
-            let (_, answer) = ask(&self.connectors, connector, message).await?;
-            answer.map_err(|failure| failure.of(connector))
+            let (_, answer) = call_driver(&self.connectors, connector, message).await?;
+            answer.map_err(|failure| failure.to_task_error(connector))
         };
-        guarded(&self.connectors, &self.channel, connector, call).await.map_err(cache_error)
+        call_with_breaker(&self.connectors, &self.channel, connector, call).await.map_err(cache_error)
     }
 }

@@ -1,58 +1,67 @@
-//! Which connectors are in use, as everybody sees it.
+//! The table of all connectors, by id and by name.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::drivers::Driver;
-use crate::load::LoadError;
+use crate::driver::{Driver, ResolvedSettings, RunningDriver};
+use crate::error::LoadError;
 
-/// One enabled or disabled connector, as the last load left it.
+/// A stored connector and the result of its last load.
 #[derive(Clone)]
-pub(crate) struct Entry {
+pub(crate) struct ConnectorEntry {
     pub(crate) id: Arc<str>,
     pub(crate) name: Arc<str>,
-    pub(crate) state: State,
-    /// The reload that it is of; a later one has a higher number.
+    pub(crate) state: ConnectorState,
+    /// Number of the reload that made the entry; later reloads have higher numbers.
     pub(crate) reload: u64,
 }
 
+/// The result of the last load of a connector.
 #[derive(Clone)]
-pub(crate) enum State {
-    Loaded(Arc<Loaded>),
+pub(crate) enum ConnectorState {
+    Loaded(Arc<LoadedConnector>),
     Failed(LoadError),
     Disabled,
 }
 
 /// A connector in use.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedConnector {
     /// Path of its actor.
     pub(crate) path: String,
-    /// What it was made of.
+    /// Digest of the settings and secrets it was made of.
     pub(crate) digest: [u8; 32],
-    pub(crate) driver: Driver,
+    pub(crate) settings: Arc<dyn ResolvedSettings>,
+    pub(crate) driver: RunningDriver,
+}
+
+impl LoadedConnector {
+    /// Returns the driver if it is of this type.
+    pub(crate) fn driver<D: Driver>(&self) -> Option<&D> {
+        self.driver.downcast_ref()
+    }
 }
 
 /// Every stored connector.
 #[derive(Clone, Default)]
-pub(crate) struct Table {
-    by_id: HashMap<Arc<str>, Arc<Entry>>,
-    by_name: HashMap<Arc<str>, Arc<Entry>>,
+pub(crate) struct ConnectorTable {
+    by_id: HashMap<Arc<str>, Arc<ConnectorEntry>>,
+    by_name: HashMap<Arc<str>, Arc<ConnectorEntry>>,
 }
 
-impl Table {
-    pub(crate) fn by_id(&self, id: &str) -> Option<&Arc<Entry>> {
+impl ConnectorTable {
+    pub(crate) fn by_id(&self, id: &str) -> Option<&Arc<ConnectorEntry>> {
         self.by_id.get(id)
     }
 
-    pub(crate) fn by_name(&self, name: &str) -> Option<&Arc<Entry>> {
+    pub(crate) fn by_name(&self, name: &str) -> Option<&Arc<ConnectorEntry>> {
         self.by_name.get(name)
     }
 
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Arc<ConnectorEntry>> {
         self.by_id.values()
     }
 
-    pub(crate) fn put(&mut self, entry: Entry) {
+    pub(crate) fn put(&mut self, entry: ConnectorEntry) {
         self.remove(&entry.id.clone());
         let entry = Arc::new(entry);
         self.by_name.insert(Arc::clone(&entry.name), Arc::clone(&entry));
@@ -61,26 +70,26 @@ impl Table {
 
     pub(crate) fn remove(&mut self, id: &str) {
         let Some(gone) = self.by_id.remove(id) else { return };
-        // Another may have taken the name since.
+        // Another connector may have taken the name since.
         if self.by_name.get(&gone.name).is_some_and(|entry| *entry.id == *id) {
             self.by_name.remove(&gone.name);
         }
     }
 }
 
-/// What a connector's last load came to.
+/// The result of a connector's last load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadState {
     /// In use.
     Loaded,
-    /// Not in use, and why.
+    /// Not in use, for this reason.
     Failed(LoadError),
     /// Switched off.
     Disabled,
 }
 
 impl LoadState {
-    /// The name in answers.
+    /// Returns the name that answers show.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Loaded => "loaded",
@@ -97,16 +106,16 @@ pub struct LoadStatus {
     pub id: Arc<str>,
     /// Its name.
     pub name: Arc<str>,
-    /// What its last load came to.
+    /// The result of its last load.
     pub state: LoadState,
 }
 
-impl From<&Entry> for LoadStatus {
-    fn from(entry: &Entry) -> Self {
+impl From<&ConnectorEntry> for LoadStatus {
+    fn from(entry: &ConnectorEntry) -> Self {
         let state = match &entry.state {
-            State::Loaded(_) => LoadState::Loaded,
-            State::Failed(error) => LoadState::Failed(error.clone()),
-            State::Disabled => LoadState::Disabled,
+            ConnectorState::Loaded(_) => LoadState::Loaded,
+            ConnectorState::Failed(error) => LoadState::Failed(error.clone()),
+            ConnectorState::Disabled => LoadState::Disabled,
         };
         Self { id: Arc::clone(&entry.id), name: Arc::clone(&entry.name), state }
     }

@@ -9,8 +9,8 @@ use slog::{Logger, warn};
 use svc_channels::call::CallLimits;
 use svc_channels::{ChannelMetrics, Settings, ShapeLimits};
 use svc_connectors::{
-    BreakerSettings, CallSettings, Connectors, KafkaCluster, LoadState, Lookup, MemoryCacheSettings,
-    QuerySettings, WriteSettings,
+    BreakerSettings, CallSettings, Connectors, KafkaCluster, LoadState, MemoryCacheSettings, QuerySettings,
+    VariableLookup, WriteSettings,
 };
 use svc_cron::EventCallback;
 use svc_engine::catalogue::FunctionSource;
@@ -87,7 +87,7 @@ async fn read_key(setting: &str, given: &Secret, secrets: &Keyring) -> Result<Se
 }
 
 /// Looks variables up in the environment the service was started with.
-pub(crate) fn variable_lookup(environment: &[(String, String)]) -> Lookup {
+pub(crate) fn variable_lookup(environment: &[(String, String)]) -> VariableLookup {
     let environment: HashMap<String, String> = environment.iter().cloned().collect();
     Arc::new(move |wanted: &str| environment.get(wanted).cloned())
 }

@@ -88,7 +88,7 @@ impl AppState {
     /// Why nothing changed.
     pub async fn reload(&self, scope: ReloadScope) -> Result<ReloadReport, ReloadError> {
         let connectors = match scope {
-            ReloadScope::All => self.connectors.reload(svc_connectors::Scope::All).await,
+            ReloadScope::All => self.connectors.reload(svc_connectors::ConnectorScope::All).await,
             ReloadScope::Changed { .. } => Ok(()),
         };
         let report = self.registry.reload(scope).await?;

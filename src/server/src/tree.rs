@@ -163,7 +163,7 @@ impl Assembly<'_> {
     ) -> Result<Connectors, AssemblyError> {
         let connectors =
             Connectors::supervise(self.tree, CONNECTORS, at, settings, metrics, self.log.clone()).await?;
-        connectors.reload(svc_connectors::Scope::All).await?;
+        connectors.reload(svc_connectors::ConnectorScope::All).await?;
         Ok(connectors)
     }
 
@@ -257,7 +257,7 @@ pub(crate) enum AssemblyError {
     Tokens(#[from] svc_tokens::TokensStartError),
     /// What is stored could not be read.
     #[error(transparent)]
-    Connectors(#[from] svc_connectors::ReloadError),
+    Connectors(#[from] svc_connectors::ConnectorReloadError),
     /// It was placed and did not come to run.
     #[error("the registry does not run: {0}")]
     End(#[from] NotRunningError),

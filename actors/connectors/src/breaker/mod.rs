@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use state::{Admission, Breaker};
 
 pub use state::BreakerState;
+pub(crate) use state::CallVerdict;
 
 /// When breakers open and close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,39 +29,26 @@ pub struct BreakerSettings {
     pub max_breakers: usize,
 }
 
-/// How a call ended, as far as its breaker is concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// The backend did what was asked.
-    Success,
-    /// The backend is in trouble.
-    Failure,
-    /// The backend is there and refuses: no failure that counts, and enough to trust it again.
-    Answered,
-    /// It says nothing about the backend.
-    Neutral,
-}
-
 /// All breakers of a node.
 pub(crate) struct Breakers {
     settings: Option<BreakerSettings>,
-    kept: Mutex<Kept>,
+    kept: Mutex<BreakerTable>,
 }
 
 #[derive(Default)]
-struct Kept {
-    breakers: HashMap<String, Slot>,
+struct BreakerTable {
+    breakers: HashMap<String, TrackedBreaker>,
     /// Counts calls, to tell which breaker is longest unused.
     calls: u64,
 }
 
-struct Slot {
+struct TrackedBreaker {
     breaker: Breaker,
     used: u64,
 }
 
 /// A call that was let through. One that is dropped without a [`verdict`](Self::settle) gives its place back.
-pub(crate) struct Pass<'b> {
+pub(crate) struct BreakerPermit<'b> {
     breakers: &'b Breakers,
     key: Option<String>,
     probe: bool,
@@ -72,9 +60,9 @@ impl Breakers {
     }
 
     /// Lets a call through, or does not.
-    pub(crate) fn admit(&self, channel: &str, connector: &str) -> Option<Pass<'_>> {
+    pub(crate) fn admit(&self, channel: &str, connector: &str) -> Option<BreakerPermit<'_>> {
         let Some(settings) = self.settings else {
-            return Some(Pass { breakers: self, key: None, probe: false });
+            return Some(BreakerPermit { breakers: self, key: None, probe: false });
         };
         let key = format!("{channel}:{connector}");
         let mut kept = self.lock();
@@ -83,7 +71,7 @@ impl Breakers {
         let calls = kept.calls;
         let slot = match kept.breakers.entry(key.clone()) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(Slot { breaker: Breaker::default(), used: calls }),
+            Entry::Vacant(new) => new.insert(TrackedBreaker { breaker: Breaker::default(), used: calls }),
         };
         slot.used = calls;
         let probe = match slot.breaker.admit(Instant::now(), settings.recovery) {
@@ -91,7 +79,7 @@ impl Breakers {
             Admission::Free => false,
             Admission::Probe => true,
         };
-        Some(Pass { breakers: self, key: Some(key), probe })
+        Some(BreakerPermit { breakers: self, key: Some(key), probe })
     }
 
     /// The breakers by their keys; `None` where there are none.
@@ -110,17 +98,17 @@ impl Breakers {
         slot.map(|slot| slot.breaker = Breaker::default()).is_some()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, BreakerTable> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl BreakerTable {
     fn make_room(&mut self, key: &str, max: usize) {
         if self.breakers.len() < max.max(1) || self.breakers.contains_key(key) {
             return;
         }
-        let rank = |slot: &Slot| (slot.breaker.state() != BreakerState::Closed, slot.used);
+        let rank = |slot: &TrackedBreaker| (slot.breaker.state() != BreakerState::Closed, slot.used);
         let least = self.breakers.iter().min_by_key(|(_, slot)| rank(slot)).map(|(key, _)| key.clone());
         if let Some(least) = least {
             self.breakers.remove(&least);
@@ -128,13 +116,13 @@ impl Kept {
     }
 }
 
-impl Pass<'_> {
+impl BreakerPermit<'_> {
     /// Tells how the call ended; `true` if that opened the breaker.
-    pub(crate) fn settle(mut self, verdict: Verdict) -> bool {
+    pub(crate) fn settle(mut self, verdict: CallVerdict) -> bool {
         self.end(verdict)
     }
 
-    fn end(&mut self, verdict: Verdict) -> bool {
+    fn end(&mut self, verdict: CallVerdict) -> bool {
         let (Some(key), Some(settings)) = (self.key.take(), self.breakers.settings) else { return false };
         let mut kept = self.breakers.lock();
         let Some(slot) = kept.breakers.get_mut(&key) else { return false };
@@ -142,9 +130,9 @@ impl Pass<'_> {
     }
 }
 
-impl Drop for Pass<'_> {
+impl Drop for BreakerPermit<'_> {
     fn drop(&mut self) {
-        self.end(Verdict::Neutral);
+        self.end(CallVerdict::Neutral);
     }
 }
 

@@ -4,7 +4,18 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Verdict;
+/// The result of a call, as far as its breaker is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallVerdict {
+    /// The backend did what was asked.
+    Success,
+    /// The backend is in trouble.
+    Failure,
+    /// The backend is there and refuses: no failure that counts, and enough to trust it again.
+    Answered,
+    /// It says nothing about the backend.
+    Neutral,
+}
 
 /// What a breaker lets through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,20 +89,20 @@ impl Breaker {
     }
 
     /// Takes the end of a call in; `true` if it opened the breaker. A call from before the breaker opened decides nothing.
-    pub(super) fn ended(&mut self, verdict: Verdict, probe: bool, now: Instant, threshold: u32) -> bool {
+    pub(super) fn ended(&mut self, verdict: CallVerdict, probe: bool, now: Instant, threshold: u32) -> bool {
         let (next, opens) = match (self.0, verdict) {
-            (Phase::Closed { .. }, Verdict::Success) => (Phase::Closed { failures: 0 }, false),
-            (Phase::Closed { failures }, Verdict::Failure) if failures + 1 >= threshold => {
+            (Phase::Closed { .. }, CallVerdict::Success) => (Phase::Closed { failures: 0 }, false),
+            (Phase::Closed { failures }, CallVerdict::Failure) if failures + 1 >= threshold => {
                 (Phase::Open { since: now }, true)
             }
-            (Phase::Closed { failures }, Verdict::Failure) => {
+            (Phase::Closed { failures }, CallVerdict::Failure) => {
                 (Phase::Closed { failures: failures + 1 }, false)
             }
-            (Phase::HalfOpen { .. }, Verdict::Success | Verdict::Answered) if probe => {
+            (Phase::HalfOpen { .. }, CallVerdict::Success | CallVerdict::Answered) if probe => {
                 (Phase::Closed { failures: 0 }, false)
             }
-            (Phase::HalfOpen { .. }, Verdict::Failure) if probe => (Phase::Open { since: now }, true),
-            (Phase::HalfOpen { .. }, Verdict::Neutral) if probe => {
+            (Phase::HalfOpen { .. }, CallVerdict::Failure) if probe => (Phase::Open { since: now }, true),
+            (Phase::HalfOpen { .. }, CallVerdict::Neutral) if probe => {
                 (Phase::HalfOpen { probing: false }, false)
             }
             (same, _) => (same, false),

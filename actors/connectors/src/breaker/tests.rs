@@ -9,7 +9,7 @@ fn breakers(failure_threshold: u32, max_breakers: usize) -> Breakers {
     Breakers::new(Some(BreakerSettings { failure_threshold, recovery: RECOVERY, max_breakers }))
 }
 
-fn call(breakers: &Breakers, verdict: Verdict) -> bool {
+fn call(breakers: &Breakers, verdict: CallVerdict) -> bool {
     breakers.admit("ch", "c").unwrap().settle(verdict)
 }
 
@@ -20,12 +20,17 @@ fn state(breakers: &Breakers) -> BreakerState {
 #[tokio::test(start_paused = true)]
 async fn failures_in_a_row_open_it_and_one_success_forgets_them() {
     let breakers = breakers(3, 10);
-    for verdict in [Verdict::Failure, Verdict::Failure, Verdict::Success, Verdict::Failure, Verdict::Failure]
-    {
+    for verdict in [
+        CallVerdict::Failure,
+        CallVerdict::Failure,
+        CallVerdict::Success,
+        CallVerdict::Failure,
+        CallVerdict::Failure,
+    ] {
         assert!(!call(&breakers, verdict));
     }
-    assert!(!call(&breakers, Verdict::Neutral), "what says nothing neither counts nor forgets");
-    assert!(call(&breakers, Verdict::Failure));
+    assert!(!call(&breakers, CallVerdict::Neutral), "what says nothing neither counts nor forgets");
+    assert!(call(&breakers, CallVerdict::Failure));
     assert_eq!(breakers.list().unwrap(), [("ch:c".to_owned(), BreakerState::Open)]);
     assert!(breakers.admit("ch", "c").is_none());
     assert!(breakers.admit("other", "c").is_some() && breakers.admit("ch", "other").is_some());
@@ -34,32 +39,32 @@ async fn failures_in_a_row_open_it_and_one_success_forgets_them() {
 #[tokio::test(start_paused = true)]
 async fn after_the_recovery_time_one_call_decides() {
     let breakers = breakers(1, 10);
-    assert!(call(&breakers, Verdict::Failure));
+    assert!(call(&breakers, CallVerdict::Failure));
     advance(RECOVERY - Duration::from_millis(1)).await;
     assert!(breakers.admit("ch", "c").is_none());
     advance(Duration::from_millis(1)).await;
     let probe = breakers.admit("ch", "c").unwrap();
     assert_eq!(state(&breakers), BreakerState::HalfOpen);
     assert!(breakers.admit("ch", "c").is_none(), "one at a time");
-    assert!(probe.settle(Verdict::Failure));
+    assert!(probe.settle(CallVerdict::Failure));
     assert!(breakers.admit("ch", "c").is_none(), "open again, for the whole time");
     advance(RECOVERY).await;
     drop(breakers.admit("ch", "c").unwrap());
     let probe = breakers.admit("ch", "c").expect("an abandoned call gives its place back");
-    assert!(!probe.settle(Verdict::Success));
+    assert!(!probe.settle(CallVerdict::Success));
     assert_eq!(state(&breakers), BreakerState::Closed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_backend_that_answers_no_is_there() {
     let breakers = breakers(2, 10);
-    for verdict in [Verdict::Failure, Verdict::Answered] {
+    for verdict in [CallVerdict::Failure, CallVerdict::Answered] {
         assert!(!call(&breakers, verdict));
     }
-    assert!(call(&breakers, Verdict::Failure), "only a success forgets failures");
+    assert!(call(&breakers, CallVerdict::Failure), "only a success forgets failures");
     advance(RECOVERY).await;
     let probe = breakers.admit("ch", "c").unwrap();
-    assert!(!probe.settle(Verdict::Answered));
+    assert!(!probe.settle(CallVerdict::Answered));
     assert_eq!(state(&breakers), BreakerState::Closed);
 }
 
@@ -67,8 +72,8 @@ async fn a_backend_that_answers_no_is_there() {
 async fn a_call_from_before_decides_nothing() {
     let breakers = breakers(1, 10);
     let early = [breakers.admit("ch", "c").unwrap(), breakers.admit("ch", "c").unwrap()];
-    assert!(call(&breakers, Verdict::Failure));
-    for (pass, verdict) in early.into_iter().zip([Verdict::Success, Verdict::Failure]) {
+    assert!(call(&breakers, CallVerdict::Failure));
+    for (pass, verdict) in early.into_iter().zip([CallVerdict::Success, CallVerdict::Failure]) {
         assert!(!pass.settle(verdict));
     }
     assert_eq!(state(&breakers), BreakerState::Open);
@@ -79,9 +84,9 @@ async fn a_call_from_before_decides_nothing() {
 #[tokio::test(start_paused = true)]
 async fn beyond_the_bound_the_longest_unused_goes_closed_ones_first() {
     let breakers = breakers(1, 2);
-    breakers.admit("ch", "open").unwrap().settle(Verdict::Failure);
-    breakers.admit("ch", "a").unwrap().settle(Verdict::Success);
-    breakers.admit("ch", "b").unwrap().settle(Verdict::Success);
+    breakers.admit("ch", "open").unwrap().settle(CallVerdict::Failure);
+    breakers.admit("ch", "a").unwrap().settle(CallVerdict::Success);
+    breakers.admit("ch", "b").unwrap().settle(CallVerdict::Success);
     let keys: Vec<_> = breakers.list().unwrap().into_iter().map(|(key, _)| key).collect();
     assert_eq!(keys, ["ch:b", "ch:open"]);
 }
@@ -89,7 +94,7 @@ async fn beyond_the_bound_the_longest_unused_goes_closed_ones_first() {
 #[test]
 fn without_settings_there_are_none() {
     let breakers = Breakers::new(None);
-    assert!(!breakers.admit("ch", "c").unwrap().settle(Verdict::Failure));
+    assert!(!breakers.admit("ch", "c").unwrap().settle(CallVerdict::Failure));
     assert!(breakers.list().is_none());
 }
 
@@ -106,7 +111,7 @@ proptest! {
             let mut opened: Option<Instant> = None;
             for (step, seconds) in steps {
                 advance(Duration::from_secs(seconds)).await;
-                let verdict = [Verdict::Success, Verdict::Failure, Verdict::Neutral][usize::from(step % 3)];
+                let verdict = [CallVerdict::Success, CallVerdict::Failure, CallVerdict::Neutral][usize::from(step % 3)];
                 if step == 3 || out.is_empty() {
                     let young = opened.is_some_and(|since| since.elapsed() < RECOVERY);
                     match breakers.admit("ch", "c") {

@@ -5,11 +5,12 @@ use svc_outbound::AddressError;
 
 /// The cause. Texts name the place and what happened; a secret or an argument of the call is in none of them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum CallFailure {
     /// The host may not be dialled, or has no address now.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// The settings lead where addresses cannot be checked; the text says what it protects from.
+    /// The settings lead where addresses cannot be checked; the text begins with the protection that refuses.
+    #[cfg(feature = "kafka")]
     #[error("{0}")]
     Forbidden(&'static str),
     /// There is no connection, or it broke off.
@@ -23,13 +24,14 @@ pub(crate) enum Failure {
     Refused(String),
 }
 
-impl Failure {
-    /// What it is to a task.
-    pub(crate) fn of(&self, connector: &str) -> TaskError {
+impl CallFailure {
+    /// Converts to the error of a task over this connector.
+    pub(crate) fn to_task_error(&self, connector: &str) -> TaskError {
         let code = match self {
             Self::Address(AddressError::Unresolved { .. }) | Self::Unreachable(_) => ErrorCode::Io,
             Self::Timeout(_) => ErrorCode::Timeout,
             Self::Address(AddressError::Malformed(_)) | Self::Refused(_) => ErrorCode::Function,
+            #[cfg(feature = "kafka")]
             Self::Forbidden(refused) => return TaskError::new(ErrorCode::Function, *refused),
             // Says itself what it protects from.
             Self::Address(refused) => return TaskError::new(ErrorCode::Function, refused.to_string()),
@@ -46,17 +48,17 @@ mod tests {
     fn trying_again_may_help_unless_the_address_or_the_system_refused() {
         let host = || "cache.example".to_owned();
         for (failure, code, retryable) in [
-            (Failure::Unreachable("gone".into()), "IO_ERROR", true),
-            (Failure::Timeout("late".into()), "TIMEOUT_ERROR", true),
-            (Failure::Refused("no".into()), "FUNCTION_ERROR", false),
+            (CallFailure::Unreachable("gone".into()), "IO_ERROR", true),
+            (CallFailure::Timeout("late".into()), "TIMEOUT_ERROR", true),
+            (CallFailure::Refused("no".into()), "FUNCTION_ERROR", false),
             (AddressError::Unresolved { host: host(), cause: "none".into() }.into(), "IO_ERROR", true),
         ] {
-            let error = failure.of("c");
+            let error = failure.to_task_error("c");
             assert_eq!((error.code.name(), error.retryable()), (code, retryable));
             assert!(error.message.starts_with("connector 'c': "), "{}", error.message);
         }
         let forbidden = AddressError::Forbidden { host: host(), address: [127, 0, 0, 1].into() };
-        let error = Failure::from(forbidden).of("c");
+        let error = CallFailure::from(forbidden).to_task_error("c");
         assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
         assert!(error.message.starts_with("SSRF protection: "), "{}", error.message);
     }

@@ -21,7 +21,7 @@ trait Close: Send + Sync {
 }
 
 /// The place of one pool.
-pub(crate) struct Slot<P> {
+pub(crate) struct PoolSlot<P> {
     held: Arc<Held<P>>,
     open: OpenPools,
 }
@@ -45,8 +45,8 @@ impl OpenPools {
     }
 
     /// A place for a pool, not opened yet.
-    pub(crate) fn slot<P: Send + Sync + 'static>(&self) -> Slot<P> {
-        Slot { held: Arc::new(Held { pool: Mutex::default() }), open: self.clone() }
+    pub(crate) fn slot<P: Send + Sync + 'static>(&self) -> PoolSlot<P> {
+        PoolSlot { held: Arc::new(Held { pool: Mutex::default() }), open: self.clone() }
     }
 
     /// Puts a pool last, and closes those too many.
@@ -71,7 +71,7 @@ impl OpenPools {
     }
 }
 
-impl<P: Clone + Send + Sync + 'static> Slot<P> {
+impl<P: Clone + Send + Sync + 'static> PoolSlot<P> {
     /// The pool, opened if it is not open. Who comes while another opens it waits for that one.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl<P: Clone + Send + Sync + 'static> Slot<P> {
     }
 }
 
-impl<P> Slot<P> {
+impl<P> PoolSlot<P> {
     /// Gives the pool up if it is open and one that is of no use; the next call opens another.
     pub(crate) fn discard(&self, useless: impl FnOnce(&P) -> bool) {
         if let Ok(mut pool) = self.held.pool.lock()
@@ -103,14 +103,15 @@ impl<P> Slot<P> {
     }
 }
 
-impl<P: Clone> Slot<P> {
+#[cfg(feature = "smtp")]
+impl<P: Clone> PoolSlot<P> {
     /// The pool, if it is open; this is no use of it.
     pub(crate) fn opened(&self) -> Option<P> {
         self.held.pool.lock().ok()?.get().cloned()
     }
 }
 
-impl<P> Clone for Slot<P> {
+impl<P> Clone for PoolSlot<P> {
     fn clone(&self) -> Self {
         Self { held: Arc::clone(&self.held), open: self.open.clone() }
     }
@@ -122,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    async fn opened(slot: &Slot<u32>, value: u32) -> u32 {
+    async fn opened(slot: &PoolSlot<u32>, value: u32) -> u32 {
         slot.get(async || Ok::<_, Infallible>(value)).await.unwrap()
     }
 

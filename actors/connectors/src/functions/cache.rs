@@ -8,9 +8,9 @@ use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
 use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ConnectorType, FieldError};
 
-use super::call::{ask, channel_of, gate, guarded};
+use super::call::{call_driver, call_with_breaker, channel_of, check_operation};
 use super::input::{self, text};
-use crate::drivers::cache::{CacheDriver, Read, Write};
+use crate::drivers::cache::{CacheDriver, ReadEntry, WriteEntry};
 use crate::handle::Connectors;
 
 /// The catalogue entry of `cache_read`.
@@ -104,13 +104,13 @@ impl CompiledTask for ReadTask {
             let key = key(self.inputs.fold(cx, "key"))?;
             let call = async {
                 let message = |driver: &CacheDriver| {
-                    gate(&driver.settings.operations, "read", &self.connector)?;
-                    Ok((driver.address.clone(), Read(key.clone())))
+                    check_operation(&driver.settings.operations, "read", &self.connector)?;
+                    Ok((driver.address.clone(), ReadEntry(key.clone())))
                 };
-                let (_, answer) = ask(&self.connectors, &self.connector, message).await?;
-                answer.map_err(|failure| failure.of(&self.connector))
+                let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
+                answer.map_err(|failure| failure.to_task_error(&self.connector))
             };
-            let found = guarded(&self.connectors, &channel_of(cx), &self.connector, call).await?;
+            let found = call_with_breaker(&self.connectors, &channel_of(cx), &self.connector, call).await?;
             cx.write(&self.output, found.map(value).unwrap_or_default())?;
             Ok(TaskOutcome::Success)
         })
@@ -134,14 +134,14 @@ impl CompiledTask for WriteTask {
             };
             let call = async {
                 let message = |driver: &CacheDriver| {
-                    gate(&driver.settings.operations, "write", &self.connector)?;
-                    let write = Write { key: key.clone(), text: text.clone(), ttl_secs };
+                    check_operation(&driver.settings.operations, "write", &self.connector)?;
+                    let write = WriteEntry { key: key.clone(), text: text.clone(), ttl_secs };
                     Ok((driver.address.clone(), write))
                 };
-                let (_, answer) = ask(&self.connectors, &self.connector, message).await?;
-                answer.map_err(|failure| failure.of(&self.connector))
+                let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
+                answer.map_err(|failure| failure.to_task_error(&self.connector))
             };
-            guarded(&self.connectors, &channel_of(cx), &self.connector, call).await?;
+            call_with_breaker(&self.connectors, &channel_of(cx), &self.connector, call).await?;
             Ok(TaskOutcome::Success)
         })
     }

@@ -1,4 +1,4 @@
-//! What every call of a connector goes through: its breaker, and what is counted.
+//! Calls of connectors: the breaker, the metrics, the message to the actor.
 
 use std::sync::Arc;
 
@@ -8,27 +8,29 @@ use svc_engine::{ErrorCode, TaskCx, TaskError};
 use svc_model::config::connector::OperationSwitches;
 use tokio::time::Instant;
 
-use crate::breaker::Verdict;
-use crate::drivers::Kind;
-use crate::handle::{Connectors, NotLoaded};
-use crate::table::Loaded;
+use crate::breaker::CallVerdict;
+use crate::driver::Driver;
+use crate::error::NotLoaded;
+use crate::handle::Connectors;
+use crate::table::LoadedConnector;
 
-/// Stands for the channel of a run that belongs to none.
+/// The channel name of a run that belongs to no channel.
 const NO_CHANNEL: &str = "_none";
-/// Times a call follows a connector that is being replaced, before it gives up.
+/// Most times a call follows a connector that is being replaced.
 const REPLACEMENTS: usize = 3;
 
-/// The channel of a run, as its call chain names it. Metadata is for workflows to write: it chooses neither a breaker nor
-/// a label of a metric.
+/// Returns the channel of a run, the last of its call chain. Metadata is writable by workflows, so it chooses neither a breaker
+/// nor a metric label.
 pub(crate) fn channel_of(cx: &TaskCx<'_>) -> Arc<str> {
     cx.chain().last().cloned().unwrap_or_else(|| NO_CHANNEL.into())
 }
 
-/// One logical call, whatever it tries: let through by the breaker or not, counted once.
+/// Makes one logical call, which may consist of several attempts: admits it through the breaker of channel and connector, and
+/// counts it once.
 ///
 /// # Errors
-/// `circuit_open` while the breaker holds calls back, else what the call failed with.
-pub(crate) async fn guarded<T>(
+/// `circuit_open` while the breaker rejects calls; otherwise the error of the call.
+pub(crate) async fn call_with_breaker<T>(
     connectors: &Connectors,
     channel: &str,
     connector: &str,
@@ -44,10 +46,10 @@ pub(crate) async fn guarded<T>(
     let outcome = call.await;
     connectors.metrics().called(channel, connector, outcome.is_ok(), started.elapsed());
     let verdict = match &outcome {
-        Ok(_) => Verdict::Success,
-        Err(error) if error.retryable() => Verdict::Failure,
-        Err(error) if error.code == ErrorCode::Http => Verdict::Answered,
-        Err(_) => Verdict::Neutral,
+        Ok(_) => CallVerdict::Success,
+        Err(error) if error.retryable() => CallVerdict::Failure,
+        Err(error) if error.code == ErrorCode::Http => CallVerdict::Answered,
+        Err(_) => CallVerdict::Neutral,
     };
     if pass.settle(verdict) {
         connectors.metrics().tripped(channel, connector);
@@ -55,13 +57,16 @@ pub(crate) async fn guarded<T>(
     outcome
 }
 
-/// The driver of a connector, if it is of the kind that is needed.
+/// Returns the driver of a connector as the type that is needed.
 ///
 /// # Errors
-/// `connector_detail` for another kind.
-pub(crate) fn kind<'l, K: Kind>(connector: &str, loaded: &'l Loaded) -> Result<&'l K, TaskError> {
-    K::of(&loaded.driver).ok_or_else(|| {
-        let detail = format!("connector '{connector}' is not {}", K::NEEDED);
+/// `connector_detail` if the connector is of another type.
+pub(crate) fn driver_of<'l, D: Driver>(
+    connector: &str,
+    loaded: &'l LoadedConnector,
+) -> Result<&'l D, TaskError> {
+    loaded.driver().ok_or_else(|| {
+        let detail = format!("connector '{connector}' is not {}", D::REQUIREMENT);
         TaskError::new(ErrorCode::ConnectorDetail, detail)
     })
 }
@@ -70,7 +75,11 @@ pub(crate) fn kind<'l, K: Kind>(connector: &str, loaded: &'l Loaded) -> Result<&
 ///
 /// # Errors
 /// `connector_detail` naming the operation.
-pub(crate) fn gate(gates: &OperationSwitches, operation: &str, connector: &str) -> Result<(), TaskError> {
+pub(crate) fn check_operation(
+    gates: &OperationSwitches,
+    operation: &str,
+    connector: &str,
+) -> Result<(), TaskError> {
     if gates.allow(operation) {
         return Ok(());
     }
@@ -78,18 +87,18 @@ pub(crate) fn gate(gates: &OperationSwitches, operation: &str, connector: &str) 
     Err(TaskError::new(ErrorCode::ConnectorDetail, detail))
 }
 
-/// Asks the actor of a connector what `message` makes of its driver; answers who was asked as well. A connector that is
-/// replaced meanwhile is followed: nothing was sent yet.
+/// Sends the message that `message` makes of the driver to its actor. Returns the answer and the connector that gave it. If
+/// the connector is replaced before the actor took the message, its successor is called.
 ///
 /// # Errors
-/// The connector is not loaded or of another kind, `message` fails, or the actor cannot answer.
-pub(crate) async fn ask<K, A, M>(
+/// The connector is not loaded or of another type, `message` fails, or the actor cannot answer.
+pub(crate) async fn call_driver<D, A, M>(
     connectors: &Connectors,
     connector: &str,
-    message: impl Fn(&K) -> Result<(Address<A>, M), TaskError>,
-) -> Result<(Arc<Loaded>, M::Result), TaskError>
+    message: impl Fn(&D) -> Result<(Address<A>, M), TaskError>,
+) -> Result<(Arc<LoadedConnector>, M::Result), TaskError>
 where
-    K: Kind,
+    D: Driver,
     A: ReadHandler<M>,
     M: Message + Send + 'static,
     M::Result: Send,
@@ -97,7 +106,7 @@ where
     let mut replaced = 0;
     loop {
         let loaded = connectors.find(connector)?;
-        let (address, message) = message(kind(connector, &loaded)?)?;
+        let (address, message) = message(driver_of(connector, &loaded)?)?;
         let error = match address.ask(message).await {
             Ok(answer) => return Ok((loaded, answer)),
             Err(error) => error,

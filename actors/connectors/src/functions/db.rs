@@ -9,10 +9,12 @@ use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskEr
 use svc_model::{ConnectorType, FieldError};
 
 use super::QuerySettings;
-use super::call::{channel_of, gate, guarded};
+use super::call::{call_with_breaker, channel_of, check_operation};
 use super::input::{self, text};
 use super::sql::run;
-use crate::drivers::sql::{Access, Origin, ResultBounds, Run, Statement, Together, is_blank};
+use crate::drivers::sql::{
+    BoundStatement, ResultBounds, RunStatements, StatementAccess, StatementOrigin, TransactionMode, is_blank,
+};
 use crate::handle::Connectors;
 
 const SQL_PARAMS: InputField = InputField::array(
@@ -152,15 +154,20 @@ impl DbTask {
 
     async fn outcome(&self, params: &[Value]) -> Result<Value, TaskError> {
         let (operation, bounds, access) = match self.operation {
-            Operation::Read(bounds) => ("read", Some(bounds), Access::ReadOnly),
-            Operation::Write => ("raw_write", None, Access::ReadWrite),
+            Operation::Read(bounds) => ("read", Some(bounds), StatementAccess::ReadOnly),
+            Operation::Write => ("raw_write", None, StatementAccess::ReadWrite),
         };
         let outcomes = run(&self.connectors, &self.connector, |settings| {
-            gate(&settings.gates, operation, &self.connector)?;
+            check_operation(&settings.gates, operation, &self.connector)?;
             let (sql, params) = (self.query.clone(), params.to_vec());
-            let statement = Statement { sql, params, origin: Origin::Author };
+            let statement = BoundStatement { sql, params, origin: StatementOrigin::Author };
             let bounds = bounds.map(|bounds| settings.bounded(bounds));
-            Ok(Run { statements: vec![statement], bounds, together: Together::default(), access })
+            Ok(RunStatements {
+                statements: vec![statement],
+                bounds,
+                transaction: TransactionMode::default(),
+                access,
+            })
         });
         let outcome = outcomes.await?.into_iter().next().unwrap_or_default();
         Ok(match self.operation {
@@ -176,7 +183,7 @@ impl CompiledTask for DbTask {
             let params = self.params(cx)?;
             let channel = channel_of(cx);
             let call = self.outcome(&params);
-            let value = guarded(&self.connectors, &channel, &self.connector, call).await?;
+            let value = call_with_breaker(&self.connectors, &channel, &self.connector, call).await?;
             cx.write(&self.output, value)?;
             Ok(TaskOutcome::Success)
         })

@@ -15,11 +15,11 @@ use svc_outbound::header::{HeaderMap, HeaderName, HeaderValue};
 use svc_outbound::{Method, OutboundResponse, PeerRequest, RequestBody};
 use tokio::time::{Instant, sleep};
 
-use super::call::{ask, channel_of, guarded, kind};
+use super::call::{call_driver, call_with_breaker, channel_of, driver_of};
 use super::input::{self, Either, LONGEST_MS, check_timeout, given, text};
 use super::request::{self, BodyFormat};
 use super::response::{self, ResponseFormat};
-use super::retry::{Plan, chance};
+use super::retry::{RetryPlan, jitter};
 use crate::drivers::http::{Exchange, HttpDriver, HttpSettings};
 use crate::handle::Connectors;
 
@@ -177,7 +177,7 @@ impl HttpCallTask {
         let asked = self.asked(cx, redaction)?;
         let channel = channel_of(cx);
         let call = self.attempts(&asked, redaction, cx.remaining());
-        let result = guarded(&self.connectors, &channel, &self.connector, call).await?;
+        let result = call_with_breaker(&self.connectors, &channel, &self.connector, call).await?;
         if let (Some(path), Some(mut value)) = (&self.output, result) {
             if self.reads_secrets() {
                 redaction.mask(&mut value);
@@ -225,7 +225,7 @@ impl HttpCallTask {
         let mut attempts = 0;
         loop {
             let loaded = self.connectors.find(&self.connector)?;
-            let HttpDriver { settings, .. } = kind(&self.connector, &loaded)?;
+            let HttpDriver { settings, .. } = driver_of(&self.connector, &loaded)?;
             let plan = self.plan(settings, started, left);
             // The first attempt has its whole time, a later one what is left for the call.
             let left = plan.deadline.saturating_duration_since(Instant::now());
@@ -235,7 +235,7 @@ impl HttpCallTask {
                 Err(error) => error,
             };
             attempts += 1;
-            let pause = plan.pause(attempts, Instant::now(), chance()).filter(|_| error.retryable());
+            let pause = plan.pause(attempts, Instant::now(), jitter()).filter(|_| error.retryable());
             let Some(pause) = pause else {
                 if attempts > 1 {
                     error.retry_attempted = Some(true);
@@ -247,11 +247,11 @@ impl HttpCallTask {
         }
     }
 
-    fn plan(&self, settings: &HttpSettings, started: Instant, left: Option<Duration>) -> Plan {
+    fn plan(&self, settings: &HttpSettings, started: Instant, left: Option<Duration>) -> RetryPlan {
         let again = settings.retry_non_idempotent || !matches!(self.method, Method::POST | Method::PATCH);
         let retries = if again { settings.max_retries } else { 0 };
         let whole = self.timeout.saturating_mul(retries + 1);
-        Plan {
+        RetryPlan {
             retries,
             delay: Duration::from_millis(settings.retry_delay_ms),
             deadline: started + left.map_or(whole, |left| left.min(whole)),
@@ -268,12 +268,12 @@ impl HttpCallTask {
             let request = self.request(&driver.settings, asked, limit)?;
             Ok((driver.address.clone(), Exchange(request)))
         };
-        let (loaded, answer) = ask(&self.connectors, &self.connector, request).await?;
+        let (loaded, answer) = call_driver(&self.connectors, &self.connector, request).await?;
         let answered = answer.map_err(|error| response::unanswered(&self.connector, &error))?;
         if answered.answer.status.is_success() {
             return Ok(answered.answer);
         }
-        let driver: &HttpDriver = kind(&self.connector, &loaded)?;
+        let driver: &HttpDriver = driver_of(&self.connector, &loaded)?;
         let token = answered.token.as_ref().map(|token| token.expose());
         let hide = |text| redaction.mask_text(driver.settings.redact(text, token));
         Err(response::refused(&self.connector, hide, &answered.answer, self.captures_error_body))

@@ -8,7 +8,7 @@ use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
 use svc_engine::{CompileCx, CompiledTask, Expression, Function, Redaction, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ConnectorType, FieldError};
 
-use super::call::{ask, channel_of, gate, guarded};
+use super::call::{call_driver, call_with_breaker, channel_of, check_operation};
 use super::input::text;
 use crate::drivers::kafka::{KafkaDriver, Publish};
 use crate::handle::Connectors;
@@ -95,7 +95,7 @@ impl PublishTask {
             None => cx.message().data.to_string(),
         };
         let message = |driver: &KafkaDriver| {
-            gate(&driver.settings.operations, "publish", &self.connector)?;
+            check_operation(&driver.settings.operations, "publish", &self.connector)?;
             let topic = self.topic.clone().or_else(|| driver.settings.topic.clone());
             let topic = topic.ok_or_else(|| {
                 let connector = &self.connector;
@@ -104,10 +104,10 @@ impl PublishTask {
             Ok((driver.address.clone(), Publish { topic, key: key.clone(), value: value.clone() }))
         };
         let call = async {
-            let (_, answer) = ask(&self.connectors, &self.connector, message).await?;
-            answer.map_err(|failure| failure.of(&self.connector))
+            let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
+            answer.map_err(|failure| failure.to_task_error(&self.connector))
         };
-        guarded(&self.connectors, &channel_of(cx), &self.connector, call).await
+        call_with_breaker(&self.connectors, &channel_of(cx), &self.connector, call).await
     }
 }
 

@@ -5,7 +5,7 @@ use svc_engine::{ErrorCode, TaskError};
 use svc_outbound::{AddressError, FetchError, OutboundResponse};
 use svc_tokens::TokenError;
 
-use crate::drivers::http::Unanswered;
+use crate::drivers::http::ExchangeError;
 
 /// Bytes of a refused answer that an error shows.
 const SHOWN: usize = 512;
@@ -80,15 +80,15 @@ fn prefix(text: &str, bytes: usize) -> &str {
 }
 
 /// What a request without an answer is to a task, where it may lack a token as well.
-pub(crate) fn unanswered(connector: &str, error: &Unanswered) -> TaskError {
+pub(crate) fn unanswered(connector: &str, error: &ExchangeError) -> TaskError {
     let code = match error {
-        Unanswered::Fetch(error) => return unfetched(connector, error),
-        Unanswered::Forbidden { refused, place } => return forbidden(connector, refused, place),
-        Unanswered::Token(TokenError::Rejected { .. }) => ErrorCode::ConnectorDetail,
-        Unanswered::Token(TokenError::Forbidden(refused)) => {
+        ExchangeError::Fetch(error) => return unfetched(connector, error),
+        ExchangeError::Forbidden { refused, place } => return forbidden(connector, refused, place),
+        ExchangeError::Token(TokenError::Rejected { .. }) => ErrorCode::ConnectorDetail,
+        ExchangeError::Token(TokenError::Forbidden(refused)) => {
             return forbidden(connector, refused, "auth.token_url; allow_private_urls lets it");
         }
-        Unanswered::Token(TokenError::Unavailable { .. }) => ErrorCode::Io,
+        ExchangeError::Token(TokenError::Unavailable { .. }) => ErrorCode::Io,
     };
     // Names the connector itself.
     TaskError::new(code, error.to_string())

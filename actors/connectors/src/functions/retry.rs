@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The longest pause, before chance lengthens it.
+/// The longest pause, before jitter lengthens it.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// How often and how late a call is tried again.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct RetryPlan {
     /// Attempts after the first one.
     pub(crate) retries: u32,
     /// The first pause; doubles.
@@ -18,20 +18,20 @@ pub(crate) struct Plan {
     pub(crate) deadline: Instant,
 }
 
-impl Plan {
-    /// The pause after so many attempts; `None` when there is to be no other. `chance` is anywhere from 0 to 1.
-    pub(crate) fn pause(&self, attempts: u32, now: Instant, chance: f64) -> Option<Duration> {
+impl RetryPlan {
+    /// The pause after so many attempts; `None` when there is to be no other. `jitter` is anywhere from 0 to 1.
+    pub(crate) fn pause(&self, attempts: u32, now: Instant, jitter: f64) -> Option<Duration> {
         if attempts > self.retries {
             return None;
         }
         let doubled = self.delay.saturating_mul(1 << (attempts - 1).min(31)).min(LONGEST);
-        let pause = doubled.mul_f64(0.5 + chance.clamp(0.0, 1.0));
+        let pause = doubled.mul_f64(0.5 + jitter.clamp(0.0, 1.0));
         (now + pause < self.deadline).then_some(pause)
     }
 }
 
-/// Anywhere from 0 to 1; the middle where the system has no chance to give.
-pub(crate) fn chance() -> f64 {
+/// Anywhere from 0 to 1; the middle where the system has no jitter to give.
+pub(crate) fn jitter() -> f64 {
     getrandom::u32().map_or(0.5, |drawn| f64::from(drawn) / f64::from(u32::MAX))
 }
 
@@ -39,16 +39,16 @@ pub(crate) fn chance() -> f64 {
 mod tests {
     use super::*;
 
-    fn plan(retries: u32, delay_ms: u64, deadline_ms: u64) -> (Plan, Instant) {
+    fn plan(retries: u32, delay_ms: u64, deadline_ms: u64) -> (RetryPlan, Instant) {
         let now = Instant::now();
         let deadline = now + Duration::from_millis(deadline_ms);
-        (Plan { retries, delay: Duration::from_millis(delay_ms), deadline }, now)
+        (RetryPlan { retries, delay: Duration::from_millis(delay_ms), deadline }, now)
     }
 
     #[test]
     fn pauses_double_within_half_and_one_and_a_half_up_to_a_minute() {
         let (plan, now) = plan(16, 1000, 1_000_000);
-        let pauses = |chance| (1..=8).filter_map(|n| plan.pause(n, now, chance)).collect::<Vec<_>>();
+        let pauses = |jitter| (1..=8).filter_map(|n| plan.pause(n, now, jitter)).collect::<Vec<_>>();
         let seconds = |pauses: Vec<Duration>| pauses.iter().map(Duration::as_millis).collect::<Vec<_>>();
         assert_eq!(seconds(pauses(0.5)), [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
         assert_eq!(seconds(pauses(0.0))[0], 500);

@@ -1,10 +1,10 @@
 //! Asking a SQL database, for the functions that do.
 
 use svc_engine::{ErrorCode, TaskError};
+use svc_model::config::connector::DatabaseKind;
 
-use super::call::ask;
-use crate::drivers::Driver;
-use crate::drivers::sql::{Outcome, Run, SqlDriver, SqlError, SqlSettings};
+use super::call::call_driver;
+use crate::drivers::sql::{RunStatements, SqlDriver, SqlError, SqlSettings, StatementResult};
 use crate::handle::Connectors;
 
 /// Runs what `run` makes of the settings of a connector.
@@ -14,15 +14,15 @@ use crate::handle::Connectors;
 pub(crate) async fn run(
     connectors: &Connectors,
     connector: &str,
-    run: impl Fn(&SqlSettings) -> Result<Run, TaskError>,
-) -> Result<Vec<Outcome>, TaskError> {
-    if let Driver::Mongo(_) = connectors.find(connector)?.driver {
+    run: impl Fn(&SqlSettings) -> Result<RunStatements, TaskError>,
+) -> Result<Vec<StatementResult>, TaskError> {
+    if connectors.find(connector)?.settings.database() == Some(DatabaseKind::Mongo) {
         let text =
             format!("connector '{connector}' is MongoDB, which does not speak SQL: use the mongo functions");
         return Err(TaskError::validation(text));
     }
     let message = |driver: &SqlDriver| Ok((driver.address.clone(), run(&driver.settings)?));
-    let (_, outcomes) = ask(connectors, connector, message).await?;
+    let (_, outcomes) = call_driver(connectors, connector, message).await?;
     outcomes.map_err(|error| failed(connector, &error))
 }
 

@@ -12,9 +12,9 @@ use svc_model::{ConnectorType, FieldError};
 use svc_outbound::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED};
 use svc_outbound::{OutboundResponse, StatusCode};
 
-use super::call::{ask, channel_of, gate, guarded};
+use super::call::{call_driver, call_with_breaker, channel_of, check_operation};
 use super::{input, response};
-use crate::drivers::storage::{Head, StorageDriver, check_key};
+use crate::drivers::storage::{HeadObject, StorageDriver, check_key};
 use crate::handle::Connectors;
 
 /// The catalogue entry of `storage_head`.
@@ -90,7 +90,8 @@ impl CompiledTask for StorageHeadTask {
         Box::pin(async move {
             let key = key(&self.inputs, cx)?;
             let channel = channel_of(cx);
-            let known = guarded(&self.connectors, &channel, &self.connector, self.known(&key)).await?;
+            let known =
+                call_with_breaker(&self.connectors, &channel, &self.connector, self.known(&key)).await?;
             cx.write(&self.output, known)?;
             Ok(TaskOutcome::Success)
         })
@@ -100,10 +101,10 @@ impl CompiledTask for StorageHeadTask {
 impl StorageHeadTask {
     async fn known(&self, key: &str) -> Result<Value, TaskError> {
         let head = |driver: &StorageDriver| {
-            gate(&driver.settings.operations, "head", &self.connector)?;
-            Ok((driver.address.clone(), Head(key.to_owned())))
+            check_operation(&driver.settings.operations, "head", &self.connector)?;
+            Ok((driver.address.clone(), HeadObject(key.to_owned())))
         };
-        let (_, answer) = ask(&self.connectors, &self.connector, head).await?;
+        let (_, answer) = call_driver(&self.connectors, &self.connector, head).await?;
         let answer = answer.map_err(|error| response::unfetched(&self.connector, &error))?;
         match answer.status {
             status if status.is_success() => Ok(object(&answer)),

@@ -11,10 +11,10 @@ use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
 use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ConnectorType, FieldError};
 
-use super::call::{gate, kind};
+use super::call::{check_operation, driver_of};
 use super::input;
 use super::storage_head::{check_fixed_key, key};
-use crate::drivers::storage::{Grant, StorageDriver, Use};
+use crate::drivers::storage::{ObjectAccess, PresignGrant, StorageDriver};
 use crate::handle::Connectors;
 
 /// The catalogue entry of `storage_presign`.
@@ -146,9 +146,9 @@ impl CompiledTask for StoragePresignTask {
         Box::pin(async move {
             let grant = self.grant(cx)?;
             let loaded = self.connectors.find(&self.connector)?;
-            let StorageDriver { settings, .. } = kind(&self.connector, &loaded)?;
+            let StorageDriver { settings, .. } = driver_of(&self.connector, &loaded)?;
             let operation = if self.put { "presign_put" } else { "presign_get" };
-            gate(&settings.operations, operation, &self.connector)?;
+            check_operation(&settings.operations, operation, &self.connector)?;
             cx.write(&self.output, String::from(settings.sign(&grant)).into())?;
             Ok(TaskOutcome::Success)
         })
@@ -156,19 +156,19 @@ impl CompiledTask for StoragePresignTask {
 }
 
 impl StoragePresignTask {
-    fn grant(&self, cx: &TaskCx<'_>) -> Result<Grant, TaskError> {
+    fn grant(&self, cx: &TaskCx<'_>) -> Result<PresignGrant, TaskError> {
         let key = key(&self.inputs, cx)?;
         let expires_in = lifetime("expires_in", &self.inputs.require(cx, "expires_in")?)
             .map_err(|error| TaskError::validation(format!("{}: {}", error.path, error.message)))?;
         let to = if self.put {
-            Use::Put { content_type: self.header(cx, "content_type")? }
+            ObjectAccess::Put { content_type: self.header(cx, "content_type")? }
         } else {
-            Use::Get {
+            ObjectAccess::Get {
                 content_type: self.header(cx, "response_content_type")?,
                 content_disposition: self.header(cx, "response_content_disposition")?,
             }
         };
-        Ok(Grant { key, to, expires_in })
+        Ok(PresignGrant { key, to, expires_in })
     }
 
     fn header(&self, cx: &TaskCx<'_>, field: &str) -> Result<Option<String>, TaskError> {

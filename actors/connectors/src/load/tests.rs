@@ -3,16 +3,26 @@ use std::collections::HashMap;
 use serde_json::json;
 
 use super::*;
+use crate::drivers::http::HttpSettings;
+
+fn http_settings(settings: &dyn ResolvedSettings) -> &HttpSettings {
+    let settings: &dyn std::any::Any = settings;
+    settings.downcast_ref().unwrap()
+}
 
 fn variables() -> HashMap<&'static str, &'static str> {
     HashMap::from([("HOST", "a.example"), ("QUOTE", "sword\"fish\\"), ("TOKEN", "swordfish"), ("EMPTY", "")])
 }
 
-async fn loading(kind: &str, text: &str) -> Result<Prepared, LoadError> {
+async fn loading(kind: &str, text: &str) -> Result<ResolvedConnector, LoadError> {
     loading_allowed(kind, text, AllowedVariables::all()).await
 }
 
-async fn loading_allowed(kind: &str, text: &str, allowed: AllowedVariables) -> Result<Prepared, LoadError> {
+async fn loading_allowed(
+    kind: &str,
+    text: &str,
+    allowed: AllowedVariables,
+) -> Result<ResolvedConnector, LoadError> {
     let lookup = |name: &str| variables().get(name).map(|value| (*value).to_owned());
     let secrets =
         Keyring::new(Arc::new(svc_secrets::EnvironmentResolver(lookup)), BTreeMap::new()).allowing(allowed);
@@ -23,7 +33,7 @@ async fn loading_allowed(kind: &str, text: &str, allowed: AllowedVariables) -> R
         config_text: Ok(text.into()),
         enabled: true,
     };
-    load(&row, &(Arc::new(lookup) as Lookup), &secrets).await
+    load(&row, &(Arc::new(lookup) as VariableLookup), &secrets).await
 }
 
 async fn failing(kind: &str, text: &str) -> LoadError {
@@ -33,14 +43,14 @@ async fn failing(kind: &str, text: &str) -> LoadError {
 #[tokio::test]
 async fn each_stage_names_what_stopped_it_and_no_value() {
     for (kind, text, stage, part) in [
-        ("http", r#"{"url": "${GONE}"}"#, Stage::EnvSubstitution, "GONE"),
-        ("http", r#"{"url": "#, Stage::JsonParse, "line 1"),
-        ("http", r#"{"url": "env://GONE"}"#, Stage::SecretResolution, "env://GONE"),
-        ("http", r#"{"url": "http://a", "x": "aws-sm://y"}"#, Stage::SecretResolution, "aws-sm"),
-        ("http", r#"{"url": "env://TOKEN"}"#, Stage::Deserialize, "connector.config.url"),
-        ("http", r#"{"url": "http://10.0.0.1/"}"#, Stage::Deserialize, "SSRF protection:"),
-        ("kafka", r#"{"topic": "t"}"#, Stage::Deserialize, "connector.config.brokers"),
-        ("nonsense", "{}", Stage::Deserialize, "unknown"),
+        ("http", r#"{"url": "${GONE}"}"#, LoadStage::EnvSubstitution, "GONE"),
+        ("http", r#"{"url": "#, LoadStage::JsonParse, "line 1"),
+        ("http", r#"{"url": "env://GONE"}"#, LoadStage::SecretResolution, "env://GONE"),
+        ("http", r#"{"url": "http://a", "x": "aws-sm://y"}"#, LoadStage::SecretResolution, "aws-sm"),
+        ("http", r#"{"url": "env://TOKEN"}"#, LoadStage::Deserialize, "connector.config.url"),
+        ("http", r#"{"url": "http://10.0.0.1/"}"#, LoadStage::Deserialize, "SSRF protection:"),
+        ("kafka", r#"{"topic": "t"}"#, LoadStage::Deserialize, "connector.config.brokers"),
+        ("nonsense", "{}", LoadStage::Deserialize, "unknown"),
     ] {
         let error = failing(kind, text).await;
         assert_eq!(error.stage, stage, "{text}: {error}");
@@ -57,9 +67,8 @@ async fn each_stage_names_what_stopped_it_and_no_value() {
 #[tokio::test]
 async fn what_a_variable_holds_stays_text() {
     let text = r#"{"url": "https://${HOST}/${EMPTY}${UNSET:-v1}", "headers": {"a": "${QUOTE}", "b": "$$x"}}"#;
-    let Ready::Http(http) = loading("http", text).await.unwrap().settings else {
-        panic!("it is of type http")
-    };
+    let settings = loading("http", text).await.unwrap().settings;
+    let http = http_settings(&*settings);
     assert_eq!(http.base.as_str(), "https://a.example/v1");
     assert_eq!(
         (&http.headers["a"], &http.headers["b"]),
@@ -78,13 +87,12 @@ async fn a_load_that_comes_to_the_same_is_known_by_its_digest() {
 #[tokio::test]
 async fn empty_variable_is_a_value_and_a_field_that_refuses_it_is_named() {
     let text = r#"{"url": "https://a.example/", "headers": {"a": "env://EMPTY"}}"#;
-    let Ready::Http(http) = loading("http", text).await.unwrap().settings else {
-        panic!("it is of type http")
-    };
+    let settings = loading("http", text).await.unwrap().settings;
+    let http = http_settings(&*settings);
     assert_eq!(http.headers["a"], "");
     let bearer = r#"{"url": "https://a.example/", "auth": {"type": "bearer", "token": "env://EMPTY"}}"#;
     let error = failing("http", bearer).await;
-    assert_eq!(error.stage, Stage::Deserialize);
+    assert_eq!(error.stage, LoadStage::Deserialize);
     assert!(error.reason.starts_with("connector.config.auth.token: "), "{error}");
 }
 
@@ -92,9 +100,9 @@ async fn empty_variable_is_a_value_and_a_field_that_refuses_it_is_named() {
 async fn variable_that_is_not_allowed_is_refused_in_references_and_placeholders() {
     let only = |pattern: &str| AllowedVariables::only([pattern.to_owned()]);
     for (text, stage) in [
-        (r#"{"url": "https://a.example/", "headers": {"a": "env://TOKEN"}}"#, Stage::SecretResolution),
-        (r#"{"url": "https://a.example/", "headers": {"a": "${TOKEN}"}}"#, Stage::EnvSubstitution),
-        (r#"{"url": "https://a.example/", "headers": {"a": "${TOKEN:-x}"}}"#, Stage::EnvSubstitution),
+        (r#"{"url": "https://a.example/", "headers": {"a": "env://TOKEN"}}"#, LoadStage::SecretResolution),
+        (r#"{"url": "https://a.example/", "headers": {"a": "${TOKEN}"}}"#, LoadStage::EnvSubstitution),
+        (r#"{"url": "https://a.example/", "headers": {"a": "${TOKEN:-x}"}}"#, LoadStage::EnvSubstitution),
     ] {
         let error = loading_allowed("http", text, only("HOS*")).await.err().unwrap();
         assert_eq!(error.stage, stage, "{text}: {error}");

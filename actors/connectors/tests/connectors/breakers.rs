@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use svc_connectors::{BreakerSettings, BreakerState, Scope};
+use svc_connectors::{BreakerSettings, BreakerState, ConnectorScope};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{at, run, run_with};
@@ -45,7 +45,7 @@ fn calls_that_fail_in_a_row_open_it_each_counted_once_whatever_it_tried() {
         assert!(world.count(&["circuit_breaker_rejections_total", labels[0], labels[1]]).eq(&1.0));
         assert!(world.count(&["connector_requests_total", labels[0], labels[1]]).eq(&7.0));
         // It is known by names: neither a reload nor a change of the connector closes it.
-        world.connectors.reload(Scope::All).await.unwrap();
+        world.connectors.reload(ConnectorScope::All).await.unwrap();
         world.connect(at(&upstream, json!({}))).await;
         assert_eq!(world.fail(json!({})).await.code.name(), "circuit_open");
         status.store(200, Ordering::Relaxed);

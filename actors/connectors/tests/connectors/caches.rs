@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use svc_testkit::redis::Redis;
 
-use crate::kit::{Setup, World, run, run_in};
+use crate::kit::{ConnectorWorld, Setup, run, run_in};
 
 /// Runs a test over a cache in memory, then over one in Redis where there is one.
-fn each(test: impl AsyncFn(&World, &str)) {
+fn each(test: impl AsyncFn(&ConnectorWorld, &str)) {
     run(async |world| {
         world.put("memory", "cache", true, json!({"backend": "memory"})).await;
         test(world, "memory").await;
@@ -17,12 +17,12 @@ fn each(test: impl AsyncFn(&World, &str)) {
     });
 }
 
-pub(crate) async fn read(world: &World, connector: &str, key: Value) -> Value {
+pub(crate) async fn read(world: &ConnectorWorld, connector: &str, key: Value) -> Value {
     let input = json!({"connector": connector, "key": key, "output": "data.found"});
     world.done("cache_read", input, Value::Null).await["found"].take()
 }
 
-pub(crate) async fn write(world: &World, connector: &str, more: Value) {
+pub(crate) async fn write(world: &ConnectorWorld, connector: &str, more: Value) {
     let mut input = json!({"connector": connector});
     input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     assert_eq!(world.done("cache_write", input, Value::Null).await, json!({}), "it writes no data");
@@ -68,7 +68,9 @@ fn an_entry_is_gone_when_its_time_is_over() {
     each(async |world, cache| {
         write(world, cache, json!({"key": "long", "value": 1, "ttl_secs": 3600})).await;
         write(world, cache, json!({"key": "short", "value": 1, "ttl_secs": 1})).await;
-        while read(world, cache, json!("short")).await != Value::Null {}
+        world
+            .wait_until("the entry expires", async || read(world, cache, json!("short")).await.is_null())
+            .await;
         assert_eq!(read(world, cache, json!("long")).await, 1);
         write(world, cache, json!({"key": "long", "value": 2, "ttl_secs": 0})).await;
         assert_eq!(read(world, cache, json!("long")).await, Value::Null, "no time to live is no entry");
@@ -100,7 +102,7 @@ fn entries_in_memory_belong_to_one_connector_as_it_is() {
         }
         write(world, "one", json!({"key": "k", "value": 1})).await;
         assert_eq!(read(world, "other", json!("k")).await, Value::Null);
-        world.connectors.reload(svc_connectors::Scope::All).await.unwrap();
+        world.connectors.reload(svc_connectors::ConnectorScope::All).await.unwrap();
         assert_eq!(read(world, "one", json!("k")).await, 1, "a reload that finds the same keeps them");
         world.put("one", "cache", true, json!({"backend": "memory", "operations": {"read": true}})).await;
         assert_eq!(read(world, "one", json!("k")).await, Value::Null, "a change begins with none");
@@ -116,15 +118,14 @@ fn memory_cache_is_within_its_bound_soon_after_a_burst_of_writes() {
             write(world, "memory", json!({"key": key.to_string(), "value": key})).await;
         }
         // The sweep of expired entries is a minute away, longer than this test may take.
-        loop {
+        let within_bound = async || {
             let mut held = 0;
             for key in 0..60 {
                 held += usize::from(!read(world, "memory", json!(key.to_string())).await.is_null());
             }
             assert!(held > 0);
-            if held <= 10 {
-                break;
-            }
-        }
+            held <= 10
+        };
+        world.wait_until("the cache is within its bound", within_bound).await;
     });
 }

@@ -4,7 +4,7 @@ use bson::doc;
 use serde_json::{Value, json};
 use svc_testkit::mongo::Mongo;
 
-use crate::kit::{World, run};
+use crate::kit::{ConnectorWorld, run};
 use crate::mongo::{beside, connect, fresh};
 
 fn schema() -> Value {
@@ -22,7 +22,7 @@ fn over(database: &str, document: &str, body: Value) -> Value {
     json!({"connector": "m", "database": database, document: body, "schema": schema(), "output": "data.out"})
 }
 
-async fn done(world: &World, function: &str, input: Value, payload: Value) -> Value {
+async fn done(world: &ConnectorWorld, function: &str, input: Value, payload: Value) -> Value {
     world.done(function, input, payload).await["out"].take()
 }
 

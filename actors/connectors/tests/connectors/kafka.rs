@@ -13,7 +13,7 @@ use rdkafka::{ClientConfig, Message, Offset, TopicPartitionList};
 use serde_json::{Value, json};
 use svc_connectors::{BrokerHealth, KafkaCluster};
 
-use crate::kit::{Setup, World, run, run_in};
+use crate::kit::{ConnectorWorld, Setup, run, run_in};
 
 type Cluster = MockCluster<'static, DefaultProducerContext>;
 
@@ -32,7 +32,7 @@ fn setup(cluster: &Cluster) -> Setup {
 }
 
 /// Stores a connector at a cluster as `k`.
-async fn connect(world: &World, brokers: &str, more: Value) {
+async fn connect(world: &ConnectorWorld, brokers: &str, more: Value) {
     let mut config = json!({"brokers": [brokers], "allow_private_urls": true});
     config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     world.put("k", "kafka", true, config).await;

@@ -9,8 +9,8 @@ use actix_supervision::{Placement, Tree};
 use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
 use svc_connectors::{
-    BreakerSettings, CallSettings, ConnectorMetrics, Connectors, KafkaCluster, MemoryCacheSettings, Probe,
-    QuerySettings, Scope, Settings, WriteSettings,
+    BreakerSettings, CallSettings, ConnectorMetrics, ConnectorProbe, ConnectorScope, Connectors,
+    KafkaCluster, MemoryCacheSettings, QuerySettings, Settings, WriteSettings,
 };
 use svc_engine::{CompileSecrets, Engine, Flow, Message, RunOptions, RunOutcome, TaskError};
 use svc_model::WorkflowChecks as _;
@@ -51,7 +51,7 @@ impl<F: Fn(&str) -> Option<String> + Send + Sync> SecretSource for Held<F> {
 }
 
 /// What a test plays with.
-pub(crate) struct World {
+pub(crate) struct ConnectorWorld {
     pub(crate) tree: Tree,
     pub(crate) connectors: Connectors,
     pub(crate) variables: Variables,
@@ -62,16 +62,16 @@ pub(crate) struct World {
 }
 
 /// Runs a test in a world of its own, without breakers.
-pub(crate) fn run(test: impl AsyncFnOnce(&World)) {
+pub(crate) fn run(test: impl AsyncFnOnce(&ConnectorWorld)) {
     run_with(None, test);
 }
 
-pub(crate) fn run_with(breakers: Option<BreakerSettings>, test: impl AsyncFnOnce(&World)) {
+pub(crate) fn run_with(breakers: Option<BreakerSettings>, test: impl AsyncFnOnce(&ConnectorWorld)) {
     run_in(Setup { breakers, ..Setup::default() }, test);
 }
 
 /// As [`run`], trusting an authority, as PEM.
-pub(crate) fn run_trusting(authority: &str, test: impl AsyncFnOnce(&World)) {
+pub(crate) fn run_trusting(authority: &str, test: impl AsyncFnOnce(&ConnectorWorld)) {
     run_in(Setup { authority: authority.to_owned(), ..Setup::default() }, test);
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Setup {
 }
 
 /// Runs a test in a world of its own.
-pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&World)) {
+pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&ConnectorWorld)) {
     let dir = tempfile::tempdir().unwrap();
     let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let io = Arc::new(io);
@@ -152,8 +152,15 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&World)) {
         };
         let declared = Engine::builder().secrets([("partner", json!(DECLARED))]);
         let engine = svc_connectors::register(declared, &connectors, calls).build();
-        let world =
-            World { tree: tree.clone(), connectors, variables, hold, store, engine, metrics: registry };
+        let world = ConnectorWorld {
+            tree: tree.clone(),
+            connectors,
+            variables,
+            hold,
+            store,
+            engine,
+            metrics: registry,
+        };
         tokio::time::timeout(setup.patience.unwrap_or(PATIENCE), test(&world)).await.unwrap();
         tree.shutdown(Duration::from_secs(5)).await;
         arbiter.stop();
@@ -174,7 +181,7 @@ pub(crate) fn mutation() -> Mutation {
     Mutation { epoch: true, ..Mutation::new(audit) }
 }
 
-impl World {
+impl ConnectorWorld {
     /// The database of the service.
     pub(crate) fn own_database(&self) -> std::path::PathBuf {
         self.store.file().unwrap().to_owned()
@@ -201,7 +208,7 @@ impl World {
 
     pub(crate) async fn put(&self, name: &str, kind: &str, enabled: bool, config: Value) {
         self.write(name, kind, enabled, config).await;
-        self.connectors.reload(Scope::One(name.to_owned())).await.unwrap();
+        self.connectors.reload(ConnectorScope::One(name.to_owned())).await.unwrap();
     }
 
     /// Stores a connector, or changes it, as another node would.
@@ -228,12 +235,12 @@ impl World {
         });
         let connectors = self.store.connectors();
         connectors.update(id, merge, Arc::new(()), mutation()).await.unwrap();
-        self.connectors.reload(Scope::One(id.to_owned())).await.unwrap();
+        self.connectors.reload(ConnectorScope::One(id.to_owned())).await.unwrap();
     }
 
     pub(crate) async fn remove(&self, id: &str) {
         self.store.connectors().delete(id, mutation()).await.unwrap();
-        self.connectors.reload(Scope::All).await.unwrap();
+        self.connectors.reload(ConnectorScope::All).await.unwrap();
     }
 
     /// Runs one `http_call` of the connector `c` over a payload.
@@ -293,7 +300,7 @@ impl World {
     }
 
     /// What trying a connector out comes to.
-    pub(crate) async fn probe(&self, id: &str) -> Probe {
+    pub(crate) async fn probe(&self, id: &str) -> ConnectorProbe {
         let row = self.store.connectors().stored(Some(id)).await.unwrap().remove(0);
         self.connectors.probe(row).await.unwrap()
     }
@@ -311,6 +318,15 @@ impl World {
         let nodes = self.tree.snapshot().nodes;
         let paths = nodes.iter().map(|node| node.path.as_str().to_owned());
         paths.filter(|path| path.starts_with("connectors/") && path != "connectors/roster").collect()
+    }
+
+    /// Waits until a condition holds, at most as long as [`PATIENCE`].
+    pub(crate) async fn wait_until(&self, what: &str, condition: impl AsyncFn() -> bool) {
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while !condition().await {
+            assert!(std::time::Instant::now() < deadline, "waited in vain until {what}");
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Waits until these are the actors.

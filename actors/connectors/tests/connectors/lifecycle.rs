@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use serde_json::json;
-use svc_connectors::{LoadState, Scope};
+use svc_connectors::{ConnectorScope, LoadState};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{asked, at, run};
@@ -42,14 +42,14 @@ fn a_reload_that_finds_the_same_leaves_the_actor_and_its_connections() {
         const ROUNDS: usize = 40;
         for _ in 0..ROUNDS {
             world.call(json!({})).await;
-            world.connectors.reload(Scope::All).await.unwrap();
+            world.connectors.reload(ConnectorScope::All).await.unwrap();
         }
         assert_eq!(world.actors(), ["connectors/c"]);
         // A call that comes before the connection of the last one is idle again opens another; a new actor always would.
         let opened = upstream.requests().iter().map(|asked| asked.connection).max().unwrap() + 1;
         assert!(opened < ROUNDS / 2, "{opened} connections for {ROUNDS} calls");
         world.variables.lock().unwrap().insert("KEY".into(), "two".into());
-        world.connectors.reload(Scope::All).await.unwrap();
+        world.connectors.reload(ConnectorScope::All).await.unwrap();
         world.call(json!({})).await;
         assert_eq!(upstream.requests().pop().unwrap().header("k"), Some("two"), "a rotated secret is seen");
     });
@@ -84,11 +84,11 @@ fn a_reload_that_was_overtaken_takes_nothing_back() {
         let later = async {
             world.reading_is_held().await;
             rotate("two");
-            world.connectors.reload(Scope::All).await.unwrap();
+            world.connectors.reload(ConnectorScope::All).await.unwrap();
             assert_eq!(shown().await.as_deref(), Some("two"));
             release.send(()).unwrap();
         };
-        let (first, ()) = join(world.connectors.reload(Scope::All), later).await;
+        let (first, ()) = join(world.connectors.reload(ConnectorScope::All), later).await;
         first.unwrap();
         assert_eq!(shown().await.as_deref(), Some("two"));
     });
@@ -106,7 +106,7 @@ fn a_connector_that_is_gone_does_not_come_back_with_a_reload_that_was_overtaken(
             world.remove("c").await;
             release.send(()).unwrap();
         };
-        let (first, ()) = join(world.connectors.reload(Scope::All), later).await;
+        let (first, ()) = join(world.connectors.reload(ConnectorScope::All), later).await;
         first.unwrap();
         assert!(world.connectors.status("c").is_none());
         world.become_actors(&[]).await;
@@ -126,7 +126,7 @@ fn a_connector_that_fails_to_load_leaves_the_others_and_heals_with_a_reload() {
         assert_eq!((state("c"), world.connectors.statuses().len()), (LoadState::Loaded, 2));
         assert_eq!(world.call(json!({})).await, 1);
         world.variables.lock().unwrap().insert("LATE".into(), upstream.url("/late"));
-        world.connectors.reload(Scope::All).await.unwrap();
+        world.connectors.reload(ConnectorScope::All).await.unwrap();
         assert_eq!(state("late"), LoadState::Loaded);
         assert_eq!(world.call(json!({"connector": "late"})).await, 1);
     });
@@ -164,7 +164,7 @@ fn an_actor_that_is_restarted_opens_new_connections_and_serves_on() {
         world.tree.restart("connectors/roster").await.unwrap();
         world.tree.wait_until_running("connectors/roster").await.unwrap();
         assert_eq!(world.call(json!({})).await, 1, "a restart of the roster is nobody's business");
-        world.connectors.reload(Scope::All).await.unwrap();
+        world.connectors.reload(ConnectorScope::All).await.unwrap();
         assert_eq!(world.actors(), ["connectors/c"]);
     });
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
-use svc_connectors::Scope;
+use svc_connectors::ConnectorScope;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::kit::{World, at, run};
+use crate::kit::{ConnectorWorld, at, run};
 
 /// Connectors in use,
 const CONNECTORS: usize = 6;
@@ -33,26 +33,26 @@ fn config(upstream: &Upstream, index: usize, header: &str) -> Value {
     at(upstream, json!({"url": upstream.url(&format!("/{index}")), "headers": {"x-round": header}}))
 }
 
-async fn connect(world: &World, upstream: &Upstream, index: usize, header: &str) {
+async fn connect(world: &ConnectorWorld, upstream: &Upstream, index: usize, header: &str) {
     world.put(&name(index), "http", true, config(upstream, index, header)).await;
 }
 
 /// Each connector's actor, and how often an instance of it was started.
-fn instances(world: &World) -> BTreeMap<String, (u64, u64)> {
+fn instances(world: &ConnectorWorld) -> BTreeMap<String, (u64, u64)> {
     let nodes = world.tree.snapshot().nodes.into_iter();
     let ours = nodes.map(|node| (node.path.as_str().to_owned(), (node.generation, node.restarts)));
     ours.filter(|(path, _)| path.starts_with("connectors/c")).collect()
 }
 
 /// Waits until every actor has come up.
-async fn up(world: &World) {
+async fn up(world: &ConnectorWorld) {
     for path in instances(world).into_keys() {
         world.tree.wait_until_running(&path).await.unwrap();
     }
 }
 
 /// Does something while every connector is called; answers how many calls succeeded, which is all of them.
-async fn under_load(world: &World, change: impl AsyncFnOnce()) -> usize {
+async fn under_load(world: &ConnectorWorld, change: impl AsyncFnOnce()) -> usize {
     let (over, calls) = (Cell::new(false), Cell::new(0));
     let caller = async |index: usize| {
         while !over.get() {
@@ -126,14 +126,14 @@ fn a_reload_that_changes_nothing_starts_nothing_whatever_texts_stand_for_it() {
                 // Written again elsewhere as it is: the same settings.
                 let index = round % CONNECTORS;
                 world.write(&name(index), "http", true, config(&upstream, index, texts[index])).await;
-                world.connectors.reload(Scope::All).await.unwrap();
+                world.connectors.reload(ConnectorScope::All).await.unwrap();
             }
         })
         .await;
         assert_eq!(instances(world), before);
         set("WORD", "two");
         let said: Vec<Value> = join_all((0..CONNECTORS).map(async |index| {
-            world.connectors.reload(Scope::All).await.unwrap();
+            world.connectors.reload(ConnectorScope::All).await.unwrap();
             world.call(json!({"connector": name(index)})).await[1].take()
         }))
         .await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use svc_engine::TaskError;
 use svc_testkit::smtp::{Mail, MailServer, Protection};
 
-use crate::kit::{World, run, run_trusting};
+use crate::kit::{ConnectorWorld, run, run_trusting};
 
 const LOGIN: (&str, &str) = ("bob", "swordfish");
 
@@ -18,14 +18,14 @@ pub(crate) fn at(port: u16, more: Value) -> Value {
 }
 
 /// What a task of a function writes.
-pub(crate) async fn written(world: &World, function: &str, input: Value) -> Value {
+pub(crate) async fn written(world: &ConnectorWorld, function: &str, input: Value) -> Value {
     let mut input = input;
     input["output"] = "data.out".into();
     world.done(function, input, Value::Null).await["out"].take()
 }
 
 /// The error a task of a function fails with.
-pub(crate) async fn refused(world: &World, function: &str, input: Value) -> TaskError {
+pub(crate) async fn refused(world: &ConnectorWorld, function: &str, input: Value) -> TaskError {
     world.failed(function, input, Value::Null).await
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn short(more: Value) -> Value {
 }
 
 /// A mail as the server received it.
-async fn sent(world: &World, server: &MailServer, more: Value) -> Mail {
+async fn sent(world: &ConnectorWorld, server: &MailServer, more: Value) -> Mail {
     server.mail(&written(world, "send_email", short(more)).await["message_id"])
 }
 

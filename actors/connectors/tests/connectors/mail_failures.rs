@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use svc_connectors::{BreakerSettings, LoadState};
 use svc_testkit::smtp::{MailServer, Protection};
 
-use crate::kit::{World, run, run_trusting, run_with};
+use crate::kit::{ConnectorWorld, run, run_trusting, run_with};
 use crate::mail::{at, refused, short, written};
 use crate::scripted::Scripted;
 
 /// Code and text of the error of a mail.
-async fn failed(world: &World, more: Value) -> (&'static str, String) {
+async fn failed(world: &ConnectorWorld, more: Value) -> (&'static str, String) {
     let error = refused(world, "send_email", short(more)).await;
     assert_eq!(
         error.retryable(),

@@ -5,10 +5,10 @@ use mongodb::Client;
 use serde_json::{Value, json};
 use svc_testkit::mongo::Mongo;
 
-use crate::kit::{World, run};
+use crate::kit::{ConnectorWorld, run};
 
 /// Stores a connector `m` at a server.
-pub(crate) async fn connect(world: &World, url: &str, more: Value) {
+pub(crate) async fn connect(world: &ConnectorWorld, url: &str, more: Value) {
     let mut config =
         json!({"connection_string": url, "allow_private_urls": true, "connect_timeout_ms": 5000});
     if let (Some(config), Value::Object(more)) = (config.as_object_mut(), more) {
@@ -38,7 +38,7 @@ pub(crate) async fn beside(url: &str, database: &str) -> mongodb::Collection<Doc
     client.database(database).collection("c")
 }
 
-async fn done(world: &World, function: &str, input: Value, payload: Value) -> Value {
+async fn done(world: &ConnectorWorld, function: &str, input: Value, payload: Value) -> Value {
     world.done(function, input, payload).await["out"].take()
 }
 

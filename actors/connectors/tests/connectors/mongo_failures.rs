@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use svc_testkit::mongo::Mongo;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::kit::{Setup, World, at, run, run_in};
+use crate::kit::{ConnectorWorld, Setup, at, run, run_in};
 use crate::mongo::{beside, connect, fresh, over};
 
 /// Lets commands of this application fail as they do on real servers.
@@ -177,7 +177,7 @@ fn what_a_server_answers_tells_whether_another_call_may_help_by_wire_contract() 
 }
 
 #[test]
-fn a_server_that_is_killed_under_load_fails_calls_by_type_and_serves_again_by_wire_contract() {
+fn server_killed_under_load_fails_calls_by_type_and_recovers_by_wire_contract() {
     let Some(server) = Mongo::own() else { return };
     let server = Arc::new(server);
     run(async |world| {
@@ -209,7 +209,7 @@ fn a_server_that_is_killed_under_load_fails_calls_by_type_and_serves_again_by_wi
 }
 
 /// How many calls were fine, and how many failed as they may.
-async fn calls(world: &World, database: &str, times: usize) -> (usize, usize) {
+async fn calls(world: &ConnectorWorld, database: &str, times: usize) -> (usize, usize) {
     let (mut fine, mut failed) = (0, 0);
     for _ in 0..times {
         match world.task("mongo_read", read(database), Value::Null).await.failure {

@@ -11,9 +11,9 @@ use svc_connectors::{BreakerSettings, BreakerState};
 use svc_testkit::redis::Redis;
 
 use crate::caches::{read, write};
-use crate::kit::{Setup, World, run, run_in, run_with};
+use crate::kit::{ConnectorWorld, Setup, run, run_in, run_with};
 
-async fn connect(world: &World, url: &str) {
+async fn connect(world: &ConnectorWorld, url: &str) {
     world.put("r", "cache", true, json!({"backend": "redis", "url": url, "allow_private_urls": true})).await;
 }
 

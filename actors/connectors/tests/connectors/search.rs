@@ -6,9 +6,9 @@ use std::net::TcpListener;
 use serde_json::{Value, json};
 use svc_testkit::upstream::{ReceivedRequest, Upstream, UpstreamReply};
 
-use crate::kit::{World, run};
+use crate::kit::{ConnectorWorld, run};
 
-async fn connect(world: &World, url: String, more: Value) {
+async fn connect(world: &ConnectorWorld, url: String, more: Value) {
     let mut config = json!({"url": url, "allow_private_urls": true});
     if let (Some(config), Value::Object(more)) = (config.as_object_mut(), more) {
         config.extend(more);
@@ -29,7 +29,7 @@ fn write(write: Value) -> Value {
     json!({"connector": "search", "write": write, "schema": schema(), "output": "data.out"})
 }
 
-async fn done(world: &World, function: &str, input: Value, payload: Value) -> Value {
+async fn done(world: &ConnectorWorld, function: &str, input: Value, payload: Value) -> Value {
     world.done(function, input, payload).await["out"].take()
 }
 

@@ -9,7 +9,7 @@ use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::s3::{BUCKET, KEY, ObjectStore, SECRET};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::kit::{World, run, run_with};
+use crate::kit::{ConnectorWorld, run, run_with};
 use crate::mail::{refused, written};
 
 /// The config of a connector at a store.
@@ -20,13 +20,13 @@ fn at(endpoint: &str, more: Value) -> Value {
     config
 }
 
-async fn signed(world: &World, input: Value) -> String {
+async fn signed(world: &ConnectorWorld, input: Value) -> String {
     let mut input = input;
     input.as_object_mut().unwrap().entry("expires_in").or_insert(json!("15m"));
     written(world, "storage_presign", input).await.as_str().unwrap().to_owned()
 }
 
-async fn head(world: &World, key: &str) -> Value {
+async fn head(world: &ConnectorWorld, key: &str) -> Value {
     written(world, "storage_head", json!({"key": key})).await
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
-use svc_connectors::{LoadState, OwnDatabase, Scope};
+use svc_connectors::{ConnectorScope, LoadState, OwnDatabase};
 use svc_model::config::connector::{ConnectorConfig, SecretPlace};
 use svc_model::{
     Connector, ConnectorChecks, ConnectorContent, EntityKind, FieldCode, FieldError, Issue, LifecycleStatus,
@@ -169,7 +169,7 @@ pub(super) async fn import(state: Data<AppState>, change: MutationRequest, body:
     );
     let report = report.await?;
     if report.has_written() {
-        reload_connectors(&state, Scope::All).await;
+        reload_connectors(&state, ConnectorScope::All).await;
     }
     Ok(data_response(report.to_json()))
 }
@@ -256,11 +256,11 @@ fn list_warnings(state: &AppState, connector: &Connector) -> Vec<Issue> {
 /// Counts a committed change and puts it into effect.
 async fn publish_change(state: &AppState, action: &str, id: &str) {
     state.metrics.record_audit_event(action, EntityKind::Connector.name());
-    reload_connectors(state, Scope::One(id.to_owned())).await;
+    reload_connectors(state, ConnectorScope::One(id.to_owned())).await;
 }
 
 /// The change stands whether or not this works.
-async fn reload_connectors(state: &AppState, scope: Scope) {
+async fn reload_connectors(state: &AppState, scope: ConnectorScope) {
     if let Err(error) = state.connectors.reload(scope).await {
         slog::warn!(state.log, "a committed change of a connector is not in use"; "error" => %error);
     }

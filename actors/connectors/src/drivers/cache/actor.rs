@@ -7,12 +7,16 @@ use actix::{Actor, AsyncContext, Message};
 use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
+use futures_util::future::LocalBoxFuture;
 
 use super::memory::MemoryCache;
+use super::probe::probe;
 use super::redis::RedisCache;
-use super::settings::{Backend, CacheSettings};
-use crate::drivers::failure::Failure;
-use crate::drivers::{Driver, Kind, Spot};
+use super::settings::{CacheSettings, CacheStorage};
+use crate::driver::{Driver, ResolvedSettings, RunningDriver, SpawnContext};
+use crate::drivers::failure::CallFailure;
+use crate::probe::ConnectorProbe;
+use crate::settings::Settings;
 
 /// The pause between two removals of entries beyond the bound; the library leaves some of a burst of writes until it is asked. Twice
 /// within the second that the bound may lag behind.
@@ -20,13 +24,13 @@ const BOUND_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The text of a key; `None` for a miss.
 #[derive(Clone, Message)]
-#[rtype(result = "Result<Option<String>, Failure>")]
-pub(crate) struct Read(pub(crate) String);
+#[rtype(result = "Result<Option<String>, CallFailure>")]
+pub(crate) struct ReadEntry(pub(crate) String);
 
 /// Keep a text under a key, for ever or for so many seconds. For 0 of them nothing is kept.
 #[derive(Clone, Message)]
-#[rtype(result = "Result<(), Failure>")]
-pub(crate) struct Write {
+#[rtype(result = "Result<(), CallFailure>")]
+pub(crate) struct WriteEntry {
     pub(crate) key: String,
     pub(crate) text: String,
     pub(crate) ttl_secs: Option<u64>,
@@ -34,8 +38,8 @@ pub(crate) struct Write {
 
 /// Give a key that nobody has to an owner, for so many seconds; `false` where somebody has it. Of a cache that is shared.
 #[derive(Clone, Message)]
-#[rtype(result = "Result<bool, Failure>")]
-pub(crate) struct Claim {
+#[rtype(result = "Result<bool, CallFailure>")]
+pub(crate) struct ClaimCacheKey {
     pub(crate) key: String,
     pub(crate) owner: String,
     pub(crate) ttl_secs: u64,
@@ -43,29 +47,29 @@ pub(crate) struct Claim {
 
 /// Take a key from its owner, and from nobody else. Of a cache that is shared.
 #[derive(Clone, Message)]
-#[rtype(result = "Result<(), Failure>")]
-pub(crate) struct Release {
+#[rtype(result = "Result<(), CallFailure>")]
+pub(crate) struct ReleaseCacheKey {
     pub(crate) key: String,
     pub(crate) owner: String,
 }
 
 /// The actor.
 pub(crate) struct CacheActor {
-    store: Store,
+    store: CacheEntries,
     sweep: Duration,
 }
 
 /// Where this actor's entries are.
-enum Store {
+enum CacheEntries {
     Memory(MemoryCache),
     Redis(RedisCache),
 }
 
-impl Store {
-    fn shared(&self) -> Result<RedisCache, Failure> {
+impl CacheEntries {
+    fn shared(&self) -> Result<RedisCache, CallFailure> {
         match self {
             Self::Memory(_) => {
-                Err(Failure::Refused("its entries are in the memory of one process".to_owned()))
+                Err(CallFailure::Refused("its entries are in the memory of one process".to_owned()))
             }
             Self::Redis(redis) => Ok(redis.clone()),
         }
@@ -76,7 +80,7 @@ impl Actor for CacheActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        if let Store::Memory(memory) = &self.store {
+        if let CacheEntries::Memory(memory) = &self.store {
             let (expiring, bounded) = (memory.clone(), memory.clone());
             ctx.run_interval(self.sweep, move |_, _| expiring.sweep());
             ctx.run_interval(BOUND_INTERVAL, move |_, _| bounded.sweep_writes());
@@ -86,11 +90,11 @@ impl Actor for CacheActor {
 
 impl Supervised for CacheActor {}
 
-impl ReadHandler<Read> for CacheActor {
-    fn read(&self, Read(key): Read) -> ReadReply<<Read as Message>::Result> {
+impl ReadHandler<ReadEntry> for CacheActor {
+    fn read(&self, ReadEntry(key): ReadEntry) -> ReadReply<<ReadEntry as Message>::Result> {
         match &self.store {
-            Store::Memory(memory) => ReadReply::Now(Ok(memory.read(&key))),
-            Store::Redis(redis) => {
+            CacheEntries::Memory(memory) => ReadReply::Now(Ok(memory.read(&key))),
+            CacheEntries::Redis(redis) => {
                 let redis = redis.clone();
                 ReadReply::later(async move { redis.read(&key).await })
             }
@@ -98,14 +102,17 @@ impl ReadHandler<Read> for CacheActor {
     }
 }
 
-impl ReadHandler<Write> for CacheActor {
-    fn read(&self, Write { key, text, ttl_secs }: Write) -> ReadReply<<Write as Message>::Result> {
+impl ReadHandler<WriteEntry> for CacheActor {
+    fn read(
+        &self,
+        WriteEntry { key, text, ttl_secs }: WriteEntry,
+    ) -> ReadReply<<WriteEntry as Message>::Result> {
         match &self.store {
-            Store::Memory(memory) => {
+            CacheEntries::Memory(memory) => {
                 memory.write(key, &text, ttl_secs);
                 ReadReply::Now(Ok(()))
             }
-            Store::Redis(redis) => {
+            CacheEntries::Redis(redis) => {
                 let redis = redis.clone();
                 ReadReply::later(async move { redis.write(&key, &text, ttl_secs).await })
             }
@@ -113,8 +120,11 @@ impl ReadHandler<Write> for CacheActor {
     }
 }
 
-impl ReadHandler<Claim> for CacheActor {
-    fn read(&self, Claim { key, owner, ttl_secs }: Claim) -> ReadReply<<Claim as Message>::Result> {
+impl ReadHandler<ClaimCacheKey> for CacheActor {
+    fn read(
+        &self,
+        ClaimCacheKey { key, owner, ttl_secs }: ClaimCacheKey,
+    ) -> ReadReply<<ClaimCacheKey as Message>::Result> {
         match self.store.shared() {
             Ok(redis) => ReadReply::later(async move { redis.claim(&key, &owner, ttl_secs).await }),
             Err(own) => ReadReply::Now(Err(own)),
@@ -122,8 +132,11 @@ impl ReadHandler<Claim> for CacheActor {
     }
 }
 
-impl ReadHandler<Release> for CacheActor {
-    fn read(&self, Release { key, owner }: Release) -> ReadReply<<Release as Message>::Result> {
+impl ReadHandler<ReleaseCacheKey> for CacheActor {
+    fn read(
+        &self,
+        ReleaseCacheKey { key, owner }: ReleaseCacheKey,
+    ) -> ReadReply<<ReleaseCacheKey as Message>::Result> {
         match self.store.shared() {
             Ok(redis) => ReadReply::later(async move { redis.release(&key, &owner).await }),
             Err(own) => ReadReply::Now(Err(own)),
@@ -131,38 +144,44 @@ impl ReadHandler<Release> for CacheActor {
     }
 }
 
-/// The way to a cache: its settings, and the actor that asks.
+/// The driver of a cache: its settings and the address of its actor.
 pub(crate) struct CacheDriver {
     pub(crate) settings: Arc<CacheSettings>,
     pub(crate) address: Address<CacheActor>,
 }
 
 impl CacheDriver {
-    pub(crate) async fn start(settings: &Arc<CacheSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
-        let (outbound, pools) = (spot.with.outbound.clone(), spot.pools.clone());
-        let (bounds, of_actor) = (spot.with.memory_cache, Arc::clone(settings));
+    async fn start(settings: &Arc<CacheSettings>, context: SpawnContext<'_>) -> Result<Self, SpawnError> {
+        let (outbound, pools) = (context.settings.outbound.clone(), context.pools.clone());
+        let (bounds, for_actor) = (context.settings.memory_cache, Arc::clone(settings));
         let factory = move |_: StartContext| {
-            let store = match &of_actor.backend {
-                Backend::Memory => Store::Memory(MemoryCache::new(bounds.max_entries)),
-                Backend::Redis(target) => {
-                    Store::Redis(RedisCache::new(target.clone(), outbound.clone(), pools.slot()))
+            let store = match &for_actor.backend {
+                CacheStorage::Memory => CacheEntries::Memory(MemoryCache::new(bounds.max_entries)),
+                CacheStorage::Redis(target) => {
+                    CacheEntries::Redis(RedisCache::new(target.clone(), outbound.clone(), pools.slot()))
                 }
             };
             let sweep = bounds.cleanup_interval.max(Duration::from_secs(1));
             std::future::ready(Ok::<_, StartError>(CacheActor { store, sweep }))
         };
-        let address = spot.tree.spawn(spot.path, spot.spec, spot.at, factory).await?;
+        let address = context.tree.spawn(context.path, context.spec, context.placement, factory).await?;
         Ok(Self { settings: Arc::clone(settings), address })
     }
 }
 
-impl Kind for CacheDriver {
-    const NEEDED: &'static str = "of type cache";
+impl Driver for CacheDriver {
+    const REQUIREMENT: &'static str = "of type cache";
+}
 
-    fn of(driver: &Driver) -> Option<&Self> {
-        match driver {
-            Driver::Cache(cache) => Some(cache),
-            _ => None,
-        }
+impl ResolvedSettings for CacheSettings {
+    fn probe<'a>(&'a self, _name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe> {
+        Box::pin(probe(self, &settings.outbound))
+    }
+
+    fn spawn(
+        self: Arc<Self>,
+        context: SpawnContext<'_>,
+    ) -> LocalBoxFuture<'_, Result<RunningDriver, SpawnError>> {
+        Box::pin(async move { Ok(Arc::new(CacheDriver::start(&self, context).await?) as RunningDriver) })
     }
 }

@@ -1,7 +1,7 @@
 //! Caches: in the memory of this process, or in a Redis server.
 //!
 //! The actor of a connector owns what it reaches: the entries themselves, or the connection to the server. Messages in:
-//! [`Read`], [`Write`], [`Claim`] and [`Release`], read-only, so that calls run side by side and end with their callers. Keys go
+//! [`ReadEntry`], [`WriteEntry`], [`ClaimCacheKey`] and [`ReleaseCacheKey`], read-only, so that calls run side by side and end with their callers. Keys go
 //! to the backend as they are written.
 //!
 //! Entries in memory belong to one actor: no other connector and no other node sees them, and a restart of the actor or a
@@ -13,6 +13,17 @@ mod probe;
 mod redis;
 mod settings;
 
-pub(crate) use actor::{CacheActor, CacheDriver, Claim, Read, Release, Write};
-pub(crate) use probe::probe;
+use svc_model::config::connector::CacheConfig;
+
+use crate::driver::{ResolveResult, erase};
+
+pub(crate) use actor::{CacheActor, CacheDriver, ClaimCacheKey, ReadEntry, ReleaseCacheKey, WriteEntry};
 pub(crate) use settings::CacheSettings;
+
+/// Resolves the config of a cache.
+///
+/// # Errors
+/// A text that names the unusable field without its value.
+pub(crate) fn resolve(config: &CacheConfig) -> ResolveResult {
+    CacheSettings::new(config).map(erase)
+}

@@ -4,26 +4,28 @@ use svc_outbound::Outbound;
 use tokio::time::timeout;
 
 use super::redis::RedisCache;
-use super::settings::{Backend, CacheSettings};
-use crate::drivers::OpenPools;
-use crate::probe::{LIMIT, Probe};
+use super::settings::{CacheSettings, CacheStorage};
+use crate::drivers::pool::OpenPools;
+use crate::probe::{ConnectorProbe, PROBE_TIMEOUT};
 
 /// The key that is read. Nothing is written.
 const KEY: &str = "svc:probe";
 
+/// The operation that a probe tries.
+const OPERATION: &str = "read of one key";
+
 /// Reads one key, over a connection of its own.
-pub(crate) async fn probe(cache: &CacheSettings, outbound: &Outbound) -> Probe {
-    let what = "read of one key";
-    let Backend::Redis(target) = &cache.backend else {
-        return Probe { reachable: true, supported: true, probe: what, error: None };
+pub(crate) async fn probe(cache: &CacheSettings, outbound: &Outbound) -> ConnectorProbe {
+    let CacheStorage::Redis(target) = &cache.backend else {
+        return ConnectorProbe::reached(OPERATION);
     };
     let redis = RedisCache::new(target.clone(), outbound.clone(), OpenPools::new(1).slot());
-    match timeout(LIMIT, redis.read(KEY)).await {
-        Ok(Ok(_)) => Probe { reachable: true, supported: true, probe: what, error: None },
-        Ok(Err(failure)) => Probe::failed(true, what, failure.to_string()),
+    match timeout(PROBE_TIMEOUT, redis.read(KEY)).await {
+        Ok(Ok(_)) => ConnectorProbe::reached(OPERATION),
+        Ok(Err(failure)) => ConnectorProbe::failed(true, OPERATION, failure.to_string()),
         Err(_) => {
-            let late = format!("no answer from '{}' within {} ms", target.place(), LIMIT.as_millis());
-            Probe::failed(true, what, late)
+            let late = format!("no answer from '{}' within {} ms", target.place(), PROBE_TIMEOUT.as_millis());
+            ConnectorProbe::failed(true, OPERATION, late)
         }
     }
 }

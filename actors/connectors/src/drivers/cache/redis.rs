@@ -18,9 +18,9 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::settings::Target;
-use crate::drivers::Slot;
-use crate::drivers::failure::Failure;
+use super::settings::RedisTarget;
+use crate::drivers::failure::CallFailure;
+use crate::drivers::pool::PoolSlot;
 
 /// How long a connection may take to be ready, and how long an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -34,33 +34,33 @@ const RELEASE: &str =
 /// A Redis server. Cheap to clone; clones share the connection.
 #[derive(Clone)]
 pub(super) struct RedisCache {
-    target: Arc<Target>,
+    target: Arc<RedisTarget>,
     outbound: Outbound,
-    slot: Slot<Connection>,
+    slot: PoolSlot<RedisConnection>,
 }
 
 #[derive(Clone)]
-pub(super) struct Connection {
+pub(super) struct RedisConnection {
     redis: MultiplexedConnection,
-    driver: Arc<Driver>,
+    driver: Arc<SocketTask>,
 }
 
 /// The task that reads and writes the socket; ends with the last clone of its connection, or with the socket.
-struct Driver(JoinHandle<()>);
+struct SocketTask(JoinHandle<()>);
 
-impl Drop for Driver {
+impl Drop for SocketTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
 impl RedisCache {
-    pub(super) fn new(target: Target, outbound: Outbound, slot: Slot<Connection>) -> Self {
+    pub(super) fn new(target: RedisTarget, outbound: Outbound, slot: PoolSlot<RedisConnection>) -> Self {
         Self { target: Arc::new(target), outbound, slot }
     }
 
     /// The text of a key.
-    pub(super) async fn read(&self, key: &str) -> Result<Option<String>, Failure> {
+    pub(super) async fn read(&self, key: &str) -> Result<Option<String>, CallFailure> {
         let bytes: Option<Vec<u8>> = self.ask(redis::cmd("GET").arg(key)).await?;
         Ok(bytes.map(|bytes| match String::from_utf8(bytes) {
             Ok(text) => text,
@@ -69,7 +69,12 @@ impl RedisCache {
     }
 
     /// Keeps a text; for ever, or for so many seconds. For 0 of them nothing is kept.
-    pub(super) async fn write(&self, key: &str, text: &str, ttl_secs: Option<u64>) -> Result<(), Failure> {
+    pub(super) async fn write(
+        &self,
+        key: &str,
+        text: &str,
+        ttl_secs: Option<u64>,
+    ) -> Result<(), CallFailure> {
         let mut command = Cmd::new();
         match ttl_secs {
             None => command.arg("SET").arg(key).arg(text),
@@ -80,7 +85,7 @@ impl RedisCache {
     }
 
     /// Gives a key that nobody has to `owner`, for so many seconds. For 0 of them anybody has it.
-    pub(super) async fn claim(&self, key: &str, owner: &str, ttl_secs: u64) -> Result<bool, Failure> {
+    pub(super) async fn claim(&self, key: &str, owner: &str, ttl_secs: u64) -> Result<bool, CallFailure> {
         if ttl_secs == 0 {
             return Ok(true);
         }
@@ -90,13 +95,13 @@ impl RedisCache {
     }
 
     /// Removes a key that `owner` has.
-    pub(super) async fn release(&self, key: &str, owner: &str) -> Result<(), Failure> {
+    pub(super) async fn release(&self, key: &str, owner: &str) -> Result<(), CallFailure> {
         let mut command = redis::cmd("EVAL");
         command.arg(RELEASE).arg(1).arg(key).arg(owner);
         self.ask::<redis::Value>(&command).await.map(drop)
     }
 
-    async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Failure> {
+    async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, CallFailure> {
         self.slot.discard(|held| held.driver.0.is_finished());
         // Bounds the wait for others who open as well.
         let opened = timeout(PATIENCE, self.slot.get(async || self.target.connect(&self.outbound).await));
@@ -110,8 +115,8 @@ impl RedisCache {
     }
 }
 
-impl Target {
-    async fn connect(&self, outbound: &Outbound) -> Result<Connection, Failure> {
+impl RedisTarget {
+    async fn connect(&self, outbound: &Outbound) -> Result<RedisConnection, CallFailure> {
         let addresses = outbound.addresses(&self.host, self.port, self.allow_private).await?;
         let broken = |error: io::Error| self.unreachable(error);
         let stream = TcpStream::connect(addresses.as_slice()).await.map_err(broken)?;
@@ -126,37 +131,37 @@ impl Target {
     }
 
     /// Logs in, chooses the database, and leaves the rest to a task.
-    async fn greet<S>(&self, stream: S) -> Result<Connection, Failure>
+    async fn greet<S>(&self, stream: S) -> Result<RedisConnection, CallFailure>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let config = AsyncConnectionConfig::new().set_response_timeout(Some(PATIENCE));
         let made = MultiplexedConnection::new_with_config(&self.login, stream, config).await;
         let (redis, driver) = made.map_err(|error| self.failed(&error))?;
-        Ok(Connection { redis, driver: Arc::new(Driver(Handle::current().spawn(driver))) })
+        Ok(RedisConnection { redis, driver: Arc::new(SocketTask(Handle::current().spawn(driver))) })
     }
 
-    fn unreachable(&self, cause: impl std::fmt::Display) -> Failure {
-        Failure::Unreachable(format!("no connection to '{}' ({cause})", self.place()))
+    fn unreachable(&self, cause: impl std::fmt::Display) -> CallFailure {
+        CallFailure::Unreachable(format!("no connection to '{}' ({cause})", self.place()))
     }
 
-    fn late(&self) -> Failure {
-        Failure::Timeout(format!("no answer from '{}' within {} ms", self.place(), PATIENCE.as_millis()))
+    fn late(&self) -> CallFailure {
+        CallFailure::Timeout(format!("no answer from '{}' within {} ms", self.place(), PATIENCE.as_millis()))
     }
 
-    fn failed(&self, error: &RedisError) -> Failure {
+    fn failed(&self, error: &RedisError) -> CallFailure {
         use ServerErrorKind::{BusyLoading, ClusterDown, MasterDown, TryAgain};
         let place = self.place();
         match error.kind() {
             _ if error.is_timeout() => self.late(),
             ErrorKind::Io => self.unreachable(error),
             ErrorKind::Server(BusyLoading | ClusterDown | MasterDown | TryAgain) => {
-                Failure::Unreachable(format!("'{place}' cannot serve now ({})", said(error)))
+                CallFailure::Unreachable(format!("'{place}' cannot serve now ({})", said(error)))
             }
-            ErrorKind::AuthenticationFailed => Failure::Refused(format!(
+            ErrorKind::AuthenticationFailed => CallFailure::Refused(format!(
                 "'{place}' refuses the user or the password of the connector; check url"
             )),
-            _ => Failure::Refused(format!("'{place}' refused ({})", said(error))),
+            _ => CallFailure::Refused(format!("'{place}' refused ({})", said(error))),
         }
     }
 }

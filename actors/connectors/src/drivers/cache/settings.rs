@@ -8,23 +8,23 @@ const UNUSABLE: &str = "url: use redis:// or rediss:// with [user[:password]@]ho
 
 /// How a cache is reached.
 pub(crate) struct CacheSettings {
-    pub(super) backend: Backend,
+    pub(super) backend: CacheStorage,
     /// Operations that tasks may use.
     pub(crate) operations: OperationSwitches,
 }
 
 /// Where entries are kept.
 #[derive(Clone)]
-pub(super) enum Backend {
+pub(super) enum CacheStorage {
     /// In this process.
     Memory,
     /// In a server.
-    Redis(Target),
+    Redis(RedisTarget),
 }
 
 /// A Redis server, and who calls.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(super) struct RedisTarget {
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) tls: bool,
@@ -37,9 +37,9 @@ impl CacheSettings {
     /// A URL that cannot be used, without its text.
     pub(crate) fn new(config: &CacheConfig) -> Result<Self, String> {
         let backend = match &config.backend {
-            CacheBackend::Memory => Backend::Memory,
+            CacheBackend::Memory => CacheStorage::Memory,
             CacheBackend::Redis { url } => {
-                Backend::Redis(Target::new(url.expose(), config.allow_private_urls)?)
+                CacheStorage::Redis(RedisTarget::new(url.expose(), config.allow_private_urls)?)
             }
         };
         Ok(Self { backend, operations: config.operations.clone() })
@@ -47,11 +47,11 @@ impl CacheSettings {
 
     /// Whether entries are where other processes find them.
     pub(crate) const fn is_shared(&self) -> bool {
-        matches!(self.backend, Backend::Redis(_))
+        matches!(self.backend, CacheStorage::Redis(_))
     }
 }
 
-impl Target {
+impl RedisTarget {
     pub(super) fn new(url: &str, allow_private: bool) -> Result<Self, String> {
         let info = url.into_connection_info().map_err(|_| UNUSABLE.to_owned())?;
         let (host, port, tls) = match info.addr() {
@@ -82,18 +82,18 @@ mod tests {
 
     #[test]
     fn a_url_names_host_port_user_password_and_database() {
-        let target = Target::new("rediss://bob:p%40ss@cache.example:6380/3", false).unwrap();
+        let target = RedisTarget::new("rediss://bob:p%40ss@cache.example:6380/3", false).unwrap();
         assert_eq!((target.host.as_str(), target.port, target.tls), ("cache.example", 6380, true));
         assert_eq!(target.login.username(), Some("bob"));
         assert_eq!((target.login.password(), target.login.db()), (Some("p@ss"), 3));
-        let target = Target::new("redis://[::1]", true).unwrap();
+        let target = RedisTarget::new("redis://[::1]", true).unwrap();
         assert_eq!((target.place().as_str(), target.tls), ("[::1]:6379", false));
     }
 
     #[test]
     fn a_url_that_cannot_be_used_is_not_repeated() {
         for url in ["redis://:swordfish@h/first", "redis://:swordfish@", "rediss://:swordfish@h#insecure"] {
-            let refused = Target::new(url, true).err().unwrap();
+            let refused = RedisTarget::new(url, true).err().unwrap();
             assert!(refused.starts_with("url: ") && !refused.contains("swordfish"), "{refused}");
         }
     }

@@ -2,10 +2,10 @@
 
 use super::settings::EsSettings;
 use crate::drivers::http;
-use crate::handle::Settings;
-use crate::probe::Probe;
+use crate::probe::ConnectorProbe;
+use crate::settings::Settings;
 
 /// Asks the cluster who it is, as whoever the connector names.
-pub(crate) async fn probe(connector: &str, es: &EsSettings, with: &Settings) -> Probe {
-    Probe { probe: "GET /", ..http::probe(connector, &es.http, with).await }
+pub(crate) async fn probe(connector: &str, es: &EsSettings, settings: &Settings) -> ConnectorProbe {
+    ConnectorProbe { probe: "GET /", ..http::probe(connector, &es.http, settings).await }
 }

@@ -9,21 +9,25 @@ use actix::{Actor, Message};
 use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
+use futures_util::future::LocalBoxFuture;
 use svc_outbound::{Outbound, PeerRequest, Url};
 use svc_tokens::TokenSource;
 
+use super::client::{AuthorizedClient, AuthorizedResponse, ExchangeError};
+use super::probe::probe;
 use super::settings::HttpSettings;
-use super::way::{Answered, Unanswered, Way};
-use crate::drivers::{Driver, Kind, Spot};
+use crate::driver::{Driver, ResolvedSettings, RunningDriver, SpawnContext};
+use crate::probe::ConnectorProbe;
+use crate::settings::Settings;
 
 /// Ask the API once.
 #[derive(Message)]
-#[rtype(result = "Result<Answered, Unanswered>")]
+#[rtype(result = "Result<AuthorizedResponse, ExchangeError>")]
 pub(crate) struct Exchange(pub(crate) PeerRequest);
 
 /// The actor.
 pub(crate) struct HttpActor {
-    way: Way,
+    client: AuthorizedClient,
 }
 
 impl HttpActor {
@@ -35,9 +39,9 @@ impl HttpActor {
         tokens: Option<TokenSource>,
     ) -> impl Fn(StartContext) -> std::future::Ready<Result<Self, StartError>> + Send + Sync + 'static {
         move |_| {
-            let way = Way::new(&outbound, &home, allow_private, tokens.clone());
-            let way = way.map_err(|error| StartError::Transient(error.to_string()));
-            std::future::ready(way.map(|way| Self { way }))
+            let client = AuthorizedClient::new(&outbound, &home, allow_private, tokens.clone());
+            let client = client.map_err(|error| StartError::Transient(error.to_string()));
+            std::future::ready(client.map(|client| Self { client }))
         }
     }
 }
@@ -50,34 +54,40 @@ impl Supervised for HttpActor {}
 
 impl ReadHandler<Exchange> for HttpActor {
     fn read(&self, Exchange(request): Exchange) -> ReadReply<<Exchange as Message>::Result> {
-        let way = self.way.clone();
-        ReadReply::later(async move { way.send(request).await })
+        let client = self.client.clone();
+        ReadReply::later(async move { client.send(request).await })
     }
 }
 
-/// The way to an HTTP API: its settings, and the actor that asks.
+/// The client to an HTTP API: its settings, and the actor that asks.
 pub(crate) struct HttpDriver {
     pub(crate) settings: Arc<HttpSettings>,
     pub(crate) address: Address<HttpActor>,
 }
 
 impl HttpDriver {
-    pub(crate) async fn start(settings: &Arc<HttpSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
-        let tokens = settings.token_source(spot.name, &spot.with.tokens);
+    async fn start(settings: &Arc<HttpSettings>, context: SpawnContext<'_>) -> Result<Self, SpawnError> {
+        let tokens = settings.token_source(context.name, &context.settings.tokens);
         let (home, allow_private) = (settings.base.clone(), settings.allow_private);
-        let factory = HttpActor::at(spot.with.outbound.clone(), home, allow_private, tokens);
-        let address = spot.tree.spawn(spot.path, spot.spec, spot.at, factory).await?;
+        let factory = HttpActor::at(context.settings.outbound.clone(), home, allow_private, tokens);
+        let address = context.tree.spawn(context.path, context.spec, context.placement, factory).await?;
         Ok(Self { settings: Arc::clone(settings), address })
     }
 }
 
-impl Kind for HttpDriver {
-    const NEEDED: &'static str = "of type http";
+impl Driver for HttpDriver {
+    const REQUIREMENT: &'static str = "of type http";
+}
 
-    fn of(driver: &Driver) -> Option<&Self> {
-        match driver {
-            Driver::Http(http) => Some(http),
-            _ => None,
-        }
+impl ResolvedSettings for HttpSettings {
+    fn probe<'a>(&'a self, name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe> {
+        Box::pin(probe(name, self, settings))
+    }
+
+    fn spawn(
+        self: Arc<Self>,
+        context: SpawnContext<'_>,
+    ) -> LocalBoxFuture<'_, Result<RunningDriver, SpawnError>> {
+        Box::pin(async move { Ok(Arc::new(HttpDriver::start(&self, context).await?) as RunningDriver) })
     }
 }

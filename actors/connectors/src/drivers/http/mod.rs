@@ -1,11 +1,23 @@
 //! HTTP APIs.
 
 mod actor;
+mod client;
 mod probe;
 mod settings;
-mod way;
+
+use svc_model::config::connector::HttpConfig;
+
+use crate::driver::{ResolveResult, erase};
 
 pub(crate) use actor::{Exchange, HttpActor, HttpDriver};
+pub(crate) use client::ExchangeError;
 pub(crate) use probe::probe;
 pub(crate) use settings::HttpSettings;
-pub(crate) use way::Unanswered;
+
+/// Resolves the config of an HTTP API.
+///
+/// # Errors
+/// A text that names the unusable field without its value.
+pub(crate) fn resolve(config: &HttpConfig) -> ResolveResult {
+    HttpSettings::new(config).map(erase)
+}

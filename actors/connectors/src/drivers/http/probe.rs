@@ -2,18 +2,20 @@
 
 use svc_outbound::{Method, PeerRequest};
 
+use super::client::{AuthorizedClient, ExchangeError};
 use super::settings::HttpSettings;
-use super::way::{Unanswered, Way};
-use crate::handle::Settings;
-use crate::probe::{LIMIT, Probe};
+use crate::probe::{ConnectorProbe, PROBE_TIMEOUT};
+use crate::settings::Settings;
+
+/// The operation that a probe tries.
+const OPERATION: &str = "GET url";
 
 /// Asks for the connector's own URL, as a task would, with a real token where one is due.
-pub(crate) async fn probe(connector: &str, http: &HttpSettings, with: &Settings) -> Probe {
-    let what = "GET url";
-    let tokens = http.token_source(connector, &with.tokens);
-    let way = match Way::new(&with.outbound, &http.base, http.allow_private, tokens) {
-        Ok(way) => way,
-        Err(error) => return Probe::failed(true, what, error.to_string()),
+pub(crate) async fn probe(connector: &str, http: &HttpSettings, settings: &Settings) -> ConnectorProbe {
+    let tokens = http.token_source(connector, &settings.tokens);
+    let client = match AuthorizedClient::new(&settings.outbound, &http.base, http.allow_private, tokens) {
+        Ok(client) => client,
+        Err(error) => return ConnectorProbe::failed(true, OPERATION, error.to_string()),
     };
     let request = PeerRequest {
         method: Method::GET,
@@ -21,21 +23,23 @@ pub(crate) async fn probe(connector: &str, http: &HttpSettings, with: &Settings)
         headers: http.headers.clone(),
         params: http.params.clone(),
         body: None,
-        timeout: LIMIT,
+        timeout: PROBE_TIMEOUT,
         cap: http.max_response_size,
         follow: true,
     };
-    match way.send(request).await.map(|answered| answered.answer) {
-        Ok(answer) if answer.status.is_success() => {
-            Probe { reachable: true, supported: true, probe: what, error: None }
+    match client.send(request).await.map(|answered| answered.answer) {
+        Ok(answer) if answer.status.is_success() => ConnectorProbe::reached(OPERATION),
+        Ok(answer) => ConnectorProbe::failed(
+            true,
+            OPERATION,
+            format!("it answered with status {}", answer.status.as_u16()),
+        ),
+        Err(ExchangeError::Token(error)) => ConnectorProbe::failed(true, "token", error.to_string()),
+        Err(ExchangeError::Forbidden { refused, place }) => {
+            ConnectorProbe::failed(true, OPERATION, format!("{refused} (connector '{connector}': {place})"))
         }
-        Ok(answer) => {
-            Probe::failed(true, what, format!("it answered with status {}", answer.status.as_u16()))
+        Err(ExchangeError::Fetch(error)) => {
+            ConnectorProbe::failed(true, OPERATION, http.redact(error.to_string(), None))
         }
-        Err(Unanswered::Token(error)) => Probe::failed(true, "token", error.to_string()),
-        Err(Unanswered::Forbidden { refused, place }) => {
-            Probe::failed(true, what, format!("{refused} (connector '{connector}': {place})"))
-        }
-        Err(Unanswered::Fetch(error)) => Probe::failed(true, what, http.redact(error.to_string(), None)),
     }
 }

@@ -7,47 +7,44 @@ use actix::{Actor, Message};
 use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
+use futures_util::future::LocalBoxFuture;
 use slog::Logger;
 use tokio::time::timeout;
 
+use super::broker_config::BrokerConfig;
+use super::messages::Publish;
+use super::probe::{probe, refusal};
 use super::producer::Producer;
-use super::reach::Reach;
 use super::settings::KafkaSettings;
-use crate::drivers::failure::Failure;
-use crate::drivers::{Driver, Kind, Slot, Spot};
+use crate::driver::{Driver, ResolvedSettings, RunningDriver, SpawnContext};
+use crate::drivers::failure::CallFailure;
+use crate::drivers::pool::PoolSlot;
+use crate::probe::ConnectorProbe;
+use crate::settings::Settings;
 
 /// How long a call waits for the producer, whoever opens it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Publish a record. Answered when the brokers have it.
-#[derive(Message)]
-#[rtype(result = "Result<(), Failure>")]
-pub(crate) struct Publish {
-    pub(crate) topic: String,
-    pub(crate) key: Option<String>,
-    pub(crate) value: String,
-}
-
 /// The actor.
 pub(crate) struct KafkaActor {
-    brokers: Result<Brokers, Failure>,
+    brokers: Result<Brokers, CallFailure>,
 }
 
 #[derive(Clone)]
 struct Brokers {
-    reach: Reach,
-    slot: Slot<Producer>,
+    broker_config: BrokerConfig,
+    slot: PoolSlot<Producer>,
     log: Logger,
 }
 
 impl Brokers {
-    async fn publish(&self, record: &Publish) -> Result<(), Failure> {
+    async fn publish(&self, record: &Publish) -> Result<(), CallFailure> {
         self.slot.discard(Producer::is_broken);
         let open = async || {
             let topic = Some(record.topic.clone());
-            Producer::open(&self.reach, topic, self.log.clone()).await
+            Producer::open(&self.broker_config, topic, self.log.clone()).await
         };
-        let late = |_| Err(Failure::Timeout("the brokers did not answer in time".to_owned()));
+        let late = |_| Err(CallFailure::Timeout("the brokers did not answer in time".to_owned()));
         let producer = timeout(PATIENCE, self.slot.get(open)).await.unwrap_or_else(late)?;
         producer.publish(record).await
     }
@@ -71,32 +68,50 @@ impl ReadHandler<Publish> for KafkaActor {
     }
 }
 
-/// The way to Kafka: the settings of a connector, and the actor that publishes.
+/// The driver of Kafka brokers: its settings and the address of its actor.
 pub(crate) struct KafkaDriver {
     pub(crate) settings: Arc<KafkaSettings>,
     pub(crate) address: Address<KafkaActor>,
 }
 
 impl KafkaDriver {
-    pub(crate) async fn start(settings: &Arc<KafkaSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
-        let reach = Reach::new(settings, spot.with);
-        let (pools, log) = (spot.pools.clone(), spot.log.clone());
+    async fn start(settings: &Arc<KafkaSettings>, context: SpawnContext<'_>) -> Result<Self, SpawnError> {
+        let broker_config = BrokerConfig::new(settings, context.settings);
+        let (pools, log) = (context.pools.clone(), context.log.clone());
         let factory = move |_: StartContext| {
-            let brokers = reach.clone().map(|reach| Brokers { reach, slot: pools.slot(), log: log.clone() });
+            let brokers = broker_config.clone().map(|broker_config| Brokers {
+                broker_config,
+                slot: pools.slot(),
+                log: log.clone(),
+            });
             std::future::ready(Ok::<_, StartError>(KafkaActor { brokers }))
         };
-        let address = spot.tree.spawn(spot.path, spot.spec, spot.at, factory).await?;
+        let address = context.tree.spawn(context.path, context.spec, context.placement, factory).await?;
         Ok(Self { settings: Arc::clone(settings), address })
     }
 }
 
-impl Kind for KafkaDriver {
-    const NEEDED: &'static str = "of type kafka";
+impl Driver for KafkaDriver {
+    const REQUIREMENT: &'static str = "of type kafka";
+}
 
-    fn of(driver: &Driver) -> Option<&Self> {
-        match driver {
-            Driver::Kafka(kafka) => Some(kafka),
-            _ => None,
-        }
+impl ResolvedSettings for KafkaSettings {
+    fn probe<'a>(&'a self, _name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe> {
+        Box::pin(probe(self, settings))
+    }
+
+    fn spawn(
+        self: Arc<Self>,
+        context: SpawnContext<'_>,
+    ) -> LocalBoxFuture<'_, Result<RunningDriver, SpawnError>> {
+        Box::pin(async move { Ok(Arc::new(KafkaDriver::start(&self, context).await?) as RunningDriver) })
+    }
+
+    fn refusal(&self, settings: &Settings) -> Option<String> {
+        refusal(self, settings)
+    }
+
+    fn names_topic(&self) -> Option<bool> {
+        Some(self.topic.is_some())
     }
 }

@@ -9,13 +9,26 @@
 //! server's settings go to the server's brokers alone.
 
 mod actor;
+mod broker_config;
+mod messages;
 mod monitor;
 mod probe;
 mod producer;
-mod reach;
 mod settings;
 
-pub(crate) use actor::{KafkaDriver, Publish};
-pub use monitor::BrokerHealth;
-pub(crate) use probe::{probe, refusal};
+use svc_model::config::connector::KafkaConfig;
+
+use crate::driver::{ResolveResult, erase};
+
+pub(crate) use actor::KafkaDriver;
+pub(crate) use messages::Publish;
+pub(crate) use monitor::supervise_monitor;
 pub(crate) use settings::KafkaSettings;
+
+/// Resolves the config of Kafka brokers.
+///
+/// # Errors
+/// A text that names the unusable field without its value.
+pub(crate) fn resolve(config: &KafkaConfig) -> ResolveResult {
+    KafkaSettings::new(config).map(erase)
+}

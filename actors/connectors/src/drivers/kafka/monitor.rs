@@ -1,7 +1,7 @@
-//! Watches whether the brokers of the server's settings answer.
+//! The monitor of the brokers of the server's settings.
 //!
 //! Owns a producer that publishes nothing, and asks it for metadata every five seconds. Takes no messages and can be lost at any
-//! time. Its finding is a level that anyone reads without I/O.
+//! time. Its result is a level that anyone reads without I/O.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,65 +14,44 @@ use slog::{Logger, info, warn};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+use super::broker_config::BrokerConfig;
 use super::producer::Producer;
-use super::reach::Reach;
-use crate::drivers::failure::Failure;
-use crate::handle::KafkaCluster;
+use crate::drivers::failure::CallFailure;
+use crate::settings::KafkaCluster;
 
-/// Pause between two questions.
+/// Pause between two questions to the brokers.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Health of the brokers of the server's settings. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct BrokerHealth {
-    /// The reason why they do not; `None` where they do.
-    problem: watch::Receiver<Option<String>>,
-}
-
-impl BrokerHealth {
-    /// Adds the monitor to a tree, at `path`. `at` must be a place on a runtime that may block threads of its pool. Each
-    /// question has `limit` to be answered.
-    ///
-    /// # Errors
-    /// The path is taken, or the place is gone.
-    pub async fn supervise(
-        tree: &Tree,
-        path: &str,
-        at: Placement,
-        cluster: &KafkaCluster,
-        limit: Duration,
-        log: Logger,
-    ) -> Result<Self, SpawnError> {
-        let (finding, problem) = watch::channel(Some("they have not answered yet".to_owned()));
-        let monitor = Monitor { reach: Reach::home(cluster), limit, finding: Arc::new(finding), log };
-        let factory = move |_: StartContext| std::future::ready(Ok::<_, StartError>(monitor.clone()));
-        tree.spawn(path, ChildSpec::new(), at, factory).await?;
-        Ok(Self { problem })
-    }
-
-    /// The reason why the brokers count as away; `None` where they answer.
-    pub fn problem(&self) -> Option<String> {
-        self.problem.borrow().clone()
-    }
-
-    /// Waits until the finding is one that `wanted` accepts; returns at once when it is one already, or when nobody looks any
-    /// more.
-    pub async fn wait_for(&mut self, wanted: impl Fn(Option<&str>) -> bool) {
-        // Nobody looks any more once the tree has ended.
-        let _ended = self.problem.wait_for(|problem| wanted(problem.as_deref())).await;
-    }
-}
-
-/// The actor.
-#[derive(Clone)]
-struct Monitor {
-    reach: Reach,
+/// Adds the monitor to a tree, at `path`. `placement` must be on a runtime that may block threads of its pool. Each question to
+/// the brokers has `limit` to be answered; the answers go to `health`, as the reason why the brokers count as away.
+///
+/// # Errors
+/// [`SpawnError`] if the path is taken, or the placement is gone.
+pub(crate) async fn supervise_monitor(
+    tree: &Tree,
+    path: &str,
+    placement: Placement,
+    cluster: &KafkaCluster,
     limit: Duration,
-    finding: Arc<watch::Sender<Option<String>>>,
+    health: watch::Sender<Option<String>>,
+    log: Logger,
+) -> Result<(), SpawnError> {
+    let monitor =
+        BrokerMonitor { brokers: BrokerConfig::home(cluster), limit, health: Arc::new(health), log };
+    let factory = move |_: StartContext| std::future::ready(Ok::<_, StartError>(monitor.clone()));
+    tree.spawn(path, ChildSpec::new(), placement, factory).await.map(drop)
+}
+
+/// The actor that watches the brokers.
+#[derive(Clone)]
+struct BrokerMonitor {
+    brokers: BrokerConfig,
+    limit: Duration,
+    health: Arc<watch::Sender<Option<String>>>,
     log: Logger,
 }
 
-impl Actor for Monitor {
+impl Actor for BrokerMonitor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
@@ -81,9 +60,9 @@ impl Actor for Monitor {
     }
 }
 
-impl Supervised for Monitor {}
+impl Supervised for BrokerMonitor {}
 
-impl Monitor {
+impl BrokerMonitor {
     async fn watch(self) {
         let mut producer = None;
         let mut was_away = false;
@@ -91,21 +70,21 @@ impl Monitor {
             let problem = self.ask(&mut producer).await.err().map(|failure| failure.to_string());
             match &problem {
                 Some(problem) if !was_away => {
-                    warn!(self.log, "the kafka brokers do not answer"; "error" => problem);
+                    warn!(self.log, "kafka brokers unreachable"; "error" => problem);
                 }
-                None if was_away => info!(self.log, "the kafka brokers answer again"),
+                None if was_away => info!(self.log, "kafka brokers reachable again"),
                 _ => {}
             }
             was_away = problem.is_some();
-            self.finding.send_replace(problem);
+            self.health.send_replace(problem);
             sleep(PERIOD).await;
         }
     }
 
-    async fn ask(&self, kept: &mut Option<Producer>) -> Result<(), Failure> {
+    async fn ask(&self, kept: &mut Option<Producer>) -> Result<(), CallFailure> {
         let producer = match kept.take() {
             Some(producer) => producer,
-            None => Producer::create(&self.reach, self.log.clone())?,
+            None => Producer::create(&self.brokers, self.log.clone())?,
         };
         kept.insert(producer).ask_brokers(None, self.limit).await
     }

@@ -2,28 +2,34 @@
 
 use slog::{Discard, Logger, o};
 
+use super::broker_config::BrokerConfig;
 use super::producer::Producer;
-use super::reach::Reach;
 use super::settings::KafkaSettings;
-use crate::drivers::failure::Failure;
-use crate::handle::Settings;
-use crate::probe::Probe;
+use crate::drivers::failure::CallFailure;
+use crate::probe::ConnectorProbe;
+use crate::settings::Settings;
 
 /// The reason why no broker of a connector is ever asked.
-pub(crate) fn refusal(kafka: &KafkaSettings, with: &Settings) -> Option<String> {
-    let refused = Reach::new(kafka, with).err().filter(|failure| matches!(failure, Failure::Forbidden(_)));
+pub(crate) fn refusal(kafka: &KafkaSettings, settings: &Settings) -> Option<String> {
+    let refused = BrokerConfig::new(kafka, settings)
+        .err()
+        .filter(|failure| matches!(failure, CallFailure::Forbidden(_)));
     refused.map(|failure| failure.to_string())
 }
 
+/// The operation that a probe tries.
+const OPERATION: &str = "metadata fetch";
+
 /// Asks for the brokers and the topic of the connector, over connections of its own. Nothing is published.
-pub(crate) async fn probe(kafka: &KafkaSettings, with: &Settings) -> Probe {
-    let what = "metadata fetch";
-    let opened = match Reach::new(kafka, with) {
-        Ok(reach) => Producer::open(&reach, kafka.topic.clone(), Logger::root(Discard, o!())).await,
+pub(crate) async fn probe(kafka: &KafkaSettings, settings: &Settings) -> ConnectorProbe {
+    let opened = match BrokerConfig::new(kafka, settings) {
+        Ok(broker_config) => {
+            Producer::open(&broker_config, kafka.topic.clone(), Logger::root(Discard, o!())).await
+        }
         Err(off) => Err(off),
     };
     match opened {
-        Ok(_) => Probe { reachable: true, supported: true, probe: what, error: None },
-        Err(failure) => Probe::failed(true, what, failure.to_string()),
+        Ok(_) => ConnectorProbe::reached(OPERATION),
+        Err(failure) => ConnectorProbe::failed(true, OPERATION, failure.to_string()),
     }
 }

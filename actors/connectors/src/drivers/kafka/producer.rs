@@ -11,10 +11,10 @@ use rdkafka::producer::{FutureProducer, FutureRecord, Producer as _};
 use rdkafka::util::Timeout;
 use slog::{Logger, debug, warn};
 
-use super::actor::Publish;
-use super::reach::Reach;
-use crate::drivers::failure::Failure;
-use crate::probe::LIMIT;
+use super::broker_config::BrokerConfig;
+use super::messages::Publish;
+use crate::drivers::failure::CallFailure;
+use crate::probe::PROBE_TIMEOUT;
 
 /// How long records on their way have when their producer ends.
 const FLUSH: Duration = Duration::from_secs(5);
@@ -64,9 +64,13 @@ impl Producer {
     ///
     /// # Errors
     /// Brokers that do not answer, or properties that make no producer.
-    pub(super) async fn open(reach: &Reach, topic: Option<String>, log: Logger) -> Result<Self, Failure> {
-        let producer = Self::create(reach, log)?;
-        producer.ask_brokers(topic, LIMIT).await?;
+    pub(super) async fn open(
+        broker_config: &BrokerConfig,
+        topic: Option<String>,
+        log: Logger,
+    ) -> Result<Self, CallFailure> {
+        let producer = Self::create(broker_config, log)?;
+        producer.ask_brokers(topic, PROBE_TIMEOUT).await?;
         Ok(producer)
     }
 
@@ -74,9 +78,9 @@ impl Producer {
     ///
     /// # Errors
     /// Properties that make no producer.
-    pub(super) fn create(reach: &Reach, log: Logger) -> Result<Self, Failure> {
+    pub(super) fn create(broker_config: &BrokerConfig, log: Logger) -> Result<Self, CallFailure> {
         let made: FutureProducer<Said> =
-            reach.config().create_with_context(Said { log }).map_err(|error| unusable(&error))?;
+            broker_config.config().create_with_context(Said { log }).map_err(|error| unusable(&error))?;
         Ok(Self(Arc::new(Open(Some(made)))))
     }
 
@@ -84,13 +88,17 @@ impl Producer {
     ///
     /// # Errors
     /// No broker answers within `limit`.
-    pub(super) async fn ask_brokers(&self, topic: Option<String>, limit: Duration) -> Result<(), Failure> {
+    pub(super) async fn ask_brokers(
+        &self,
+        topic: Option<String>,
+        limit: Duration,
+    ) -> Result<(), CallFailure> {
         let asking = self.clone();
         let asked = tokio::task::spawn_blocking(move || match &asking.0.0 {
             Some(producer) => producer.client().fetch_metadata(topic.as_deref(), limit).map(drop),
             None => Ok(()),
         });
-        let crashed = |error| Failure::Refused(format!("the producer crashed ({error})"));
+        let crashed = |error| CallFailure::Refused(format!("the producer crashed ({error})"));
         asked.await.map_err(crashed)?.map_err(|error| failed(&error))
     }
 
@@ -98,9 +106,9 @@ impl Producer {
     ///
     /// # Errors
     /// Why they may not have it.
-    pub(super) async fn publish(&self, record: &Publish) -> Result<(), Failure> {
+    pub(super) async fn publish(&self, record: &Publish) -> Result<(), CallFailure> {
         let Some(producer) = &self.0.0 else {
-            return Err(Failure::Unreachable("the producer has ended".into()));
+            return Err(CallFailure::Unreachable("the producer has ended".into()));
         };
         let mut sent = FutureRecord::to(&record.topic).payload(&record.value);
         sent.key = record.key.as_ref();
@@ -115,8 +123,8 @@ impl Producer {
 }
 
 /// Why there is no producer. Values of properties are not shown.
-fn unusable(error: &KafkaError) -> Failure {
-    Failure::Refused(match error {
+fn unusable(error: &KafkaError) -> CallFailure {
+    CallFailure::Refused(match error {
         KafkaError::ClientConfig(_, _, name, _) => {
             format!("the property '{name}' of kafka.extra_config or kafka.auth cannot be used")
         }
@@ -126,21 +134,21 @@ fn unusable(error: &KafkaError) -> Failure {
 }
 
 /// What librdkafka's codes are to a caller. It has tried again by itself what may be tried again.
-fn failed(error: &KafkaError) -> Failure {
+fn failed(error: &KafkaError) -> CallFailure {
     use RDKafkaErrorCode as Code;
-    let Some(code) = error.rdkafka_error_code() else { return Failure::Refused(error.to_string()) };
+    let Some(code) = error.rdkafka_error_code() else { return CallFailure::Refused(error.to_string()) };
     match code {
         Code::MessageTimedOut | Code::OperationTimedOut | Code::TimedOutQueue | Code::RequestTimedOut => {
-            Failure::Timeout("the brokers did not acknowledge in time".to_owned())
+            CallFailure::Timeout("the brokers did not acknowledge in time".to_owned())
         }
         Code::BrokerTransportFailure | Code::AllBrokersDown | Code::Resolve => {
-            Failure::Unreachable(format!("no broker can be reached ({code})"))
+            CallFailure::Unreachable(format!("no broker can be reached ({code})"))
         }
-        Code::QueueFull => Failure::Unreachable("too many records wait for the brokers".to_owned()),
+        Code::QueueFull => CallFailure::Unreachable("too many records wait for the brokers".to_owned()),
         Code::PurgeQueue | Code::PurgeInflight | Code::Fatal => {
-            Failure::Unreachable(format!("the producer has ended ({code})"))
+            CallFailure::Unreachable(format!("the producer has ended ({code})"))
         }
-        code => Failure::Refused(format!("the brokers refused ({code})")),
+        code => CallFailure::Refused(format!("the brokers refused ({code})")),
     }
 }
 
@@ -150,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_the_brokers_refuse_is_told_from_what_they_were_not_asked() {
-        let of = |code| failed(&KafkaError::MessageProduction(code)).of("k").code.name();
+        let of = |code| failed(&KafkaError::MessageProduction(code)).to_task_error("k").code.name();
         use RDKafkaErrorCode as Code;
         assert_eq!(of(Code::MessageTimedOut), "TIMEOUT_ERROR");
         for code in [Code::BrokerTransportFailure, Code::AllBrokersDown, Code::QueueFull, Code::Fatal] {

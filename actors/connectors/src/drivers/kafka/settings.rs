@@ -16,8 +16,13 @@ pub(crate) struct KafkaSettings {
 }
 
 impl KafkaSettings {
-    pub(crate) fn new(config: KafkaConfig) -> Self {
-        let KafkaConfig { brokers, topic, auth, allow_private_urls: allow_private, operations } = config;
-        Self { brokers, topic, auth, allow_private, operations }
+    /// Makes the settings of a config whose placeholders and references are replaced.
+    ///
+    /// # Errors
+    /// None: every valid config can be used.
+    pub(crate) fn new(config: &KafkaConfig) -> Result<Self, String> {
+        let KafkaConfig { brokers, topic, auth, allow_private_urls: allow_private, operations } =
+            config.clone();
+        Ok(Self { brokers, topic, auth, allow_private, operations })
     }
 }

@@ -1,6 +1,6 @@
 //! The actor of one MongoDB deployment.
 //!
-//! Owns the client, opened at the first call. Message in: [`Run`], read-only, so that operations run side by side and end
+//! Owns the client, opened at the first call. Message in: [`RunOperation`], read-only, so that operations run side by side and end
 //! with their callers. A restart opens a new client; nothing else is lost with it. It never sends an operation twice
 //! but where the driver does: the connection string says so (`retryWrites`), and the server makes one of the two.
 
@@ -11,22 +11,28 @@ use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
 use bson::Document;
+use futures_util::future::LocalBoxFuture;
+use svc_model::config::connector::DatabaseKind;
 use svc_outbound::Outbound;
 use tokio::time::timeout;
 
 use super::client::{Connected, open};
 use super::error::MongoError;
-use super::operation::{Operation, Outcome};
+use super::operation::{CollectionOperation, OperationResult};
+use super::probe::probe;
 use super::settings::MongoSettings;
-use crate::drivers::{Driver, Kind, OpenPools, Slot, Spot};
+use crate::driver::{Driver, ResolvedSettings, RunningDriver, SpawnContext};
+use crate::drivers::pool::{OpenPools, PoolSlot};
+use crate::probe::ConnectorProbe;
+use crate::settings::Settings;
 
-/// Run one operation of a collection.
+/// RunOperation one operation of a collection.
 #[derive(Clone, Debug, Message)]
-#[rtype(result = "Result<Outcome, MongoError>")]
-pub(crate) struct Run {
+#[rtype(result = "Result<OperationResult, MongoError>")]
+pub(crate) struct RunOperation {
     pub(crate) database: String,
     pub(crate) collection: String,
-    pub(crate) operation: Operation,
+    pub(crate) operation: CollectionOperation,
     /// Most bytes of the documents that are answered.
     pub(crate) max_bytes: usize,
 }
@@ -35,7 +41,7 @@ pub(crate) struct Run {
 pub(crate) struct MongoActor {
     settings: Arc<MongoSettings>,
     outbound: Outbound,
-    client: Slot<Connected>,
+    client: PoolSlot<Connected>,
 }
 
 impl MongoActor {
@@ -57,8 +63,8 @@ impl Actor for MongoActor {
 
 impl Supervised for MongoActor {}
 
-impl ReadHandler<Run> for MongoActor {
-    fn read(&self, run: Run) -> ReadReply<<Run as Message>::Result> {
+impl ReadHandler<RunOperation> for MongoActor {
+    fn read(&self, run: RunOperation) -> ReadReply<<RunOperation as Message>::Result> {
         let (settings, outbound) = (Arc::clone(&self.settings), self.outbound.clone());
         let client = self.client.clone();
         ReadReply::later(async move {
@@ -78,28 +84,38 @@ impl ReadHandler<Run> for MongoActor {
     }
 }
 
-/// The way to a deployment: its settings, and the actor that asks.
+/// The driver of a MongoDB deployment: its settings and the address of its actor.
 pub(crate) struct MongoDriver {
     pub(crate) settings: Arc<MongoSettings>,
     pub(crate) address: Address<MongoActor>,
 }
 
 impl MongoDriver {
-    pub(crate) async fn start(settings: &Arc<MongoSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
-        let outbound = spot.with.outbound.clone();
-        let factory = MongoActor::factory(outbound, Arc::clone(settings), spot.pools.clone());
-        let address = spot.tree.spawn(spot.path, spot.spec, spot.at, factory).await?;
+    async fn start(settings: &Arc<MongoSettings>, context: SpawnContext<'_>) -> Result<Self, SpawnError> {
+        let outbound = context.settings.outbound.clone();
+        let factory = MongoActor::factory(outbound, Arc::clone(settings), context.pools.clone());
+        let address = context.tree.spawn(context.path, context.spec, context.placement, factory).await?;
         Ok(Self { settings: Arc::clone(settings), address })
     }
 }
 
-impl Kind for MongoDriver {
-    const NEEDED: &'static str = "a MongoDB database";
+impl Driver for MongoDriver {
+    const REQUIREMENT: &'static str = "a MongoDB database";
+}
 
-    fn of(driver: &Driver) -> Option<&Self> {
-        match driver {
-            Driver::Mongo(mongo) => Some(mongo),
-            _ => None,
-        }
+impl ResolvedSettings for MongoSettings {
+    fn probe<'a>(&'a self, _name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe> {
+        Box::pin(probe(self, &settings.outbound))
+    }
+
+    fn spawn(
+        self: Arc<Self>,
+        context: SpawnContext<'_>,
+    ) -> LocalBoxFuture<'_, Result<RunningDriver, SpawnError>> {
+        Box::pin(async move { Ok(Arc::new(MongoDriver::start(&self, context).await?) as RunningDriver) })
+    }
+
+    fn database(&self) -> Option<DatabaseKind> {
+        Some(DatabaseKind::Mongo)
     }
 }

@@ -8,8 +8,19 @@ mod operation;
 mod probe;
 mod settings;
 
-pub(crate) use actor::{MongoDriver, Run};
+use svc_model::config::connector::DbConfig;
+
+use crate::driver::{ResolveResult, erase};
+
+pub(crate) use actor::{MongoDriver, RunOperation};
 pub(crate) use error::MongoError;
-pub(crate) use operation::{Find, Item, Operation, Outcome};
-pub(crate) use probe::probe;
+pub(crate) use operation::{CollectionOperation, Find, InsertedItem, OperationResult};
 pub(crate) use settings::MongoSettings;
+
+/// Resolves the config of a MongoDB deployment.
+///
+/// # Errors
+/// A text that names the unusable field without its value.
+pub(crate) fn resolve(config: &DbConfig) -> ResolveResult {
+    MongoSettings::new(config).map(erase)
+}

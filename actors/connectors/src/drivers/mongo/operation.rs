@@ -14,7 +14,7 @@ use super::error::MongoError;
 
 /// One operation of a collection.
 #[derive(Clone, Debug)]
-pub(crate) enum Operation {
+pub(crate) enum CollectionOperation {
     /// Documents; with more than `cap` of them it fails.
     Find { find: Find, cap: u64 },
     /// What a pipeline makes; with more than `cap` documents it fails.
@@ -41,11 +41,11 @@ pub(crate) struct Find {
 
 /// What an operation came to.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Outcome {
+pub(crate) enum OperationResult {
     /// Documents, as extended JSON.
     Documents(Vec<Value>),
     /// What became of each new document.
-    Inserted(Vec<Item>),
+    Inserted(Vec<InsertedItem>),
     /// How many matched, how many of them changed, and the id of what was inserted instead.
     Updated { matched: u64, modified: u64, upserted: Option<Bson> },
     /// How many are gone.
@@ -54,7 +54,7 @@ pub(crate) enum Outcome {
 
 /// One of several documents to insert.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Item {
+pub(crate) enum InsertedItem {
     /// It is stored, under this id.
     Stored(Bson),
     /// It is not, and why.
@@ -63,14 +63,14 @@ pub(crate) enum Item {
     Skipped,
 }
 
-impl Operation {
+impl CollectionOperation {
     /// Carries it out; `limit` is what the server is told it may take, `max_bytes` bounds the documents that are answered.
     pub(crate) async fn run(
         self,
         collection: &Collection<Document>,
         limit: Duration,
         max_bytes: usize,
-    ) -> Result<Outcome, MongoError> {
+    ) -> Result<OperationResult, MongoError> {
         let failed = |error| MongoError::of(&error, limit);
         let bounds = Bounds { documents: 0, bytes: max_bytes };
         match self {
@@ -108,14 +108,14 @@ impl Operation {
             Self::Delete { filter, many } => {
                 let removal =
                     if many { collection.delete_many(filter) } else { collection.delete_one(filter) };
-                removal.await.map(|done| Outcome::Deleted(done.deleted_count)).map_err(failed)
+                removal.await.map(|done| OperationResult::Deleted(done.deleted_count)).map_err(failed)
             }
         }
     }
 }
 
-fn updated(done: mongodb::results::UpdateResult) -> Outcome {
-    Outcome::Updated {
+fn updated(done: mongodb::results::UpdateResult) -> OperationResult {
+    OperationResult::Updated {
         matched: done.matched_count,
         modified: done.modified_count,
         upserted: done.upserted_id,
@@ -134,7 +134,7 @@ async fn collect(
     mut cursor: Cursor<Document>,
     bounds: Bounds,
     limit: Duration,
-) -> Result<Outcome, MongoError> {
+) -> Result<OperationResult, MongoError> {
     let mut documents = Vec::new();
     let mut bytes = 0_usize;
     while cursor.advance().await.map_err(|error| MongoError::of(&error, limit))? {
@@ -154,7 +154,7 @@ async fn collect(
         }
         documents.push(document);
     }
-    Ok(Outcome::Documents(documents))
+    Ok(OperationResult::Documents(documents))
 }
 
 async fn insert(
@@ -162,15 +162,17 @@ async fn insert(
     documents: Vec<Document>,
     ordered: bool,
     limit: Duration,
-) -> Result<Outcome, MongoError> {
+) -> Result<OperationResult, MongoError> {
     // Named here, so that what was stored beside a failure can be named as well.
     let documents: Vec<_> = documents.into_iter().map(identified).collect();
     let ids = documents.iter().map(|document| document.get("_id").cloned().unwrap_or(Bson::Null)).collect();
     match collection.insert_many(documents).ordered(ordered).await {
-        Ok(_) => Ok(Outcome::Inserted(items(ids, &[], ordered))),
+        Ok(_) => Ok(OperationResult::Inserted(items(ids, &[], ordered))),
         Err(error) => match error.kind.as_ref() {
             ErrorKind::InsertMany(failed) => match failed.write_errors.as_deref() {
-                Some(errors) if !errors.is_empty() => Ok(Outcome::Inserted(items(ids, errors, ordered))),
+                Some(errors) if !errors.is_empty() => {
+                    Ok(OperationResult::Inserted(items(ids, errors, ordered)))
+                }
                 _ => Err(MongoError::Refused("the server could not confirm the write".to_owned())),
             },
             _ => Err(MongoError::of(&error, limit)),
@@ -187,19 +189,19 @@ fn identified(document: Document) -> Document {
     identified
 }
 
-fn items(ids: Vec<Bson>, errors: &[IndexedWriteError], ordered: bool) -> Vec<Item> {
+fn items(ids: Vec<Bson>, errors: &[IndexedWriteError], ordered: bool) -> Vec<InsertedItem> {
     let errors: BTreeMap<usize, &IndexedWriteError> =
         errors.iter().map(|error| (error.index, error)).collect();
     let end = errors.keys().next().copied().filter(|_| ordered);
     let item = |(index, id)| match errors.get(&index) {
-        Some(error) => Item::Failed(MongoError::of_write(error.code, "", &error.message)),
-        None if end.is_some_and(|end| index > end) => Item::Skipped,
-        None => Item::Stored(id),
+        Some(error) => InsertedItem::Failed(MongoError::of_write(error.code, "", &error.message)),
+        None if end.is_some_and(|end| index > end) => InsertedItem::Skipped,
+        None => InsertedItem::Stored(id),
     };
     ids.into_iter().enumerate().map(item).collect()
 }
 
-impl Item {
+impl InsertedItem {
     /// The id of what is stored.
     pub(crate) fn id(&self) -> Option<Bson> {
         match self {

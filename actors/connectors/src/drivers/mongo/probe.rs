@@ -7,19 +7,21 @@ use tokio::time::timeout;
 use super::client::open;
 use super::error::MongoError;
 use super::settings::MongoSettings;
-use crate::probe::{LIMIT, Probe};
+use crate::probe::{ConnectorProbe, PROBE_TIMEOUT};
+
+/// The operation that a probe tries.
+const OPERATION: &str = "ping";
 
 /// Pings it, as whoever the connection string names.
-pub(crate) async fn probe(mongo: &MongoSettings, outbound: &Outbound) -> Probe {
-    let what = "ping";
+pub(crate) async fn probe(mongo: &MongoSettings, outbound: &Outbound) -> ConnectorProbe {
     let asked = async {
         let connected = open(mongo, outbound).await?;
         connected.check()?;
         let ping = connected.client.database("admin").run_command(doc! {"ping": 1}).await;
-        ping.map(drop).map_err(|error| MongoError::of(&error, LIMIT))
+        ping.map(drop).map_err(|error| MongoError::of(&error, PROBE_TIMEOUT))
     };
-    match timeout(LIMIT, asked).await.unwrap_or(Err(MongoError::Deadline(LIMIT))) {
-        Ok(()) => Probe { reachable: true, supported: true, probe: what, error: None },
-        Err(error) => Probe::failed(true, what, error.to_string()),
+    match timeout(PROBE_TIMEOUT, asked).await.unwrap_or(Err(MongoError::Deadline(PROBE_TIMEOUT))) {
+        Ok(()) => ConnectorProbe::reached(OPERATION),
+        Err(error) => ConnectorProbe::failed(true, OPERATION, error.to_string()),
     }
 }

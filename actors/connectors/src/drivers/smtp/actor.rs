@@ -1,6 +1,6 @@
 //! The actor of one mail server.
 //!
-//! Owns the connections to it, at most four of them waiting, none longer than a minute. Messages in: [`Hand`], read-only, so
+//! Owns the connections to it, at most four of them waiting, none longer than a minute. Messages in: [`SendMail`], read-only, so
 //! that calls run side by side; one that is dropped ends its connection, and with it a mail that is not complete. A
 //! connection waits only between two whole conversations, and is asked before it is used again. A mail is handed over at
 //! most once: nothing here sends one again. A restart opens new connections; nothing else is lost with it.
@@ -13,6 +13,7 @@ use actix::{Actor, AsyncContext, Message, WrapFuture};
 use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
+use futures_util::future::LocalBoxFuture;
 use lettre::address::Envelope;
 use lettre::transport::smtp::client::AsyncSmtpConnection;
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt, Rset};
@@ -21,10 +22,14 @@ use svc_outbound::Outbound;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::dial::dial;
-use super::error::{MailError, Step};
+use super::error::{MailError, SmtpStep};
 use super::idle::{AGE, Idle};
+use super::probe::probe;
 use super::settings::SmtpSettings;
-use crate::drivers::{Driver, Kind, Slot, Spot};
+use crate::driver::{Driver, ResolvedSettings, RunningDriver, SpawnContext};
+use crate::drivers::pool::PoolSlot;
+use crate::probe::ConnectorProbe;
+use crate::settings::Settings;
 
 /// How often connections that waited too long are closed.
 const SWEEP: Duration = Duration::from_secs(AGE.as_secs() / 4);
@@ -33,49 +38,49 @@ const GOODBYE: Duration = Duration::from_secs(1);
 
 /// A mail, ready to be sent.
 #[derive(Clone)]
-pub(crate) struct Letter {
+pub(crate) struct OutgoingMail {
     /// From whom, and to whom.
     pub(crate) envelope: Envelope,
     /// Headers and body.
     pub(crate) content: Arc<[u8]>,
 }
 
-/// Hand a mail over, once. Answers what the server said when it took it.
+/// SendMail a mail over, once. Answers what the server said when it took it.
 #[derive(Message)]
 #[rtype(result = "Result<String, MailError>")]
-pub(crate) struct Hand(pub(crate) Letter);
+pub(crate) struct SendMail(pub(crate) OutgoingMail);
 
 /// The actor.
 pub(crate) struct SmtpActor {
-    line: Line,
-    slot: Slot<Waiting>,
+    line: MailSender,
+    slot: PoolSlot<IdleConnections>,
 }
 
 /// How the server is reached.
 #[derive(Clone)]
-struct Line {
+struct MailSender {
     settings: Arc<SmtpSettings>,
     outbound: Outbound,
 }
 
 /// The connections that wait.
 #[derive(Clone, Default)]
-struct Waiting(Arc<Mutex<Idle<AsyncSmtpConnection>>>);
+struct IdleConnections(Arc<Mutex<Idle<AsyncSmtpConnection>>>);
 
-impl Waiting {
+impl IdleConnections {
     fn lock(&self) -> MutexGuard<'_, Idle<AsyncSmtpConnection>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Line {
-    async fn hand(&self, letter: &Letter, waiting: &Waiting) -> Result<String, MailError> {
+impl MailSender {
+    async fn hand(&self, mail: &OutgoingMail, waiting: &IdleConnections) -> Result<String, MailError> {
         let mut connection = match self.waiting(waiting).await {
             Some(connection) => connection,
             None => dial(&self.settings, &self.outbound).await?,
         };
         let deadline = Instant::now() + self.settings.timeout;
-        let outcome = self.converse(&mut connection, letter, deadline).await;
+        let outcome = self.converse(&mut connection, mail, deadline).await;
         let whole = match &outcome {
             Ok(_) => true,
             // The server is there and may be asked for another mail.
@@ -92,7 +97,7 @@ impl Line {
     }
 
     /// A connection that waits and is still there. When one is gone, so are most likely the others.
-    async fn waiting(&self, waiting: &Waiting) -> Option<AsyncSmtpConnection> {
+    async fn waiting(&self, waiting: &IdleConnections) -> Option<AsyncSmtpConnection> {
         let mut connection = waiting.lock().take(Instant::now())?;
         if timeout(self.settings.timeout / 2, connection.test_connected()).await == Ok(true) {
             return Some(connection);
@@ -104,24 +109,24 @@ impl Line {
     async fn converse(
         &self,
         connection: &mut AsyncSmtpConnection,
-        letter: &Letter,
+        mail: &OutgoingMail,
         deadline: Instant,
     ) -> Result<String, MailError> {
         let settings = &*self.settings;
-        let mut step = Step::Sender;
+        let mut step = SmtpStep::Sender;
         let conversation = async {
-            let options = options(connection, letter, settings)?;
-            let sender = letter.envelope.from().cloned();
+            let options = options(connection, mail, settings)?;
+            let sender = mail.envelope.from().cloned();
             connection
                 .command(Mail::new(sender, options))
                 .await
                 .map_err(|error| MailError::at(settings, step, &error))?;
-            step = Step::Recipient;
-            for recipient in letter.envelope.to() {
+            step = SmtpStep::Recipient;
+            for recipient in mail.envelope.to() {
                 let recipient = Rcpt::new(recipient.clone(), Vec::new());
                 connection.command(recipient).await.map_err(|error| MailError::at(settings, step, &error))?;
             }
-            step = Step::Data;
+            step = SmtpStep::Data;
             let ready =
                 connection.command(Data).await.map_err(|error| MailError::at(settings, step, &error))?;
             if !ready.has_code(GO_ON) {
@@ -131,8 +136,8 @@ impl Line {
                     format!("it answered {} to DATA", ready.code()),
                 ));
             }
-            step = Step::Content;
-            let taken = connection.message(&letter.content).await;
+            step = SmtpStep::Content;
+            let taken = connection.message(&mail.content).await;
             let taken = taken.map_err(|error| MailError::at(settings, step, &error))?;
             let said: Vec<_> = taken.message().collect();
             Ok(settings.redact(&format!("{} {}", taken.code(), said.join(" "))))
@@ -153,7 +158,7 @@ const GO_ON: u16 = 354;
 /// What the server must know of a mail, if it can deal with it.
 fn options(
     connection: &AsyncSmtpConnection,
-    letter: &Letter,
+    mail: &OutgoingMail,
     settings: &SmtpSettings,
 ) -> Result<Vec<MailParameter>, MailError> {
     let mut options = Vec::new();
@@ -167,11 +172,11 @@ fn options(
             "the server does not offer the extension for other than ASCII",
         ))
     };
-    let addresses = letter.envelope.from().into_iter().chain(letter.envelope.to());
+    let addresses = mail.envelope.from().into_iter().chain(mail.envelope.to());
     if !addresses.into_iter().all(|address| AsRef::<str>::as_ref(address).is_ascii()) {
         options.push(needed(Extension::SmtpUtfEight, "an address", MailParameter::SmtpUtfEight)?);
     }
-    if !letter.content.is_ascii() {
+    if !mail.content.is_ascii() {
         let body = MailParameter::Body(MailBodyParameter::EightBitMime);
         options.push(needed(Extension::EightBitMime, "the content", body)?);
     }
@@ -204,42 +209,48 @@ impl Actor for SmtpActor {
 
 impl Supervised for SmtpActor {}
 
-impl ReadHandler<Hand> for SmtpActor {
-    fn read(&self, Hand(letter): Hand) -> ReadReply<<Hand as Message>::Result> {
+impl ReadHandler<SendMail> for SmtpActor {
+    fn read(&self, SendMail(mail): SendMail) -> ReadReply<<SendMail as Message>::Result> {
         let (line, slot) = (self.line.clone(), self.slot.clone());
         ReadReply::later(async move {
-            let Ok(waiting) = slot.get(|| async { Ok::<_, Infallible>(Waiting::default()) }).await;
-            line.hand(&letter, &waiting).await
+            let Ok(waiting) = slot.get(|| async { Ok::<_, Infallible>(IdleConnections::default()) }).await;
+            line.hand(&mail, &waiting).await
         })
     }
 }
 
-/// The way to a mail server: its settings, and the actor that hands mail over.
+/// The driver of a mail server: its settings and the address of its actor.
 pub(crate) struct SmtpDriver {
     pub(crate) settings: Arc<SmtpSettings>,
     pub(crate) address: Address<SmtpActor>,
 }
 
 impl SmtpDriver {
-    pub(crate) async fn start(settings: &Arc<SmtpSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
-        let line = Line { settings: Arc::clone(settings), outbound: spot.with.outbound.clone() };
-        let pools = spot.pools.clone();
+    async fn start(settings: &Arc<SmtpSettings>, context: SpawnContext<'_>) -> Result<Self, SpawnError> {
+        let line = MailSender { settings: Arc::clone(settings), outbound: context.settings.outbound.clone() };
+        let pools = context.pools.clone();
         let factory = move |_: StartContext| {
             let actor = SmtpActor { line: line.clone(), slot: pools.slot() };
             std::future::ready(Ok::<_, StartError>(actor))
         };
-        let address = spot.tree.spawn(spot.path, spot.spec, spot.at, factory).await?;
+        let address = context.tree.spawn(context.path, context.spec, context.placement, factory).await?;
         Ok(Self { settings: Arc::clone(settings), address })
     }
 }
 
-impl Kind for SmtpDriver {
-    const NEEDED: &'static str = "of type smtp";
+impl Driver for SmtpDriver {
+    const REQUIREMENT: &'static str = "of type smtp";
+}
 
-    fn of(driver: &Driver) -> Option<&Self> {
-        match driver {
-            Driver::Smtp(smtp) => Some(smtp),
-            _ => None,
-        }
+impl ResolvedSettings for SmtpSettings {
+    fn probe<'a>(&'a self, _name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe> {
+        Box::pin(probe(self, &settings.outbound))
+    }
+
+    fn spawn(
+        self: Arc<Self>,
+        context: SpawnContext<'_>,
+    ) -> LocalBoxFuture<'_, Result<RunningDriver, SpawnError>> {
+        Box::pin(async move { Ok(Arc::new(SmtpDriver::start(&self, context).await?) as RunningDriver) })
     }
 }

@@ -36,14 +36,14 @@ const UNKNOWN: &str = "whether the mail was taken is not known";
 
 /// A step of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum SmtpStep {
     Sender,
     Recipient,
     Data,
     Content,
 }
 
-impl Step {
+impl SmtpStep {
     const fn name(self) -> &'static str {
         match self {
             Self::Sender => "the sender",
@@ -72,15 +72,15 @@ impl MailError {
     }
 
     /// What went wrong at a step of the conversation.
-    pub(super) fn at(settings: &SmtpSettings, step: Step, error: &Error) -> Self {
+    pub(super) fn at(settings: &SmtpSettings, step: SmtpStep, error: &Error) -> Self {
         match answer(error) {
             Some(said) => Self::refused(settings, step.name(), &said),
             None => Self::broken(settings, step, cause(error)),
         }
     }
 
-    pub(super) fn broken(settings: &SmtpSettings, step: Step, cause: impl ToString) -> Self {
-        let outcome = if step == Step::Content { UNKNOWN } else { NOT_SENT };
+    pub(super) fn broken(settings: &SmtpSettings, step: SmtpStep, cause: impl ToString) -> Self {
+        let outcome = if step == SmtpStep::Content { UNKNOWN } else { NOT_SENT };
         Self::Broken { host: settings.host.clone(), what: step.name(), cause: cause.to_string(), outcome }
     }
 }

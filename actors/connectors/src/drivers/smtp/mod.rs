@@ -9,7 +9,18 @@ mod settings;
 mod starttls;
 mod tunnel;
 
-pub(crate) use actor::{Hand, Letter, SmtpDriver};
+use svc_model::config::connector::SmtpConfig;
+
+use crate::driver::{ResolveResult, erase};
+
+pub(crate) use actor::{OutgoingMail, SendMail, SmtpDriver};
 pub(crate) use error::MailError;
-pub(crate) use probe::probe;
 pub(crate) use settings::{SmtpSettings, mailbox};
+
+/// Resolves the config of a mail server.
+///
+/// # Errors
+/// A text that names the unusable field without its value.
+pub(crate) fn resolve(config: &SmtpConfig) -> ResolveResult {
+    SmtpSettings::new(config).map(erase)
+}

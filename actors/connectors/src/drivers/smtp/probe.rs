@@ -5,11 +5,13 @@ use tokio::time::timeout;
 
 use super::dial::dial;
 use super::settings::SmtpSettings;
-use crate::probe::{LIMIT, Probe};
+use crate::probe::{ConnectorProbe, PROBE_TIMEOUT};
+
+/// The operation that a probe tries.
+const OPERATION: &str = "connect, EHLO, TLS, auth, NOOP";
 
 /// Connects and logs in as for a mail, and sends none.
-pub(crate) async fn probe(smtp: &SmtpSettings, outbound: &Outbound) -> Probe {
-    let what = "connect, EHLO, TLS, auth, NOOP";
+pub(crate) async fn probe(smtp: &SmtpSettings, outbound: &Outbound) -> ConnectorProbe {
     let asked = async {
         let mut connection = dial(smtp, outbound).await.map_err(|error| error.to_string())?;
         if !connection.test_connected().await {
@@ -19,9 +21,13 @@ pub(crate) async fn probe(smtp: &SmtpSettings, outbound: &Outbound) -> Probe {
         let _ = connection.quit().await;
         Ok(())
     };
-    match timeout(LIMIT, asked).await {
-        Ok(Ok(())) => Probe { reachable: true, supported: true, probe: what, error: None },
-        Ok(Err(error)) => Probe::failed(true, what, error),
-        Err(_) => Probe::failed(true, what, format!("no answer within {} ms", LIMIT.as_millis())),
+    match timeout(PROBE_TIMEOUT, asked).await {
+        Ok(Ok(())) => ConnectorProbe::reached(OPERATION),
+        Ok(Err(error)) => ConnectorProbe::failed(true, OPERATION, error),
+        Err(_) => ConnectorProbe::failed(
+            true,
+            OPERATION,
+            format!("no answer within {} ms", PROBE_TIMEOUT.as_millis()),
+        ),
     }
 }

@@ -1,6 +1,6 @@
 //! The actor of one SQL database.
 //!
-//! Owns its pool of connections, opened at the first call. Message in: [`Run`], read-only, so that calls run side by side and
+//! Owns its pool of connections, opened at the first call. Message in: [`RunStatements`], read-only, so that calls run side by side and
 //! end with their callers. A restart opens new connections; nothing else is lost with it.
 
 use std::sync::Arc;
@@ -9,17 +9,23 @@ use actix::{Actor, Message};
 use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
+use futures_util::future::LocalBoxFuture;
+use svc_model::config::connector::DatabaseKind;
 
-use super::message::Run;
-use super::pool::Pool;
+use super::messages::RunStatements;
+use super::pool::SqlPool;
+use super::probe::probe;
 use super::settings::{PoolContext, SqlSettings};
-use crate::drivers::{Driver, Kind, OpenPools, Slot, Spot};
+use crate::driver::{Driver, ResolvedSettings, RunningDriver, SpawnContext};
+use crate::drivers::pool::{OpenPools, PoolSlot};
+use crate::probe::ConnectorProbe;
+use crate::settings::Settings;
 
 /// The actor.
 pub(crate) struct SqlActor {
     settings: Arc<SqlSettings>,
     context: PoolContext,
-    pool: Slot<Pool>,
+    pool: PoolSlot<SqlPool>,
 }
 
 impl SqlActor {
@@ -41,38 +47,48 @@ impl Actor for SqlActor {
 
 impl Supervised for SqlActor {}
 
-impl ReadHandler<Run> for SqlActor {
-    fn read(&self, run: Run) -> ReadReply<<Run as Message>::Result> {
+impl ReadHandler<RunStatements> for SqlActor {
+    fn read(&self, run: RunStatements) -> ReadReply<<RunStatements as Message>::Result> {
         let (settings, context, slot) = (Arc::clone(&self.settings), self.context.clone(), self.pool.clone());
         ReadReply::later(async move {
-            let pool = slot.get(async || Pool::open(&settings, &context)).await?;
+            let pool = slot.get(async || SqlPool::open(&settings, &context)).await?;
             pool.run(run).await
         })
     }
 }
 
-/// The way to a SQL database: its settings, and the actor that asks.
+/// The driver of a SQL database: its settings and the address of its actor.
 pub(crate) struct SqlDriver {
     pub(crate) settings: Arc<SqlSettings>,
     pub(crate) address: Address<SqlActor>,
 }
 
 impl SqlDriver {
-    pub(crate) async fn start(settings: &Arc<SqlSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
-        let context = PoolContext::new(spot.name, spot.with, spot.log);
-        let factory = SqlActor::factory(Arc::clone(settings), context, spot.pools.clone());
-        let address = spot.tree.spawn(spot.path, spot.spec, spot.at, factory).await?;
+    async fn start(settings: &Arc<SqlSettings>, context: SpawnContext<'_>) -> Result<Self, SpawnError> {
+        let pool_context = PoolContext::new(context.name, context.settings, context.log);
+        let factory = SqlActor::factory(Arc::clone(settings), pool_context, context.pools.clone());
+        let address = context.tree.spawn(context.path, context.spec, context.placement, factory).await?;
         Ok(Self { settings: Arc::clone(settings), address })
     }
 }
 
-impl Kind for SqlDriver {
-    const NEEDED: &'static str = "a SQL database";
+impl Driver for SqlDriver {
+    const REQUIREMENT: &'static str = "a SQL database";
+}
 
-    fn of(driver: &Driver) -> Option<&Self> {
-        match driver {
-            Driver::Sql(sql) => Some(sql),
-            _ => None,
-        }
+impl ResolvedSettings for SqlSettings {
+    fn probe<'a>(&'a self, name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe> {
+        Box::pin(probe(name, self, settings))
+    }
+
+    fn spawn(
+        self: Arc<Self>,
+        context: SpawnContext<'_>,
+    ) -> LocalBoxFuture<'_, Result<RunningDriver, SpawnError>> {
+        Box::pin(async move { Ok(Arc::new(SqlDriver::start(&self, context).await?) as RunningDriver) })
+    }
+
+    fn database(&self) -> Option<DatabaseKind> {
+        Some(self.kind())
     }
 }

@@ -6,7 +6,7 @@ use svc_model::config::connector::DatabaseKind;
 
 /// What a statement does to the session it runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub(crate) enum StatementEffect {
     /// Rows are read or written; the session is as before.
     Rows,
     /// Something may stay behind in the session: a setting, a lock, a temporary table, a variable.
@@ -41,26 +41,28 @@ const TRACES: [&str; 10] = [
 ];
 
 /// Reads a statement as its database does.
-pub(crate) fn effect(sql: &str, database: DatabaseKind) -> Effect {
+pub(crate) fn effect(sql: &str, database: DatabaseKind) -> StatementEffect {
     let Beginning { rest, conditional } = beginning(sql, database);
     let sql = sql.to_ascii_uppercase();
     let has = |wanted: &str| words(&sql).any(|word| word == wanted);
     let first = rest.split(|c| !in_word(c)).next().unwrap_or_default().to_ascii_uppercase();
     match first.as_str() {
-        _ if rest.is_empty() => Effect::Nothing,
-        first if TRANSACTION.contains(&first) => Effect::Transaction,
-        "START" if has("TRANSACTION") => Effect::Transaction,
-        "COPY" if streams(&sql) => Effect::Stream,
-        "LOAD" if has("LOCAL") => Effect::Stream,
-        first if conditional || !ROWS.contains(&first) || leaves_traces(&sql, database) => Effect::Session,
-        _ => Effect::Rows,
+        _ if rest.is_empty() => StatementEffect::Nothing,
+        first if TRANSACTION.contains(&first) => StatementEffect::Transaction,
+        "START" if has("TRANSACTION") => StatementEffect::Transaction,
+        "COPY" if streams(&sql) => StatementEffect::Stream,
+        "LOAD" if has("LOCAL") => StatementEffect::Stream,
+        first if conditional || !ROWS.contains(&first) || leaves_traces(&sql, database) => {
+            StatementEffect::Session
+        }
+        _ => StatementEffect::Rows,
     }
 }
 
 /// Whether a text holds no statement, whatever the database.
 pub(crate) fn is_blank(sql: &str) -> bool {
     // MySQL knows the most kinds of comments; for PostgreSQL they end at either end of a line.
-    effect(&sql.replace('\r', "\n"), DatabaseKind::MySql) == Effect::Nothing
+    effect(&sql.replace('\r', "\n"), DatabaseKind::MySql) == StatementEffect::Nothing
 }
 
 fn leaves_traces(sql: &str, database: DatabaseKind) -> bool {
@@ -155,7 +157,7 @@ mod tests {
 
     const ALL: [DatabaseKind; 3] = [DatabaseKind::Postgres, DatabaseKind::MySql, DatabaseKind::Sqlite];
 
-    fn check(databases: &[DatabaseKind], due: Effect, statements: &[&str]) {
+    fn check(databases: &[DatabaseKind], due: StatementEffect, statements: &[&str]) {
         for (database, sql) in databases.iter().flat_map(|one| statements.iter().map(move |sql| (one, sql))) {
             assert_eq!(effect(sql, *database), due, "{database:?}: {sql}");
         }
@@ -165,7 +167,7 @@ mod tests {
     fn transactions_are_told_behind_whatever_precedes_them() {
         check(
             &ALL,
-            Effect::Transaction,
+            StatementEffect::Transaction,
             &[
                 "BEGIN",
                 " begin;",
@@ -182,12 +184,12 @@ mod tests {
         );
         check(
             &[DatabaseKind::Postgres],
-            Effect::Transaction,
+            StatementEffect::Transaction,
             &["/* /* */ */ begin", "-- x\rbegin", "/*/**/*/begin"],
         );
         check(
             &[DatabaseKind::MySql],
-            Effect::Transaction,
+            StatementEffect::Transaction,
             &[
                 "# x\nstart transaction",
                 "/*! start transaction */",
@@ -203,7 +205,7 @@ mod tests {
     fn what_is_about_rows_leaves_the_session_as_it_was() {
         check(
             &ALL,
-            Effect::Rows,
+            StatementEffect::Rows,
             &[
                 "SELECT 'BEGIN'",
                 "(select 1) union (select 2)",
@@ -216,10 +218,14 @@ mod tests {
                 "select 1 where mail = 'a@b.example'",
             ],
         );
-        check(&[DatabaseKind::Postgres], Effect::Rows, &["select a @> b from t", "/* # */ select 1"]);
+        check(
+            &[DatabaseKind::Postgres],
+            StatementEffect::Rows,
+            &["select a @> b from t", "/* # */ select 1"],
+        );
         check(
             &[DatabaseKind::MySql],
-            Effect::Rows,
+            StatementEffect::Rows,
             &["# x\nselect 1", "select a /*!80017 collate utf8mb4_bin */ from t"],
         );
     }
@@ -228,7 +234,7 @@ mod tests {
     fn whatever_else_may_leave_something_in_the_session() {
         check(
             &ALL,
-            Effect::Session,
+            StatementEffect::Session,
             &[
                 "set autocommit = 0",
                 "create temporary table t (a int)",
@@ -245,7 +251,7 @@ mod tests {
         );
         check(
             &[DatabaseKind::Postgres],
-            Effect::Session,
+            StatementEffect::Session,
             &[
                 "select set_config('search_path', 'x', false)",
                 "select \"set_config\"('search_path', 'x', false)",
@@ -261,7 +267,7 @@ mod tests {
         );
         check(
             &[DatabaseKind::MySql],
-            Effect::Session,
+            StatementEffect::Session,
             &[
                 "use other",
                 "lock tables t write",
@@ -278,15 +284,15 @@ mod tests {
     fn rows_that_come_or_go_outside_of_a_result_are_told() {
         check(
             &[DatabaseKind::Postgres],
-            Effect::Stream,
+            StatementEffect::Stream,
             &["copy t to stdout", "COPY t FROM STDIN", "copy (select 'a') to stdout csv"],
         );
-        check(&[DatabaseKind::MySql], Effect::Stream, &["load data local infile 'x' into table t"]);
+        check(&[DatabaseKind::MySql], StatementEffect::Stream, &["load data local infile 'x' into table t"]);
     }
 
     #[test]
     fn a_text_without_a_statement_is_none() {
-        check(&ALL, Effect::Nothing, &["", " \n\t", "--", "-- x", "/* open", "/* a */ ;;"]);
+        check(&ALL, StatementEffect::Nothing, &["", " \n\t", "--", "-- x", "/* open", "/* a */ ;;"]);
         for blank in ["", " ", "# x", "-- x\n;", "/*! */"] {
             assert!(is_blank(blank), "{blank}");
         }

@@ -1,6 +1,6 @@
 //! SQL databases: PostgreSQL, MySQL and MariaDB, SQLite.
 //!
-//! Owns a pool of connections for each connector, opened at its first call. Message in: [`Run`], statements with their
+//! Owns a pool of connections for each connector, opened at its first call. Message in: [`RunStatements`], statements with their
 //! parameters; out: rows as JSON, or a [`SqlError`] that shows no part of the connection string. Only checked addresses are
 //! dialled, at every new connection. A call that is dropped or runs out of time is cancelled at the server, and its
 //! connection is not used again; nor is one in whose session a statement may have left something. Nothing is tried twice.
@@ -8,7 +8,8 @@
 mod actor;
 mod effect;
 mod encryption;
-mod message;
+mod error;
+mod messages;
 mod mysql;
 mod parameters;
 mod pool;
@@ -20,10 +21,24 @@ mod settings;
 mod sqlite;
 mod value;
 
+use svc_model::config::connector::DbConfig;
+
+use crate::driver::{ResolveResult, erase};
+
 pub(crate) use actor::SqlDriver;
 pub(crate) use effect::is_blank;
-pub(crate) use message::{Access, Origin, Outcome, Run, SqlError, Statement, Together};
-pub(crate) use probe::probe;
+pub(crate) use error::SqlError;
+pub(crate) use messages::{
+    BoundStatement, RunStatements, StatementAccess, StatementOrigin, StatementResult, TransactionMode,
+};
 pub(crate) use result::ResultBounds;
 pub(crate) use settings::SqlSettings;
-pub use sqlite::OwnDatabase;
+pub(crate) use sqlite::check_own_database;
+
+/// Resolves the config of a SQL database.
+///
+/// # Errors
+/// A text that names the unusable field without its value.
+pub(crate) fn resolve(config: &DbConfig) -> ResolveResult {
+    SqlSettings::new(config).map(erase)
+}

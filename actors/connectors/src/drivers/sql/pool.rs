@@ -10,8 +10,9 @@ use svc_model::config::connector::DatabaseKind;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use super::message::{Outcome, Run, SqlError};
-use super::settings::{PoolContext, SqlSettings, Target};
+use super::error::SqlError;
+use super::messages::{RunStatements, StatementResult};
+use super::settings::{PoolContext, SqlSettings, SqlTarget};
 use super::{mysql, postgres, sqlite};
 
 /// An idle connection is closed after this time.
@@ -21,7 +22,7 @@ const LIFETIME: Duration = Duration::from_secs(1800);
 
 /// The pool of a connector. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Pool {
+pub(crate) struct SqlPool {
     connections: Connections,
     database: DatabaseKind,
     limit: Duration,
@@ -29,52 +30,59 @@ pub(crate) struct Pool {
 
 #[derive(Clone)]
 enum Connections {
-    Postgres(Bounded<postgres::Manager>),
-    MySql(Bounded<mysql::Manager>),
-    Sqlite(Bounded<sqlite::Manager>),
+    Postgres(Bounded<postgres::PostgresManager>),
+    MySql(Bounded<mysql::MySqlManager>),
+    Sqlite(Bounded<sqlite::SqliteManager>),
 }
 
-impl Pool {
+impl SqlPool {
     /// Makes the pool; nothing is connected yet. Must be called on the runtime that drives connections.
     pub(super) fn open(settings: &SqlSettings, context: &PoolContext) -> Result<Self, SqlError> {
         let dial = settings.dial(context);
         let bounds = Bounds { size: settings.max_connections, wait: settings.query_timeout, lasting: false };
         let connections = match &settings.target {
-            Target::Postgres(target) => {
-                Connections::Postgres(Bounded::new(postgres::Manager::new(target, dial), bounds))
+            SqlTarget::Postgres(target) => {
+                Connections::Postgres(Bounded::new(postgres::PostgresManager::new(target, dial), bounds))
             }
-            Target::MySql(target) => {
-                Connections::MySql(Bounded::new(mysql::Manager::new(target, dial), bounds))
+            SqlTarget::MySql(target) => {
+                Connections::MySql(Bounded::new(mysql::MySqlManager::new(target, dial), bounds))
             }
-            Target::Sqlite(target) => {
+            SqlTarget::Sqlite(target) => {
                 // A database in memory is gone with its connection, and no other connection sees it.
                 let bounds =
                     if target.in_memory() { Bounds { size: 1, lasting: true, ..bounds } } else { bounds };
-                Connections::Sqlite(Bounded::new(sqlite::Manager::new(target, context.own.clone()), bounds))
+                Connections::Sqlite(Bounded::new(
+                    sqlite::SqliteManager::new(target, context.own.clone()),
+                    bounds,
+                ))
             }
         };
-        Ok(Self { connections, database: settings.database(), limit: settings.query_timeout })
+        Ok(Self { connections, database: settings.kind(), limit: settings.query_timeout })
     }
 
     /// Runs statements within the time of the connector.
-    pub(super) async fn run(&self, run: Run) -> Result<Vec<Outcome>, SqlError> {
+    pub(super) async fn run(&self, run: RunStatements) -> Result<Vec<StatementResult>, SqlError> {
         self.run_within(run, self.limit).await
     }
 
-    pub(super) async fn run_within(&self, run: Run, limit: Duration) -> Result<Vec<Outcome>, SqlError> {
+    pub(super) async fn run_within(
+        &self,
+        run: RunStatements,
+        limit: Duration,
+    ) -> Result<Vec<StatementResult>, SqlError> {
         let spends = run.spends_session(self.database)?;
         let deadline = Instant::now() + limit;
-        let overdue = |_| SqlError::overdue(limit);
+        let timed_out = |_| SqlError::timed_out(limit);
         match &self.connections {
             Connections::Postgres(pool) => {
                 let mut session = pool.get(deadline, limit).await?;
-                let outcome = timeout_at(deadline, session.run(&run)).await.map_err(overdue)?;
+                let outcome = timeout_at(deadline, session.run(&run)).await.map_err(timed_out)?;
                 session.spent |= spends;
                 outcome
             }
             Connections::MySql(pool) => {
                 let mut session = pool.get(deadline, limit).await?;
-                let outcome = timeout_at(deadline, session.run(&run)).await.map_err(overdue)?;
+                let outcome = timeout_at(deadline, session.run(&run)).await.map_err(timed_out)?;
                 session.spent |= spends;
                 if session.is_in_transaction() && !session.spent {
                     session.io().spawn(async move { session.roll_back().await });
@@ -109,7 +117,7 @@ impl<M: ManageConnection> Clone for Bounded<M> {
     }
 }
 
-impl<M: ManageConnection<Error = Trouble>> Bounded<M> {
+impl<M: ManageConnection<Error = PoolError>> Bounded<M> {
     fn new(manager: M, bounds: Bounds) -> Self {
         let failures = Failures(watch::Sender::new(None));
         let keep = |time: Duration| (!bounds.lasting).then_some(time);
@@ -141,8 +149,8 @@ impl<M: ManageConnection<Error = Trouble>> Bounded<M> {
             tokio::select! {
                 biased;
                 got = self.pool.get_owned() => got.map_err(|error| match error {
-                    RunError::User(Trouble::Failed(error)) => Some(error),
-                    RunError::User(Trouble::Stale) | RunError::TimedOut => None,
+                    RunError::User(PoolError::Failed(error)) => Some(error),
+                    RunError::User(PoolError::Stale) | RunError::TimedOut => None,
                 }),
                 error = failed => Err(error),
             }
@@ -157,14 +165,14 @@ impl<M: ManageConnection<Error = Trouble>> Bounded<M> {
 
 /// What goes wrong with a connection outside of a call.
 #[derive(Clone, Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum PoolError {
     /// There is none.
     Failed(SqlError),
     /// An idle one is broken: another takes its place.
     Stale,
 }
 
-impl From<SqlError> for Trouble {
+impl From<SqlError> for PoolError {
     fn from(error: SqlError) -> Self {
         Self::Failed(error)
     }
@@ -174,14 +182,14 @@ impl From<SqlError> for Trouble {
 #[derive(Clone, Debug)]
 struct Failures(watch::Sender<Option<SqlError>>);
 
-impl ErrorSink<Trouble> for Failures {
-    fn sink(&self, error: Trouble) {
-        if let Trouble::Failed(error) = error {
+impl ErrorSink<PoolError> for Failures {
+    fn sink(&self, error: PoolError) {
+        if let PoolError::Failed(error) = error {
             self.0.send_replace(Some(error));
         }
     }
 
-    fn boxed_clone(&self) -> Box<dyn ErrorSink<Trouble>> {
+    fn boxed_clone(&self) -> Box<dyn ErrorSink<PoolError>> {
         Box::new(self.clone())
     }
 }

@@ -2,22 +2,24 @@
 
 use slog::{Discard, Logger, o};
 
-use super::message::Run;
-use super::pool::Pool;
+use super::messages::RunStatements;
+use super::pool::SqlPool;
 use super::settings::{PoolContext, SqlSettings};
-use crate::handle::Settings;
-use crate::probe::{LIMIT, Probe};
+use crate::probe::{ConnectorProbe, PROBE_TIMEOUT};
+use crate::settings::Settings;
+
+/// The operation that a probe tries.
+const OPERATION: &str = "SELECT 1";
 
 /// Asks the smallest question over a connection of its own.
-pub(crate) async fn probe(name: &str, settings: &SqlSettings, with: &Settings) -> Probe {
-    let what = "SELECT 1";
-    let context = PoolContext::new(name, with, &Logger::root(Discard, o!()));
-    let asked = match Pool::open(settings, &context) {
-        Ok(pool) => pool.run_within(Run::ping(), LIMIT.min(settings.query_timeout)).await,
+pub(crate) async fn probe(name: &str, sql: &SqlSettings, settings: &Settings) -> ConnectorProbe {
+    let context = PoolContext::new(name, settings, &Logger::root(Discard, o!()));
+    let asked = match SqlPool::open(sql, &context) {
+        Ok(pool) => pool.run_within(RunStatements::ping(), PROBE_TIMEOUT.min(sql.query_timeout)).await,
         Err(error) => Err(error),
     };
     match asked {
-        Ok(_) => Probe { reachable: true, supported: true, probe: what, error: None },
-        Err(error) => Probe::failed(true, what, error.to_string()),
+        Ok(_) => ConnectorProbe::reached(OPERATION),
+        Err(error) => ConnectorProbe::failed(true, OPERATION, error.to_string()),
     }
 }

@@ -6,7 +6,7 @@
 use svc_model::config::connector::DatabaseKind;
 
 use super::effect::{beginning, in_word, words};
-use super::message::SqlError;
+use super::error::SqlError;
 
 /// First words of statements that read.
 const READS: [&str; 8] = ["SELECT", "WITH", "VALUES", "TABLE", "SHOW", "EXPLAIN", "DESCRIBE", "DESC"];

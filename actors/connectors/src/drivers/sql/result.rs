@@ -3,7 +3,7 @@
 use serde_json::Value;
 use svc_engine::value_bytes;
 
-use super::message::SqlError;
+use super::error::SqlError;
 
 /// Bounds of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,19 +8,20 @@ use svc_model::config::connector::{DatabaseKind, DbConfig, DialectConfig, Operat
 use svc_outbound::Outbound;
 use tokio::time::timeout;
 
-use super::message::SqlError;
+use super::error::SqlError;
 use super::mysql::MySqlTarget;
 use super::postgres::PostgresTarget;
 use super::result::ResultBounds;
-use super::sqlite::{OwnDatabase, SqliteTarget};
-use crate::handle::Settings;
+use super::sqlite::SqliteTarget;
+use crate::drivers::own_database::OwnDatabase;
+use crate::settings::Settings;
 
 /// Connections at most when the config does not say.
 const MAX_CONNECTIONS: u32 = 5;
 
 /// How a database is used.
 pub(crate) struct SqlSettings {
-    pub(super) target: Target,
+    pub(super) target: SqlTarget,
     pub(super) max_connections: u32,
     pub(super) connect_timeout: Duration,
     /// For all statements of one task.
@@ -35,7 +36,7 @@ pub(crate) struct SqlSettings {
 }
 
 /// Which database.
-pub(super) enum Target {
+pub(super) enum SqlTarget {
     Postgres(PostgresTarget),
     MySql(MySqlTarget),
     Sqlite(SqliteTarget),
@@ -61,7 +62,7 @@ impl PoolContext {
 
 /// How a server is dialled.
 #[derive(Clone)]
-pub(super) struct Dial {
+pub(super) struct DialContext {
     pub(super) outbound: Outbound,
     pub(super) allow_private: bool,
     /// For each address of it.
@@ -69,7 +70,7 @@ pub(super) struct Dial {
     pub(super) log: Logger,
 }
 
-impl Dial {
+impl DialContext {
     /// The addresses of a host, each checked.
     pub(super) async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, SqlError> {
         let found = self.outbound.addresses(host, port, self.allow_private);
@@ -91,9 +92,9 @@ impl SqlSettings {
     pub(crate) fn new(config: &DbConfig) -> Result<Self, String> {
         let text = config.connection_string.expose();
         let target = match DatabaseKind::of(text) {
-            Some(DatabaseKind::Postgres) => Target::Postgres(PostgresTarget::parse(text)?),
-            Some(DatabaseKind::MySql) => Target::MySql(MySqlTarget::parse(text)?),
-            Some(DatabaseKind::Sqlite) => Target::Sqlite(SqliteTarget::parse(text)?),
+            Some(DatabaseKind::Postgres) => SqlTarget::Postgres(PostgresTarget::parse(text)?),
+            Some(DatabaseKind::MySql) => SqlTarget::MySql(MySqlTarget::parse(text)?),
+            Some(DatabaseKind::Sqlite) => SqlTarget::Sqlite(SqliteTarget::parse(text)?),
             Some(DatabaseKind::Mongo) | None => {
                 return Err("connection_string: not a SQL database".to_owned());
             }
@@ -119,17 +120,17 @@ impl SqlSettings {
         }
     }
 
-    /// Which dialect of SQL it speaks.
-    pub(crate) fn database(&self) -> DatabaseKind {
+    /// Returns the kind of the database.
+    pub(crate) fn kind(&self) -> DatabaseKind {
         match self.target {
-            Target::Postgres(_) => DatabaseKind::Postgres,
-            Target::MySql(_) => DatabaseKind::MySql,
-            Target::Sqlite(_) => DatabaseKind::Sqlite,
+            SqlTarget::Postgres(_) => DatabaseKind::Postgres,
+            SqlTarget::MySql(_) => DatabaseKind::MySql,
+            SqlTarget::Sqlite(_) => DatabaseKind::Sqlite,
         }
     }
 
-    pub(super) fn dial(&self, context: &PoolContext) -> Dial {
-        Dial {
+    pub(super) fn dial(&self, context: &PoolContext) -> DialContext {
+        DialContext {
             outbound: context.outbound.clone(),
             allow_private: self.allow_private,
             limit: self.connect_timeout,

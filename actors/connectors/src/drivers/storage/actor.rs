@@ -1,6 +1,6 @@
 //! The actor of one object store.
 //!
-//! Owns the connections to it. Message in: [`Head`], read-only, so that calls run side by side and end with their callers. A
+//! Owns the connections to it. Message in: [`HeadObject`], read-only, so that calls run side by side and end with their callers. A
 //! restart opens new connections; nothing else is lost with it. Signing needs no actor: it is done with the settings alone.
 
 use std::sync::Arc;
@@ -9,13 +9,17 @@ use actix::{Actor, Message};
 use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
+use futures_util::future::LocalBoxFuture;
 use svc_outbound::header::HeaderMap;
 use svc_outbound::{
     FetchError, Method, Outbound, OutboundResponse, PeerClient, PeerRequest, SetupError, Url,
 };
 
+use super::probe::probe;
 use super::settings::StorageSettings;
-use crate::drivers::{Driver, Kind, Spot};
+use crate::driver::{Driver, ResolvedSettings, RunningDriver, SpawnContext};
+use crate::probe::ConnectorProbe;
+use crate::settings::Settings;
 
 /// Bytes of an answer that is to have none.
 const CAP: usize = 64 * 1024;
@@ -23,7 +27,7 @@ const CAP: usize = 64 * 1024;
 /// Ask what is known of an object.
 #[derive(Message)]
 #[rtype(result = "Result<OutboundResponse, FetchError>")]
-pub(crate) struct Head(pub(crate) String);
+pub(crate) struct HeadObject(pub(crate) String);
 
 /// The actor.
 pub(crate) struct StorageActor {
@@ -57,38 +61,44 @@ impl Actor for StorageActor {
 
 impl Supervised for StorageActor {}
 
-impl ReadHandler<Head> for StorageActor {
-    fn read(&self, Head(key): Head) -> ReadReply<<Head as Message>::Result> {
+impl ReadHandler<HeadObject> for StorageActor {
+    fn read(&self, HeadObject(key): HeadObject) -> ReadReply<<HeadObject as Message>::Result> {
         let (peer, request) = (self.peer.clone(), self.settings.head(self.settings.object(&key)));
         ReadReply::later(async move { peer.send(request).await })
     }
 }
 
-/// The way to an object store: its settings, which sign, and the actor that asks.
+/// The driver of an object store: its settings and the address of its actor.
 pub(crate) struct StorageDriver {
     pub(crate) settings: Arc<StorageSettings>,
     pub(crate) address: Address<StorageActor>,
 }
 
 impl StorageDriver {
-    pub(crate) async fn start(settings: &Arc<StorageSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
-        let (outbound, of_actor) = (spot.with.outbound.clone(), Arc::clone(settings));
+    async fn start(settings: &Arc<StorageSettings>, context: SpawnContext<'_>) -> Result<Self, SpawnError> {
+        let (outbound, for_actor) = (context.settings.outbound.clone(), Arc::clone(settings));
         let factory = move |_: StartContext| {
-            let peer = of_actor.peer(&outbound).map_err(|error| StartError::Transient(error.to_string()));
-            std::future::ready(peer.map(|peer| StorageActor { settings: Arc::clone(&of_actor), peer }))
+            let peer = for_actor.peer(&outbound).map_err(|error| StartError::Transient(error.to_string()));
+            std::future::ready(peer.map(|peer| StorageActor { settings: Arc::clone(&for_actor), peer }))
         };
-        let address = spot.tree.spawn(spot.path, spot.spec, spot.at, factory).await?;
+        let address = context.tree.spawn(context.path, context.spec, context.placement, factory).await?;
         Ok(Self { settings: Arc::clone(settings), address })
     }
 }
 
-impl Kind for StorageDriver {
-    const NEEDED: &'static str = "of type storage";
+impl Driver for StorageDriver {
+    const REQUIREMENT: &'static str = "of type storage";
+}
 
-    fn of(driver: &Driver) -> Option<&Self> {
-        match driver {
-            Driver::Storage(storage) => Some(storage),
-            _ => None,
-        }
+impl ResolvedSettings for StorageSettings {
+    fn probe<'a>(&'a self, _name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe> {
+        Box::pin(probe(self, &settings.outbound))
+    }
+
+    fn spawn(
+        self: Arc<Self>,
+        context: SpawnContext<'_>,
+    ) -> LocalBoxFuture<'_, Result<RunningDriver, SpawnError>> {
+        Box::pin(async move { Ok(Arc::new(StorageDriver::start(&self, context).await?) as RunningDriver) })
     }
 }

@@ -5,7 +5,18 @@ mod probe;
 mod settings;
 mod sign;
 
-pub(crate) use actor::{Head, StorageDriver};
-pub(crate) use probe::probe;
+use svc_model::config::connector::StorageConfig;
+
+use crate::driver::{ResolveResult, erase};
+
+pub(crate) use actor::{HeadObject, StorageDriver};
 pub(crate) use settings::StorageSettings;
-pub(crate) use sign::{Grant, Use, check_key};
+pub(crate) use sign::{ObjectAccess, PresignGrant, check_key};
+
+/// Resolves the config of an object store.
+///
+/// # Errors
+/// A text that names the unusable field without its value.
+pub(crate) fn resolve(config: &StorageConfig) -> ResolveResult {
+    StorageSettings::new(config).map(erase)
+}

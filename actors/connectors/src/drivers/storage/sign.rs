@@ -12,7 +12,7 @@ const OWN: Duration = Duration::from_secs(300);
 
 /// What a URL is good for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum ObjectAccess {
     /// To read the object. The store answers with these headers instead of its own.
     Get { content_type: Option<String>, content_disposition: Option<String> },
     /// To write it. The request must have this type, if one is named.
@@ -21,11 +21,11 @@ pub(crate) enum Use {
 
 /// A permission to be written into a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Grant {
+pub(crate) struct PresignGrant {
     /// The object.
     pub(crate) key: String,
     /// What for.
-    pub(crate) to: Use,
+    pub(crate) to: ObjectAccess,
     /// From now on.
     pub(crate) expires_in: Duration,
 }
@@ -47,10 +47,10 @@ pub(crate) fn check_key(key: &str) -> Result<(), &'static str> {
 
 impl StorageSettings {
     /// The URL of a grant. Its key must have been [checked](check_key).
-    pub(crate) fn sign(&self, grant: &Grant) -> Url {
-        let Grant { key, to, expires_in } = grant;
+    pub(crate) fn sign(&self, grant: &PresignGrant) -> Url {
+        let PresignGrant { key, to, expires_in } = grant;
         match to {
-            Use::Get { content_type, content_disposition } => {
+            ObjectAccess::Get { content_type, content_disposition } => {
                 let mut action = self.bucket.get_object(Some(&self.credentials), key);
                 for (name, value) in [
                     ("response-content-type", content_type),
@@ -62,7 +62,7 @@ impl StorageSettings {
                 }
                 action.sign(*expires_in)
             }
-            Use::Put { content_type } => {
+            ObjectAccess::Put { content_type } => {
                 let mut action = self.bucket.put_object(Some(&self.credentials), key);
                 if let Some(content_type) = content_type {
                     action.headers_mut().insert("content-type", content_type.as_str());
@@ -102,8 +102,8 @@ mod tests {
     }
 
     fn get(settings: &StorageSettings, key: &str) -> Url {
-        let to = Use::Get { content_type: None, content_disposition: None };
-        settings.sign(&Grant { key: key.into(), to, expires_in: Duration::from_secs(60) })
+        let to = ObjectAccess::Get { content_type: None, content_disposition: None };
+        settings.sign(&PresignGrant { key: key.into(), to, expires_in: Duration::from_secs(60) })
     }
 
     fn query(url: &Url, name: &str) -> Option<String> {
@@ -147,11 +147,11 @@ mod tests {
     #[test]
     fn what_a_url_is_good_for_is_signed() {
         let made = settings(json!({"session_token": "t/o+k"})).unwrap();
-        let to = Use::Get {
+        let to = ObjectAccess::Get {
             content_type: Some("text/csv".into()),
             content_disposition: Some("attachment; filename=\"a b.csv\"".into()),
         };
-        let url = made.sign(&Grant { key: "k".into(), to, expires_in: Duration::from_secs(900) });
+        let url = made.sign(&PresignGrant { key: "k".into(), to, expires_in: Duration::from_secs(900) });
         assert_eq!(query(&url, "X-Amz-Expires").as_deref(), Some("900"));
         assert_eq!(query(&url, "X-Amz-Security-Token").as_deref(), Some("t/o+k"));
         assert_eq!(
@@ -159,8 +159,8 @@ mod tests {
             Some("attachment; filename=\"a b.csv\"")
         );
         assert_eq!(query(&url, "response-content-type").as_deref(), Some("text/csv"));
-        let to = Use::Put { content_type: Some("image/png".into()) };
-        let url = made.sign(&Grant { key: "k".into(), to, expires_in: Duration::from_secs(1) });
+        let to = ObjectAccess::Put { content_type: Some("image/png".into()) };
+        let url = made.sign(&PresignGrant { key: "k".into(), to, expires_in: Duration::from_secs(1) });
         assert_eq!(query(&url, "X-Amz-SignedHeaders").as_deref(), Some("content-type;host"));
         assert!(!url.as_str().contains("swordfish"));
     }

@@ -8,20 +8,19 @@ use svc_dialect::{DocumentExtent, Select, WriteChange, WriteDocument};
 use svc_engine::{ErrorCode, TaskError};
 use svc_outbound::{Method, OutboundResponse, PeerRequest, RequestBody, StatusCode, Url};
 
-use super::write::Written;
-use super::{Base, guard, refused};
+use super::document::{DocumentTask, WriteResult, guard, refused};
 use crate::drivers::es::{EsDriver, EsSettings};
 use crate::drivers::http::Exchange;
-use crate::functions::call::{self, ask, kind};
+use crate::functions::call::{self, call_driver, driver_of};
 use crate::functions::response;
-use crate::table::Loaded;
+use crate::table::LoadedConnector;
 
 /// Characters of a reason that Elasticsearch gives.
 const MOST_OF_A_REASON: usize = 1000;
 
 /// Reads rows.
 pub(super) async fn query(
-    base: &Base,
+    base: &DocumentTask,
     extent: &DocumentExtent,
     select: &Select,
 ) -> Result<Vec<Value>, TaskError> {
@@ -49,39 +48,39 @@ fn whole_search(answer: &Value) -> Result<(), String> {
 
 /// Writes rows.
 pub(super) async fn write(
-    base: &Base,
+    base: &DocumentTask,
     write: &WriteDocument,
     change: &WriteChange,
-) -> Result<Written, TaskError> {
+) -> Result<WriteResult, TaskError> {
     let call = es::request(change).map_err(|refusal| refused(&refusal, &base.connector))?;
     let (loaded, answer) = exchange(base, write.extent(), write.operation().name(), &call).await?;
     if kept(&call, &answer) {
         return Ok(whole(json!({"status": "ok", "matched": 1, "modified": 0})));
     }
-    let driver: &EsDriver = kind(&base.connector, &loaded)?;
+    let driver: &EsDriver = driver_of(&base.connector, &loaded)?;
     let redact = |text: String| driver.settings.http.redact(text, None);
     written(call.expects, &parsed(base, &answer)?, &redact).map_err(|why| failed(base, &redact(why)))
 }
 
 /// Asks once; answers who was asked as well.
 async fn exchange(
-    base: &Base,
+    base: &DocumentTask,
     extent: &DocumentExtent,
     gate: &str,
     call: &EsCall,
-) -> Result<(Arc<Loaded>, OutboundResponse), TaskError> {
+) -> Result<(Arc<LoadedConnector>, OutboundResponse), TaskError> {
     let connector = &base.connector;
     let message = |driver: &EsDriver| {
-        call::gate(&driver.settings.operations, gate, connector)?;
+        call::check_operation(&driver.settings.operations, gate, connector)?;
         guard(extent, &driver.settings.dialect, connector)?;
         Ok((driver.address.clone(), Exchange(request(base, &driver.settings, call)?)))
     };
-    let (loaded, answer) = ask(&base.connectors, connector, message).await?;
+    let (loaded, answer) = call_driver(&base.connectors, connector, message).await?;
     let answer = answer.map_err(|error| response::unanswered(connector, &error))?.answer;
     if answer.status.is_success() || kept(call, &answer) {
         return Ok((loaded, answer));
     }
-    let driver: &EsDriver = kind(connector, &loaded)?;
+    let driver: &EsDriver = driver_of(connector, &loaded)?;
     let message =
         response::refused(connector, |text| driver.settings.http.redact(text, None), &answer, false).message;
     Err(TaskError::new(ErrorCode::Function, message))
@@ -92,11 +91,11 @@ fn kept(call: &EsCall, answer: &OutboundResponse) -> bool {
     answer.status == StatusCode::CONFLICT && call.expects == EsExpectation::One { keeps: true }
 }
 
-fn failed(base: &Base, why: &str) -> TaskError {
+fn failed(base: &DocumentTask, why: &str) -> TaskError {
     TaskError::new(ErrorCode::Function, format!("connector '{}': {why}", base.connector))
 }
 
-fn request(base: &Base, settings: &EsSettings, call: &EsCall) -> Result<PeerRequest, TaskError> {
+fn request(base: &DocumentTask, settings: &EsSettings, call: &EsCall) -> Result<PeerRequest, TaskError> {
     let (content_type, text) = match &call.body {
         es::EsBody::Json(body) => ("application/json", body.to_string()),
         es::EsBody::Lines(lines) => {
@@ -128,13 +127,13 @@ fn url(base: &Url, call: &EsCall) -> Option<Url> {
     Some(url)
 }
 
-fn parsed(base: &Base, answer: &OutboundResponse) -> Result<Value, TaskError> {
+fn parsed(base: &DocumentTask, answer: &OutboundResponse) -> Result<Value, TaskError> {
     let wrong = |_| failed(base, "the answer of Elasticsearch is no JSON");
     serde_json::from_slice(&answer.body).map_err(wrong)
 }
 
-fn whole(output: Value) -> Written {
-    Written { output, partial: false }
+fn whole(output: Value) -> WriteResult {
+    WriteResult { output, partial: false }
 }
 
 /// What the answer to a write says; `redact` hides what nobody may be shown of the reasons in it.
@@ -142,7 +141,7 @@ fn written(
     expects: EsExpectation,
     answer: &Value,
     redact: &dyn Fn(String) -> String,
-) -> Result<Written, String> {
+) -> Result<WriteResult, String> {
     match expects {
         EsExpectation::Items { sent } => items(sent, answer, redact),
         EsExpectation::Updated => {
@@ -182,7 +181,7 @@ fn counts(answer: &Value, name: &str) -> Result<(u64, u64), String> {
 }
 
 /// What became of each document of a bulk request.
-fn items(sent: usize, answer: &Value, redact: &dyn Fn(String) -> String) -> Result<Written, String> {
+fn items(sent: usize, answer: &Value, redact: &dyn Fn(String) -> String) -> Result<WriteResult, String> {
     let Some(items) = answer["items"].as_array().filter(|items| items.len() == sent) else {
         return Err(format!("the answer of Elasticsearch does not say what became of {sent} documents"));
     };
@@ -206,7 +205,7 @@ fn items(sent: usize, answer: &Value, redact: &dyn Fn(String) -> String) -> Resu
         Some(why) if ids.is_empty() => Err(format!("nothing was inserted: {why}")),
         Some(_) => {
             let output = json!({"status": "partial", "inserted": ids.len(), "ids": ids, "items": report});
-            Ok(Written { output, partial: true })
+            Ok(WriteResult { output, partial: true })
         }
     }
 }

@@ -6,21 +6,20 @@ use svc_dialect::mongo::{self, MongoStatement};
 use svc_dialect::{DocumentExtent, Select, WriteChange, WriteDocument};
 use svc_engine::{ErrorCode, TaskError};
 
-use super::write::Written;
-use super::{Base, guard, refused};
-use crate::drivers::mongo::{Find, MongoDriver, Operation, Outcome, Run};
-use crate::functions::call::ask;
+use super::document::{DocumentTask, WriteResult, guard, refused};
+use crate::drivers::mongo::{CollectionOperation, Find, MongoDriver, OperationResult, RunOperation};
+use crate::functions::call::call_driver;
 use crate::functions::mongo::{document, inserted};
 
 /// Reads rows.
 pub(super) async fn query(
-    base: &Base,
+    base: &DocumentTask,
     extent: &DocumentExtent,
     select: &Select,
 ) -> Result<Vec<Value>, TaskError> {
     let find = mongo::find(select).map_err(|refusal| refused(&refusal, &base.connector))?;
     let given = |value: Value| value.as_object().is_some_and(|members| !members.is_empty()).then_some(value);
-    let operation = Operation::Find {
+    let operation = CollectionOperation::Find {
         find: Find {
             filter: document("query.filter", find.filter)?,
             projection: find.projection.map(|shown| document("query.fields", shown)).transpose()?,
@@ -31,7 +30,7 @@ pub(super) async fn query(
         cap: find.limit,
     };
     match run(base, extent, "read", find.collection, operation).await? {
-        Outcome::Documents(documents) => {
+        OperationResult::Documents(documents) => {
             Ok(documents.into_iter().map(|found| mongo::row(&select.fields, found)).collect())
         }
         _ => Ok(Vec::new()),
@@ -40,40 +39,43 @@ pub(super) async fn query(
 
 /// Writes rows.
 pub(super) async fn write(
-    base: &Base,
+    base: &DocumentTask,
     write: &WriteDocument,
     change: &WriteChange,
-) -> Result<Written, TaskError> {
+) -> Result<WriteResult, TaskError> {
     let statement = mongo::statement(change).map_err(|refusal| refused(&refusal, &base.connector))?;
     let (collection, operation) = match statement {
         MongoStatement::Insert { collection, documents } => {
             let documents: Result<Vec<_>, _> =
                 documents.into_iter().map(|row| document("write.values", row)).collect();
-            (collection, Operation::Insert { documents: documents?, ordered: true })
+            (collection, CollectionOperation::Insert { documents: documents?, ordered: true })
         }
         MongoStatement::Update { collection, filter, update, upsert } => {
             let (filter, update) = (document("write.filter", filter)?, document("write", update)?);
             let array_filters = Vec::<Document>::new();
-            (collection, Operation::Update { filter, update, array_filters, upsert, many: !upsert })
+            (collection, CollectionOperation::Update { filter, update, array_filters, upsert, many: !upsert })
         }
-        MongoStatement::Delete { collection, filter } => {
-            (collection, Operation::Delete { filter: document("write.filter", filter)?, many: true })
-        }
+        MongoStatement::Delete { collection, filter } => (
+            collection,
+            CollectionOperation::Delete { filter: document("write.filter", filter)?, many: true },
+        ),
     };
     let outcome = run(base, write.extent(), write.operation().name(), collection, operation).await?;
     let (output, partial) = match outcome {
-        Outcome::Inserted(items) => inserted(&items).map_err(|failed| failed.task(&base.connector))?,
-        Outcome::Updated { matched, modified, upserted } => {
+        OperationResult::Inserted(items) => {
+            inserted(&items).map_err(|failed| failed.task(&base.connector))?
+        }
+        OperationResult::Updated { matched, modified, upserted } => {
             let mut output = json!({"status": "ok", "matched": matched, "modified": modified});
             if let Some(id) = upserted {
                 output["upserted_id"] = named(id);
             }
             (output, false)
         }
-        Outcome::Deleted(deleted) => (json!({"status": "ok", "deleted": deleted}), false),
-        Outcome::Documents(_) => (Value::Null, false),
+        OperationResult::Deleted(deleted) => (json!({"status": "ok", "deleted": deleted}), false),
+        OperationResult::Documents(_) => (Value::Null, false),
     };
-    Ok(Written { output, partial })
+    Ok(WriteResult { output, partial })
 }
 
 /// An id as a text, where it is one or has one.
@@ -85,12 +87,12 @@ fn named(id: Bson) -> Value {
 }
 
 async fn run(
-    base: &Base,
+    base: &DocumentTask,
     extent: &DocumentExtent,
     gate: &str,
     collection: String,
-    operation: Operation,
-) -> Result<Outcome, TaskError> {
+    operation: CollectionOperation,
+) -> Result<OperationResult, TaskError> {
     let connector = &base.connector;
     let Some(database) = &base.database else {
         return Err(TaskError::validation("database: a MongoDB connector needs it"));
@@ -103,9 +105,9 @@ async fn run(
         guard(extent, &driver.settings.dialect, connector)?;
         let (database, collection) = (database.clone(), collection.clone());
         let max_bytes = driver.settings.max_bytes(base.max_result_bytes);
-        let run = Run { database, collection, operation: operation.clone(), max_bytes };
+        let run = RunOperation { database, collection, operation: operation.clone(), max_bytes };
         Ok((driver.address.clone(), run))
     };
-    let (_, answer) = ask(&base.connectors, connector, message).await?;
+    let (_, answer) = call_driver(&base.connectors, connector, message).await?;
     answer.map_err(|error| error.task(connector))
 }

@@ -7,8 +7,14 @@ use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ConnectorType, FieldError};
 
-use super::{Backend, Base, check, compiled, document, es, mongo, refused, schema, sql};
-use crate::functions::call::{channel_of, guarded};
+use super::document::{DocumentBackend, DocumentTask, check, compiled, document, refused, schema};
+#[cfg(feature = "es")]
+use super::es;
+#[cfg(feature = "mongo")]
+use super::mongo;
+#[cfg(feature = "sql")]
+use super::sql;
+use crate::functions::call::{call_with_breaker, channel_of};
 use crate::functions::{CallSettings, QuerySettings};
 use crate::handle::Connectors;
 
@@ -62,7 +68,7 @@ impl Function for DataQuery {
         let table = &ENTRY;
         let (query, schema) = document(table, input, "query");
         let query = compiled(QueryDocument::read(query, schema, ""))?;
-        let base = Base::new(table, input, (&self.connectors, self.settings), query.folded(), cx)?;
+        let base = DocumentTask::new(table, input, (&self.connectors, self.settings), query.folded(), cx)?;
         let QuerySettings { default_limit, max_limit, max_skip, .. } = self.settings.query;
         Ok(Box::new(DataQueryTask {
             base,
@@ -73,7 +79,7 @@ impl Function for DataQuery {
 }
 
 struct DataQueryTask {
-    base: Base,
+    base: DocumentTask,
     query: QueryDocument,
     bounds: QueryBounds,
 }
@@ -81,9 +87,12 @@ struct DataQueryTask {
 impl DataQueryTask {
     async fn rows(&self, select: &Select) -> Result<Vec<Value>, TaskError> {
         match self.base.backend()? {
-            Backend::Sql => sql::query(&self.base, self.query.extent(), select).await,
-            Backend::Mongo => mongo::query(&self.base, self.query.extent(), select).await,
-            Backend::Es => es::query(&self.base, self.query.extent(), select).await,
+            #[cfg(feature = "sql")]
+            DocumentBackend::Sql => sql::query(&self.base, self.query.extent(), select).await,
+            #[cfg(feature = "mongo")]
+            DocumentBackend::Mongo => mongo::query(&self.base, self.query.extent(), select).await,
+            #[cfg(feature = "es")]
+            DocumentBackend::Es => es::query(&self.base, self.query.extent(), select).await,
         }
     }
 }
@@ -91,11 +100,11 @@ impl DataQueryTask {
 impl CompiledTask for DataQueryTask {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
-            let Base { connectors, connector, output, .. } = &self.base;
+            let DocumentTask { connectors, connector, output, .. } = &self.base;
             let values = self.base.values(cx)?;
             let select = self.query.bind(&values.bindings(), self.bounds);
             let select = select.map_err(|refusal| refused(&refusal, connector))?;
-            let rows = guarded(connectors, &channel_of(cx), connector, self.rows(&select)).await?;
+            let rows = call_with_breaker(connectors, &channel_of(cx), connector, self.rows(&select)).await?;
             cx.write(output, Value::Array(rows))?;
             Ok(TaskOutcome::Success)
         })

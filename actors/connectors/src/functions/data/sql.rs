@@ -8,10 +8,12 @@ use svc_dialect::{DialectRefusal, DocumentExtent, Select, WriteChange, WriteDocu
 use svc_engine::TaskError;
 use svc_model::config::connector::DatabaseKind;
 
-use super::write::Written;
-use super::{Base, guard, refused};
-use crate::drivers::sql::{Access, Origin, Outcome, ResultBounds, Run, SqlSettings, Statement, Together};
-use crate::functions::call::gate;
+use super::document::{DocumentTask, WriteResult, guard, refused};
+use crate::drivers::sql::{
+    BoundStatement, ResultBounds, RunStatements, SqlSettings, StatementAccess, StatementOrigin,
+    StatementResult, TransactionMode,
+};
+use crate::functions::call::check_operation;
 use crate::functions::sql::run;
 
 /// Most rows of one relation that come along.
@@ -21,12 +23,12 @@ const MOST_RETURNED: u64 = 10_000;
 
 /// Reads rows, and those that come along, which see the same state of the database.
 pub(super) async fn query(
-    base: &Base,
+    base: &DocumentTask,
     extent: &DocumentExtent,
     select: &Select,
 ) -> Result<Vec<Value>, TaskError> {
     let outcomes = run(&base.connectors, &base.connector, |settings| {
-        gate(&settings.gates, "read", &base.connector)?;
+        check_operation(&settings.gates, "read", &base.connector)?;
         guard(extent, &settings.dialect, &base.connector)?;
         let flavour = flavour(settings);
         let related = (0..select.include.len()).map(|nth| sql::include(select, nth, flavour));
@@ -35,8 +37,8 @@ pub(super) async fn query(
         let statements = statements.map_err(|refusal| refused(&refusal, &base.connector))?;
         let rows = if select.include.is_empty() { select.limit } else { MOST_INCLUDED };
         let bounds = settings.bounded(ResultBounds::new(rows, base.max_result_bytes));
-        let access = Access::ReadWrite;
-        Ok(Run { statements, bounds: Some(bounds), together: Together::OneView, access })
+        let access = StatementAccess::ReadWrite;
+        Ok(RunStatements { statements, bounds: Some(bounds), transaction: TransactionMode::Snapshot, access })
     });
     let mut outcomes = outcomes.await?.into_iter().map(|outcome| outcome.rows);
     let mut rows = outcomes.next().unwrap_or_default();
@@ -57,10 +59,10 @@ fn holds(rows: &[Value], name: &str) -> bool {
 
 /// Writes rows: all of them, or none.
 pub(super) async fn write(
-    base: &Base,
+    base: &DocumentTask,
     write: &WriteDocument,
     change: &WriteChange,
-) -> Result<Written, TaskError> {
+) -> Result<WriteResult, TaskError> {
     let operation = write.operation();
     let returning = match change {
         WriteChange::Insert { returning, .. }
@@ -68,7 +70,7 @@ pub(super) async fn write(
         | WriteChange::Delete { returning, .. } => returning.is_some(),
     };
     let outcomes = run(&base.connectors, &base.connector, |settings| {
-        gate(&settings.gates, operation.name(), &base.connector)?;
+        check_operation(&settings.gates, operation.name(), &base.connector)?;
         guard(write.extent(), &settings.dialect, &base.connector)?;
         let statements = sql::change(change, flavour(settings));
         let statements = statements.map_err(|refusal| refused(&refusal, &base.connector))?;
@@ -76,19 +78,19 @@ pub(super) async fn write(
             WriteChange::Insert { target, .. } => Some(Arc::clone(&target.physical)),
             WriteChange::Update { .. } | WriteChange::Delete { .. } => None,
         };
-        let made = |sql::SqlStatement { sql, params }| {
-            let origin = Origin::Document { inserts: inserts.clone() };
-            Statement { sql, params, origin }
+        let made = |sql::BoundStatement { sql, params }| {
+            let origin = StatementOrigin::Document { inserts: inserts.clone() };
+            BoundStatement { sql, params, origin }
         };
         let mut statements: Vec<_> = statements.into_iter().map(made).collect();
         if returning {
             // A second statement makes a transaction of it, which is undone where there are too many rows.
             let (sql, params) = ("SELECT 1".to_owned(), Vec::new());
-            statements.push(sent(sql::SqlStatement { sql, params }));
+            statements.push(sent(sql::BoundStatement { sql, params }));
         }
         let bounds = settings.bounded(ResultBounds::new(MOST_RETURNED, base.max_result_bytes));
-        let (bounds, together) = (returning.then_some(bounds), Together::AllOrNothing);
-        Ok(Run { statements, bounds, together, access: Access::ReadWrite })
+        let (bounds, transaction) = (returning.then_some(bounds), TransactionMode::Atomic);
+        Ok(RunStatements { statements, bounds, transaction, access: StatementAccess::ReadWrite })
     });
     let mut outcomes = outcomes.await?;
     if returning {
@@ -98,11 +100,11 @@ pub(super) async fn write(
         WriteChange::Insert { rows, .. } => rows.len(),
         WriteChange::Update { .. } | WriteChange::Delete { .. } => usize::MAX,
     };
-    Ok(Written { output: answer(operation, most, returning, outcomes), partial: false })
+    Ok(WriteResult { output: answer(operation, most, returning, outcomes), partial: false })
 }
 
 /// What a write of at most so many rows answers; MySQL counts a row twice that an upsert changes.
-fn answer(operation: WriteOperation, most: usize, returning: bool, outcomes: Vec<Outcome>) -> Value {
+fn answer(operation: WriteOperation, most: usize, returning: bool, outcomes: Vec<StatementResult>) -> Value {
     let mut answer = Map::new();
     answer.insert("status".to_owned(), "ok".into());
     let affected: u64 = outcomes.iter().map(|outcome| outcome.affected).sum();
@@ -120,7 +122,7 @@ fn answer(operation: WriteOperation, most: usize, returning: bool, outcomes: Vec
 }
 
 fn flavour(settings: &SqlSettings) -> SqlFlavour {
-    match settings.database() {
+    match settings.kind() {
         DatabaseKind::MySql => SqlFlavour::MySql,
         DatabaseKind::Sqlite => SqlFlavour::Sqlite,
         // A SQL connector never leads to MongoDB.
@@ -128,7 +130,7 @@ fn flavour(settings: &SqlSettings) -> SqlFlavour {
     }
 }
 
-fn sent(statement: sql::SqlStatement) -> Statement {
-    let origin = Origin::Document { inserts: None };
-    Statement { sql: statement.sql, params: statement.params, origin }
+fn sent(statement: sql::BoundStatement) -> BoundStatement {
+    let origin = StatementOrigin::Document { inserts: None };
+    BoundStatement { sql: statement.sql, params: statement.params, origin }
 }

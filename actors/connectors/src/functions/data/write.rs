@@ -7,8 +7,16 @@ use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ConnectorType, FieldError};
 
-use super::{Backend, Base, check, compiled, document, es, mongo, refused, schema, sql};
-use crate::functions::call::{channel_of, guarded};
+use super::document::{
+    DocumentBackend, DocumentTask, WriteResult, check, compiled, document, refused, schema,
+};
+#[cfg(feature = "es")]
+use super::es;
+#[cfg(feature = "mongo")]
+use super::mongo;
+#[cfg(feature = "sql")]
+use super::sql;
+use crate::functions::call::{call_with_breaker, channel_of};
 use crate::functions::{CallSettings, WriteSettings};
 use crate::handle::Connectors;
 
@@ -62,31 +70,27 @@ impl Function for DataWrite {
         let table = &ENTRY;
         let (write, schema) = document(table, input, "write");
         let write = compiled(WriteDocument::read(write, schema, ""))?;
-        let base = Base::new(table, input, (&self.connectors, self.settings), write.folded(), cx)?;
+        let base = DocumentTask::new(table, input, (&self.connectors, self.settings), write.folded(), cx)?;
         let WriteSettings { max_rows, allow_unfiltered } = self.settings.write;
         Ok(Box::new(DataWriteTask { base, write, limits: WriteLimits { max_rows, allow_unfiltered } }))
     }
 }
 
-/// What a write came to.
-pub(super) struct Written {
-    pub(super) output: Value,
-    /// Whether only a part of it was applied.
-    pub(super) partial: bool,
-}
-
 struct DataWriteTask {
-    base: Base,
+    base: DocumentTask,
     write: WriteDocument,
     limits: WriteLimits,
 }
 
 impl DataWriteTask {
-    async fn written(&self, change: &WriteChange) -> Result<Written, TaskError> {
+    async fn written(&self, change: &WriteChange) -> Result<WriteResult, TaskError> {
         match self.base.backend()? {
-            Backend::Sql => sql::write(&self.base, &self.write, change).await,
-            Backend::Mongo => mongo::write(&self.base, &self.write, change).await,
-            Backend::Es => es::write(&self.base, &self.write, change).await,
+            #[cfg(feature = "sql")]
+            DocumentBackend::Sql => sql::write(&self.base, &self.write, change).await,
+            #[cfg(feature = "mongo")]
+            DocumentBackend::Mongo => mongo::write(&self.base, &self.write, change).await,
+            #[cfg(feature = "es")]
+            DocumentBackend::Es => es::write(&self.base, &self.write, change).await,
         }
     }
 }
@@ -94,11 +98,12 @@ impl DataWriteTask {
 impl CompiledTask for DataWriteTask {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
-            let Base { connectors, connector, output, .. } = &self.base;
+            let DocumentTask { connectors, connector, output, .. } = &self.base;
             let values = self.base.values(cx)?;
             let change = self.write.bind(&values.bindings(), self.limits);
             let change = change.map_err(|refusal| refused(&refusal, connector))?;
-            let written = guarded(connectors, &channel_of(cx), connector, self.written(&change)).await?;
+            let written =
+                call_with_breaker(connectors, &channel_of(cx), connector, self.written(&change)).await?;
             cx.write(output, written.output)?;
             Ok(if written.partial { TaskOutcome::Partial } else { TaskOutcome::Success })
         })

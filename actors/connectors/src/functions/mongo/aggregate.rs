@@ -6,10 +6,10 @@ use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, Que
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ConnectorType, FieldError};
 
-use super::bound::{Bound, Place};
-use super::common::{COLLECTION, DATABASE, Target, allowed, check_names, documents};
+use super::common::{COLLECTION, CollectionTarget, DATABASE, allowed, check_names, documents};
+use super::operator_guard::{GuardedInput, InputContext};
 use super::pipeline;
-use crate::drivers::mongo::{self, MongoSettings, Operation};
+use crate::drivers::mongo::{self, CollectionOperation, MongoSettings};
 use crate::functions::QuerySettings;
 use crate::handle::Connectors;
 
@@ -59,9 +59,14 @@ impl Function for MongoAggregate {
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &ENTRY;
-        let pipeline = Bound::compile(input, "pipeline", Place::Expression, cx);
+        let pipeline = GuardedInput::compile(input, "pipeline", InputContext::Expression, cx);
         Ok(Box::new(MongoAggregateTask {
-            target: Target::compile(&self.connectors, self.settings.max_result_bytes, table, input)?,
+            target: CollectionTarget::compile(
+                &self.connectors,
+                self.settings.max_result_bytes,
+                table,
+                input,
+            )?,
             pipeline: pipeline.ok_or("pipeline: required")?,
             writes: pipeline::writes(&input["pipeline"]),
             allow_disk_use: input["allow_disk_use"].as_bool().unwrap_or(false),
@@ -71,15 +76,15 @@ impl Function for MongoAggregate {
 }
 
 struct MongoAggregateTask {
-    target: Target,
-    pipeline: Bound,
+    target: CollectionTarget,
+    pipeline: GuardedInput,
     writes: bool,
     allow_disk_use: bool,
     settings: QuerySettings,
 }
 
 impl MongoAggregateTask {
-    fn gate(&self, settings: &MongoSettings) -> Result<(), String> {
+    fn check_operation(&self, settings: &MongoSettings) -> Result<(), String> {
         allowed(settings, "read")?;
         if self.writes && !settings.aggregate_write_stages {
             return Err("does not allow $out and $merge; set aggregate_write_stages".to_owned());
@@ -91,13 +96,13 @@ impl MongoAggregateTask {
 impl CompiledTask for MongoAggregateTask {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
-            let operation = Operation::Aggregate {
+            let operation = CollectionOperation::Aggregate {
                 pipeline: documents("pipeline", self.pipeline.resolve(cx)?)?,
                 allow_disk_use: self.allow_disk_use,
                 cap: self.settings.max_limit,
             };
-            let answer = self.target.run(cx, operation, |settings| self.gate(settings)).await?;
-            let mongo::Outcome::Documents(documents) = answer else { return Ok(TaskOutcome::Skip) };
+            let answer = self.target.run(cx, operation, |settings| self.check_operation(settings)).await?;
+            let mongo::OperationResult::Documents(documents) = answer else { return Ok(TaskOutcome::Skip) };
             cx.write(&self.target.output, documents.into())?;
             Ok(TaskOutcome::Success)
         })

@@ -9,8 +9,10 @@ use svc_engine::catalogue::{FunctionEntry, InputField};
 use svc_engine::{ErrorCode, Inputs, Path, TaskCx, TaskError};
 use svc_model::FieldError;
 
-use crate::drivers::mongo::{Item, MongoDriver, MongoError, MongoSettings, Operation, Outcome, Run};
-use crate::functions::call::{ask, channel_of, guarded};
+use crate::drivers::mongo::{
+    CollectionOperation, InsertedItem, MongoDriver, MongoError, MongoSettings, OperationResult, RunOperation,
+};
+use crate::functions::call::{call_driver, call_with_breaker, channel_of};
 use crate::functions::input::{self, text};
 use crate::handle::Connectors;
 
@@ -19,7 +21,7 @@ pub(super) const DATABASE: InputField = InputField::string("database", "Database
 pub(super) const COLLECTION: InputField = InputField::string("collection", "Collection").required();
 
 /// The collection of a task, and where its result goes.
-pub(super) struct Target {
+pub(super) struct CollectionTarget {
     connectors: Connectors,
     connector: Arc<str>,
     database: String,
@@ -29,7 +31,7 @@ pub(super) struct Target {
     pub(super) output: Path,
 }
 
-impl Target {
+impl CollectionTarget {
     pub(super) fn compile(
         connectors: &Connectors,
         max_result_bytes: u64,
@@ -48,28 +50,28 @@ impl Target {
         })
     }
 
-    /// Runs an operation that `gate` lets through, as one call.
+    /// Runs an operation that `check` lets through, as one call.
     pub(super) async fn run(
         &self,
         cx: &TaskCx<'_>,
-        operation: Operation,
-        gate: impl Fn(&MongoSettings) -> Result<(), String>,
-    ) -> Result<Outcome, TaskError> {
+        operation: CollectionOperation,
+        check: impl Fn(&MongoSettings) -> Result<(), String>,
+    ) -> Result<OperationResult, TaskError> {
         let message = |driver: &MongoDriver| {
             let closed = |why| {
                 TaskError::new(ErrorCode::ConnectorDetail, format!("connector '{}' {why}", self.connector))
             };
-            gate(&driver.settings).map_err(closed)?;
+            check(&driver.settings).map_err(closed)?;
             let (database, collection) = (self.database.clone(), self.collection.clone());
             let max_bytes = driver.settings.max_bytes(self.max_result_bytes);
-            let run = Run { database, collection, operation: operation.clone(), max_bytes };
+            let run = RunOperation { database, collection, operation: operation.clone(), max_bytes };
             Ok((driver.address.clone(), run))
         };
         let call = async {
-            let (_, answer) = ask(&self.connectors, &self.connector, message).await?;
+            let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
             answer.map_err(|error| error.task(&self.connector))
         };
-        guarded(&self.connectors, &channel_of(cx), &self.connector, call).await
+        call_with_breaker(&self.connectors, &channel_of(cx), &self.connector, call).await
     }
 
     /// The error of documents of which none is stored.
@@ -164,14 +166,14 @@ pub(super) fn documents(name: &str, value: Value) -> Result<Vec<Document>, TaskE
 ///
 /// # Errors
 /// Why none is stored.
-pub(crate) fn inserted(items: &[Item]) -> Result<(Value, bool), MongoError> {
-    let ids: Vec<_> = items.iter().filter_map(Item::id).map(extended).collect();
+pub(crate) fn inserted(items: &[InsertedItem]) -> Result<(Value, bool), MongoError> {
+    let ids: Vec<_> = items.iter().filter_map(InsertedItem::id).map(extended).collect();
     if ids.len() == items.len() {
         return Ok((json!({"status": "ok", "inserted": ids.len(), "ids": ids}), false));
     }
     if ids.is_empty() {
         let nothing = || MongoError::Refused("nothing was inserted".to_owned());
-        return Err(items.iter().find_map(Item::failure).cloned().unwrap_or_else(nothing));
+        return Err(items.iter().find_map(InsertedItem::failure).cloned().unwrap_or_else(nothing));
     }
     let report: Vec<_> = items.iter().enumerate().map(|(index, item)| item.report(index)).collect();
     Ok((json!({"status": "partial", "inserted": ids.len(), "ids": ids, "items": report}), true))

@@ -1,12 +1,12 @@
 //! The functions over MongoDB collections.
 //!
 //! Documents cross as extended JSON, in both directions. What a message brings never becomes an operator, see
-//! [`bound`].
+//! [`operator_guard`].
 
 mod aggregate;
-mod bound;
 mod common;
 mod content;
+mod operator_guard;
 mod pipeline;
 mod read;
 mod write;

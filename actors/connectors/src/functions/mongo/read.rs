@@ -6,9 +6,9 @@ use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, Que
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ConnectorType, FieldError};
 
-use super::bound::{Bound, Place};
-use super::common::{COLLECTION, DATABASE, Target, allowed, check_names, check_number, document};
-use crate::drivers::mongo::{self, Find, Operation};
+use super::common::{COLLECTION, CollectionTarget, DATABASE, allowed, check_names, check_number, document};
+use super::operator_guard::{GuardedInput, InputContext};
+use crate::drivers::mongo::{self, CollectionOperation, Find};
 use crate::functions::QuerySettings;
 use crate::handle::Connectors;
 
@@ -59,26 +59,31 @@ impl Function for MongoRead {
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &ENTRY;
         Ok(Box::new(MongoReadTask {
-            target: Target::compile(&self.connectors, self.settings.max_result_bytes, table, input)?,
-            filter: Bound::compile(input, "filter", Place::Query, cx),
-            projection: Bound::compile(input, "projection", Place::Expression, cx),
-            sort: Bound::compile(input, "sort", Place::Sealed, cx),
+            target: CollectionTarget::compile(
+                &self.connectors,
+                self.settings.max_result_bytes,
+                table,
+                input,
+            )?,
+            filter: GuardedInput::compile(input, "filter", InputContext::Query, cx),
+            projection: GuardedInput::compile(input, "projection", InputContext::Expression, cx),
+            sort: GuardedInput::compile(input, "sort", InputContext::Sealed, cx),
             settings: self.settings,
         }))
     }
 }
 
 struct MongoReadTask {
-    target: Target,
-    filter: Option<Bound>,
-    projection: Option<Bound>,
-    sort: Option<Bound>,
+    target: CollectionTarget,
+    filter: Option<GuardedInput>,
+    projection: Option<GuardedInput>,
+    sort: Option<GuardedInput>,
     settings: QuerySettings,
 }
 
 impl MongoReadTask {
     fn find(&self, cx: &TaskCx<'_>) -> Result<Find, TaskError> {
-        let bound = |name, bound: &Option<Bound>| {
+        let bound = |name, bound: &Option<GuardedInput>| {
             let value = bound.as_ref().map(|bound| bound.resolve(cx)).transpose()?;
             value.map(|value| document(name, value)).transpose()
         };
@@ -95,9 +100,9 @@ impl MongoReadTask {
 impl CompiledTask for MongoReadTask {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
-            let operation = Operation::Find { find: self.find(cx)?, cap: self.settings.max_limit };
+            let operation = CollectionOperation::Find { find: self.find(cx)?, cap: self.settings.max_limit };
             let answer = self.target.run(cx, operation, |settings| allowed(settings, "read")).await?;
-            let mongo::Outcome::Documents(documents) = answer else { return Ok(TaskOutcome::Skip) };
+            let mongo::OperationResult::Documents(documents) = answer else { return Ok(TaskOutcome::Skip) };
             cx.write(&self.target.output, documents.into())?;
             Ok(TaskOutcome::Success)
         })

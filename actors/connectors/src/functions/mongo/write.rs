@@ -7,12 +7,12 @@ use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, Que
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ConnectorType, FieldCode, FieldError};
 
-use super::bound::{Bound, Place, is_var};
 use super::common::{
-    COLLECTION, DATABASE, Target, allowed, check_names, document, documents, extended, inserted,
+    COLLECTION, CollectionTarget, DATABASE, allowed, check_names, document, documents, extended, inserted,
 };
 use super::content;
-use crate::drivers::mongo::{self, Operation};
+use super::operator_guard::{GuardedInput, InputContext, is_var};
+use crate::drivers::mongo::{self, CollectionOperation};
 use crate::functions::{WriteSettings, input};
 use crate::handle::Connectors;
 
@@ -121,7 +121,7 @@ impl Op {
         }
     }
 
-    const fn gate(self) -> &'static str {
+    const fn check_operation(self) -> &'static str {
         match self {
             Self::InsertOne | Self::InsertMany => "insert",
             Self::Update { .. } | Self::Replace => "update",
@@ -170,11 +170,11 @@ impl Function for MongoWrite {
         let op = input::text(table, input, "op").and_then(Op::named).ok_or("op: unknown")?;
         let flag = |name: &str| input.get(name).and_then(Value::as_bool);
         Ok(Box::new(MongoWriteTask {
-            target: Target::compile(&self.connectors, NO_DOCUMENTS, table, input)?,
+            target: CollectionTarget::compile(&self.connectors, NO_DOCUMENTS, table, input)?,
             op,
-            filter: Bound::compile(input, "filter", Place::Query, cx),
-            update: Bound::compile(input, "update", Place::Update, cx),
-            array_filters: Bound::compile(input, "array_filters", Place::Query, cx),
+            filter: GuardedInput::compile(input, "filter", InputContext::Query, cx),
+            update: GuardedInput::compile(input, "update", InputContext::Update, cx),
+            array_filters: GuardedInput::compile(input, "array_filters", InputContext::Query, cx),
             upsert: flag("upsert").unwrap_or(false),
             ordered: flag("ordered").unwrap_or(true),
             all: flag("all").unwrap_or(false),
@@ -187,11 +187,11 @@ impl Function for MongoWrite {
 const NO_DOCUMENTS: u64 = u64::MAX;
 
 struct MongoWriteTask {
-    target: Target,
+    target: CollectionTarget,
     op: Op,
-    filter: Option<Bound>,
-    update: Option<Bound>,
-    array_filters: Option<Bound>,
+    filter: Option<GuardedInput>,
+    update: Option<GuardedInput>,
+    array_filters: Option<GuardedInput>,
     upsert: bool,
     ordered: bool,
     all: bool,
@@ -199,17 +199,20 @@ struct MongoWriteTask {
 }
 
 impl MongoWriteTask {
-    fn operation(&self, cx: &TaskCx<'_>) -> Result<Operation, TaskError> {
+    fn operation(&self, cx: &TaskCx<'_>) -> Result<CollectionOperation, TaskError> {
         let upsert = self.upsert;
         Ok(match self.op {
             Op::InsertOne => {
                 let inserted = document("document", self.target.inputs.require(cx, "document")?)?;
-                Operation::Insert { documents: vec![inserted], ordered: true }
+                CollectionOperation::Insert { documents: vec![inserted], ordered: true }
             }
             Op::InsertMany => {
                 let batch = self.target.inputs.require(cx, "documents")?;
                 held(batch.as_array(), |batch| content::batch(batch, self.settings.max_rows))?;
-                Operation::Insert { documents: documents("documents", batch)?, ordered: self.ordered }
+                CollectionOperation::Insert {
+                    documents: documents("documents", batch)?,
+                    ordered: self.ordered,
+                }
             }
             Op::Update { many } => {
                 let update = resolved(self.update.as_ref(), cx, Map::new().into())?;
@@ -218,7 +221,7 @@ impl MongoWriteTask {
                 held(update.as_object().zip(array_filters.as_array()), |(update, filters)| {
                     content::identifiers(update, filters)
                 })?;
-                Operation::Update {
+                CollectionOperation::Update {
                     filter: self.filter(cx, many)?,
                     update: document("update", update)?,
                     array_filters: documents("array_filters", array_filters)?,
@@ -230,9 +233,9 @@ impl MongoWriteTask {
                 let replacement = self.target.inputs.require(cx, "document")?;
                 held(replacement.as_object(), content::plain)?;
                 let document = document("document", replacement)?;
-                Operation::Replace { filter: self.filter(cx, false)?, document, upsert }
+                CollectionOperation::Replace { filter: self.filter(cx, false)?, document, upsert }
             }
-            Op::Delete { many } => Operation::Delete { filter: self.filter(cx, many)?, many },
+            Op::Delete { many } => CollectionOperation::Delete { filter: self.filter(cx, many)?, many },
         })
     }
 
@@ -255,29 +258,29 @@ impl MongoWriteTask {
     }
 
     /// What is written to the output, and whether all was done.
-    fn result(&self, answer: mongo::Outcome) -> Result<(Value, TaskOutcome), TaskError> {
+    fn result(&self, answer: mongo::OperationResult) -> Result<(Value, TaskOutcome), TaskError> {
         match answer {
-            mongo::Outcome::Inserted(items) => {
+            mongo::OperationResult::Inserted(items) => {
                 let (result, partial) = inserted(&items).map_err(|failed| self.target.refused(&failed))?;
                 Ok((result, if partial { TaskOutcome::Partial } else { TaskOutcome::Success }))
             }
-            mongo::Outcome::Updated { matched, modified, upserted } => {
+            mongo::OperationResult::Updated { matched, modified, upserted } => {
                 let mut result = json!({"status": "ok", "matched": matched, "modified": modified});
                 if let Some(id) = upserted {
                     result["upserted_id"] = extended(id);
                 }
                 Ok((result, TaskOutcome::Success))
             }
-            mongo::Outcome::Deleted(deleted) => {
+            mongo::OperationResult::Deleted(deleted) => {
                 Ok((json!({"status": "ok", "deleted": deleted}), TaskOutcome::Success))
             }
-            mongo::Outcome::Documents(documents) => Ok((documents.into(), TaskOutcome::Success)),
+            mongo::OperationResult::Documents(documents) => Ok((documents.into(), TaskOutcome::Success)),
         }
     }
 }
 
 /// An input for one message, or what stands for one that is not given.
-fn resolved(bound: Option<&Bound>, cx: &TaskCx<'_>, absent: Value) -> Result<Value, TaskError> {
+fn resolved(bound: Option<&GuardedInput>, cx: &TaskCx<'_>, absent: Value) -> Result<Value, TaskError> {
     bound.map_or(Ok(absent), |bound| bound.resolve(cx))
 }
 
@@ -291,7 +294,7 @@ impl CompiledTask for MongoWriteTask {
         Box::pin(async move {
             let operation = self.operation(cx)?;
             let answer = self.target.run(cx, operation, |settings| {
-                allowed(settings, self.op.gate())?;
+                allowed(settings, self.op.check_operation())?;
                 if self.upsert { allowed(settings, "upsert") } else { Ok(()) }
             });
             let (result, outcome) = self.result(answer.await?)?;

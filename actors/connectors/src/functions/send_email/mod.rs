@@ -1,7 +1,7 @@
 //! `send_email`: hands one mail to a mail server, once.
 
 mod fold;
-mod letter;
+mod mail;
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use svc_model::{ConnectorType, FieldError};
 use svc_outbound::AddressError;
 use uuid::Uuid;
 
-use super::call::{ask, channel_of, guarded, kind};
+use super::call::{call_driver, call_with_breaker, channel_of, driver_of};
 use super::input;
-use crate::drivers::smtp::{Hand, MailError, SmtpDriver, SmtpSettings, mailbox};
+use crate::drivers::smtp::{MailError, SendMail, SmtpDriver, SmtpSettings, mailbox};
 use crate::handle::Connectors;
-use letter::{Body, Draft, header, line, lines, mailboxes};
+use mail::{Body, Draft, header, line, lines, mailboxes};
 
 /// The catalogue entry of `send_email`.
 static ENTRY: FunctionEntry = FunctionEntry {
@@ -136,7 +136,7 @@ impl CompiledTask for SendEmailTask {
             let from = from.map(|text| mailbox(&text).map_err(|why| refused("from", why))).transpose()?;
             let channel = channel_of(cx);
             let call = self.send(&draft, from.as_ref());
-            let sent = guarded(&self.connectors, &channel, &self.connector, call).await?;
+            let sent = call_with_breaker(&self.connectors, &channel, &self.connector, call).await?;
             cx.write(&self.output, sent)?;
             Ok(TaskOutcome::Success)
         })
@@ -183,12 +183,12 @@ impl SendEmailTask {
         let id = Uuid::new_v4();
         let hand = |driver: &SmtpDriver| {
             let from = self.sender(&driver.settings, from)?;
-            let letter = draft.write(from, &message_id(id, from))?;
-            Ok((driver.address.clone(), Hand(letter)))
+            let mail = draft.write(from, &message_id(id, from))?;
+            Ok((driver.address.clone(), SendMail(mail)))
         };
-        let (loaded, answer) = ask(&self.connectors, &self.connector, hand).await?;
+        let (loaded, answer) = call_driver(&self.connectors, &self.connector, hand).await?;
         let response = answer.map_err(|error| self.failed(&error))?;
-        let driver: &SmtpDriver = kind(&self.connector, &loaded)?;
+        let driver: &SmtpDriver = driver_of(&self.connector, &loaded)?;
         let from = self.sender(&driver.settings, from)?;
         Ok(json!({"message_id": message_id(id, from), "response": response}))
     }

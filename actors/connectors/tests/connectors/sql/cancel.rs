@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{Base, Kind, config, read, write};
-use crate::kit::{World, run};
+use crate::kit::{ConnectorWorld, run};
 
 /// A statement that takes longer than any test.
 fn endless(kind: Kind) -> &'static str {
@@ -21,7 +21,7 @@ fn endless(kind: Kind) -> &'static str {
 }
 
 /// How many of them the server runs, told over another connector.
-async fn running(world: &World, kind: Kind) -> u64 {
+async fn running(world: &ConnectorWorld, kind: Kind) -> u64 {
     let query = match kind {
         Kind::Postgres => {
             "SELECT count(*) AS n FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active' AND datname = current_database()"
@@ -38,7 +38,7 @@ async fn running(world: &World, kind: Kind) -> u64 {
 }
 
 /// Waits until the server runs so many.
-async fn become_running(world: &World, kind: Kind, due: u64) {
+async fn become_running(world: &ConnectorWorld, kind: Kind, due: u64) {
     while running(world, kind).await != due {
         tokio::task::yield_now().await;
     }

@@ -6,10 +6,10 @@ use svc_testkit::postgres::Postgres;
 use svc_testkit::tls::issue_certificate;
 
 use super::{config, read};
-use crate::kit::{Setup, World, run_in};
+use crate::kit::{ConnectorWorld, Setup, run_in};
 
 /// Whether a connection with this mode is encrypted; `None` where it comes to none.
-async fn encrypted(world: &World, url: &str, mode: &str, query: &str) -> Option<bool> {
+async fn encrypted(world: &ConnectorWorld, url: &str, mode: &str, query: &str) -> Option<bool> {
     let url = if mode.is_empty() { url.to_owned() } else { format!("{url}?{mode}") };
     world.put("c", "db", true, config(&url, json!({}))).await;
     match read(world, query, json!([])).await {

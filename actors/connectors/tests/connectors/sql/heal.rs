@@ -11,7 +11,7 @@ use svc_testkit::mariadb::MariaDb;
 use svc_testkit::postgres::Postgres;
 
 use super::{config, read};
-use crate::kit::{World, run_with};
+use crate::kit::{ConnectorWorld, run_with};
 
 /// Calls under way at the same time.
 const CALLERS: usize = 8;
@@ -20,7 +20,7 @@ fn breaker() -> Option<BreakerSettings> {
     Some(BreakerSettings { failure_threshold: 3, recovery: Duration::from_millis(20), max_breakers: 10 })
 }
 
-async fn one(world: &World) -> Result<(), &'static str> {
+async fn one(world: &ConnectorWorld) -> Result<(), &'static str> {
     let rows = read(world, "SELECT 1 AS a", json!([])).await;
     match rows {
         Ok(rows) => {
@@ -34,7 +34,7 @@ async fn one(world: &World) -> Result<(), &'static str> {
     }
 }
 
-async fn round(world: &World) -> Vec<Result<(), &'static str>> {
+async fn round(world: &ConnectorWorld) -> Vec<Result<(), &'static str>> {
     futures_util::future::join_all((0..CALLERS).map(|_| one(world))).await
 }
 
@@ -48,7 +48,7 @@ fn heals(server: &Daemon) {
         for _ in 0..2 {
             server.stop().unwrap();
             let mut seen = BTreeSet::new();
-            let opened = |world: &World| {
+            let opened = |world: &ConnectorWorld| {
                 let states = world.connectors.breakers().unwrap();
                 states.iter().any(|(_, state)| *state == BreakerState::Open)
             };

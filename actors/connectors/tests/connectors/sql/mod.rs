@@ -18,7 +18,7 @@ use svc_engine::TaskError;
 use svc_testkit::mariadb::MariaDb;
 use svc_testkit::postgres::Postgres;
 
-use crate::kit::World;
+use crate::kit::ConnectorWorld;
 
 /// A database to talk to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Base {
     }
 
     /// Makes it the connector `c`.
-    async fn connect(&mut self, world: &World, more: Value) {
+    async fn connect(&mut self, world: &ConnectorWorld, more: Value) {
         if self.kind == Kind::MariaDb && self.url.ends_with("/mysql") {
             // One database for each test, made by way of the one that is always there.
             let name = format!("t{}", uuid());
@@ -116,7 +116,12 @@ fn config(url: &str, more: Value) -> Value {
     config
 }
 
-async fn task(world: &World, function: &str, query: &str, params: Value) -> Result<Value, TaskError> {
+async fn task(
+    world: &ConnectorWorld,
+    function: &str,
+    query: &str,
+    params: Value,
+) -> Result<Value, TaskError> {
     let input = json!({"connector": "c", "query": query, "params": params, "output": "data.result"});
     let mut outcome = world.task(function, input, Value::Null).await;
     match outcome.failure {
@@ -125,11 +130,11 @@ async fn task(world: &World, function: &str, query: &str, params: Value) -> Resu
     }
 }
 
-async fn read(world: &World, query: &str, params: Value) -> Result<Value, TaskError> {
+async fn read(world: &ConnectorWorld, query: &str, params: Value) -> Result<Value, TaskError> {
     task(world, "db_read", query, params).await
 }
 
-async fn write(world: &World, query: &str, params: Value) -> Result<u64, TaskError> {
+async fn write(world: &ConnectorWorld, query: &str, params: Value) -> Result<u64, TaskError> {
     let written = task(world, "db_write", query, params).await?;
     assert_eq!(written.as_object().unwrap().len(), 1, "{written}");
     Ok(written["rows_affected"].as_u64().unwrap())

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Base, Kind, read, write};
-use crate::kit::{World, run};
+use crate::kit::{ConnectorWorld, run};
 
 /// Statements that write, by whatever way. `{dir}` stands for a directory of the test's own.
 fn writes(kind: Kind) -> Vec<&'static str> {
@@ -106,7 +106,7 @@ fn writes(kind: Kind) -> Vec<&'static str> {
 }
 
 /// The state that the statements above would change.
-async fn state(world: &World, kind: Kind) -> Value {
+async fn state(world: &ConnectorWorld, kind: Kind) -> Value {
     let rows = read(world, "SELECT a FROM t ORDER BY a", json!([])).await.unwrap();
     let more = match kind {
         Kind::Postgres => {
@@ -128,7 +128,7 @@ async fn state(world: &World, kind: Kind) -> Value {
     json!([rows, read(world, more, json!([])).await.unwrap()])
 }
 
-async fn prepare(world: &World, kind: Kind) {
+async fn prepare(world: &ConnectorWorld, kind: Kind) {
     let mut statements = vec!["CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (1), (2)"];
     statements.extend(match kind {
         Kind::Postgres => vec![

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{Base, Kind, config, read, write};
-use crate::kit::{World, run};
+use crate::kit::{ConnectorWorld, run};
 
 /// Asks over a connector, and answers the column `v` of the first row.
-async fn told(world: &World, connector: &str, query: &str) -> Value {
+async fn told(world: &ConnectorWorld, connector: &str, query: &str) -> Value {
     let input = json!({"connector": connector, "query": query, "output": "data.rows"});
     let outcome = world.task("db_read", input, Value::Null).await;
     assert!(outcome.failure.is_none(), "{query}: {:?}", outcome.failure);

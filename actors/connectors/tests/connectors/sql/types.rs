@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{Base, Kind, read, uuid, write};
-use crate::kit::{World, run};
+use crate::kit::{ConnectorWorld, run};
 
 /// Writes a value into a column of a type and reads it back.
-async fn there_and_back(world: &World, base: &Base, kind: &str, value: Value) -> Value {
+async fn there_and_back(world: &ConnectorWorld, base: &Base, kind: &str, value: Value) -> Value {
     // A name of its own: statements stay prepared, and what they were prepared for.
     let table = format!("t{}", uuid());
     write(world, &format!("CREATE TABLE {table} (v {kind})"), json!([])).await.unwrap();
@@ -17,7 +17,7 @@ async fn there_and_back(world: &World, base: &Base, kind: &str, value: Value) ->
     rows.unwrap_or_else(|error| panic!("{kind} {value}: {error:?}"))[0]["v"].take()
 }
 
-async fn check(kind: Kind, world: &World, cases: Vec<(&str, Value, Value)>) {
+async fn check(kind: Kind, world: &ConnectorWorld, cases: Vec<(&str, Value, Value)>) {
     let Some(mut base) = Base::new(kind) else { return };
     base.connect(world, json!({})).await;
     for (column, value, due) in cases {

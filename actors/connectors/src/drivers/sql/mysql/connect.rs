@@ -7,23 +7,23 @@ use mysql_async::{Conn, DriverError, Error, SslOpts};
 use tokio::time::timeout;
 
 use super::error;
-use super::session::Session;
+use super::session::MySqlSession;
 use super::target::MySqlTarget;
 use crate::drivers::sql::encryption::{Encryption, EncryptionLog};
-use crate::drivers::sql::message::SqlError;
-use crate::drivers::sql::pool::Trouble;
-use crate::drivers::sql::settings::Dial;
+use crate::drivers::sql::error::SqlError;
+use crate::drivers::sql::pool::PoolError;
+use crate::drivers::sql::settings::DialContext;
 
 /// Makes connections.
-pub(crate) struct Manager {
+pub(crate) struct MySqlManager {
     target: MySqlTarget,
-    dial: Dial,
+    dial: DialContext,
     trust: SslOpts,
     encryption: EncryptionLog,
 }
 
-impl Manager {
-    pub(crate) fn new(target: &MySqlTarget, dial: Dial) -> Self {
+impl MySqlManager {
+    pub(crate) fn new(target: &MySqlTarget, dial: DialContext) -> Self {
         let anchors = dial.outbound.anchor_certificates();
         let trust = SslOpts::default()
             .with_root_certs(anchors.iter().map(|anchor| anchor.to_vec().into()).collect())
@@ -33,7 +33,7 @@ impl Manager {
     }
 
     /// Tries one address.
-    async fn session(&self, address: SocketAddr) -> Result<Session, SqlError> {
+    async fn session(&self, address: SocketAddr) -> Result<MySqlSession, SqlError> {
         let connect = async {
             if self.target.encryption == Encryption::Never {
                 return Ok((self.dialled(address, None).await?, false));
@@ -64,17 +64,17 @@ impl Manager {
         }
     }
 
-    async fn dialled(&self, address: SocketAddr, trust: Option<SslOpts>) -> Result<Session, Error> {
+    async fn dialled(&self, address: SocketAddr, trust: Option<SslOpts>) -> Result<MySqlSession, Error> {
         let options = self.target.options(address, trust);
-        Ok(Session::new(Conn::new(options.clone()).await?, options))
+        Ok(MySqlSession::new(Conn::new(options.clone()).await?, options))
     }
 }
 
-impl ManageConnection for Manager {
-    type Connection = Session;
-    type Error = Trouble;
+impl ManageConnection for MySqlManager {
+    type Connection = MySqlSession;
+    type Error = PoolError;
 
-    async fn connect(&self) -> Result<Session, Trouble> {
+    async fn connect(&self) -> Result<MySqlSession, PoolError> {
         let mut failed = SqlError::Unreachable("the database has no host".to_owned());
         for address in self.dial.addresses(&self.target.host, self.target.port).await? {
             match self.session(address).await {
@@ -85,11 +85,11 @@ impl ManageConnection for Manager {
         Err(failed.into())
     }
 
-    async fn is_valid(&self, session: &mut Session) -> Result<(), Trouble> {
-        if session.is_there().await { Ok(()) } else { Err(Trouble::Stale) }
+    async fn is_valid(&self, session: &mut MySqlSession) -> Result<(), PoolError> {
+        if session.is_there().await { Ok(()) } else { Err(PoolError::Stale) }
     }
 
-    fn has_broken(&self, session: &mut Session) -> bool {
+    fn has_broken(&self, session: &mut MySqlSession) -> bool {
         session.is_broken()
     }
 }

@@ -4,7 +4,8 @@ use mysql_async::{DriverError, Error, IoError, ServerError};
 
 use crate::drivers::integrity::Integrity;
 use crate::drivers::sql::encryption::{Encryption, REMEDIES};
-use crate::drivers::sql::message::{SqlError, Statement};
+use crate::drivers::sql::error::SqlError;
+use crate::drivers::sql::messages::BoundStatement;
 
 /// Why there is no connection.
 pub(super) fn connecting(error: &Error, wanted: Encryption) -> SqlError {
@@ -26,7 +27,7 @@ pub(super) fn connecting(error: &Error, wanted: Encryption) -> SqlError {
 }
 
 /// Why a statement was not carried out. Of one that was made of a document, what its values do not fit is their column.
-pub(super) fn running(error: &Error, statement: Option<&Statement>) -> SqlError {
+pub(super) fn running(error: &Error, statement: Option<&BoundStatement>) -> SqlError {
     let told = match error {
         Error::Server(told) => told,
         Error::Driver(DriverError::StmtParamsMismatch { required, supplied }) => {

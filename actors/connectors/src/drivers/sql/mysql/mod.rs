@@ -7,5 +7,5 @@ mod read;
 mod session;
 mod target;
 
-pub(super) use connect::Manager;
+pub(super) use connect::MySqlManager;
 pub(super) use target::MySqlTarget;

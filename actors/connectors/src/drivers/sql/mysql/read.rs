@@ -6,7 +6,7 @@ use mysql_async::consts::ColumnType;
 use mysql_async::{Column, Row, Value as Sent};
 use serde_json::{Map, Value};
 
-use crate::drivers::sql::message::SqlError;
+use crate::drivers::sql::error::SqlError;
 use crate::drivers::sql::value::{MALFORMED, UNSUPPORTED, bytes, decimal, double, single};
 
 /// The character set of what is no text.

@@ -8,7 +8,10 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
 use super::{bind, error, read};
-use crate::drivers::sql::message::{Access, Outcome, Run, SqlError, Statement, Together, check_count};
+use crate::drivers::sql::error::{SqlError, check_count};
+use crate::drivers::sql::messages::{
+    BoundStatement, RunStatements, StatementAccess, StatementResult, TransactionMode,
+};
 use crate::drivers::sql::result::ResultBudget;
 
 /// How long the server may take to hear of a cancellation.
@@ -19,7 +22,7 @@ const TRUSTED: Duration = Duration::from_secs(1);
 const PING: Duration = Duration::from_secs(2);
 
 /// A connection.
-pub(crate) struct Session {
+pub(crate) struct MySqlSession {
     conn: Conn,
     options: Opts,
     io: Handle,
@@ -32,7 +35,7 @@ pub(crate) struct Session {
     pub(crate) spent: bool,
 }
 
-impl Session {
+impl MySqlSession {
     pub(super) fn new(conn: Conn, options: Opts) -> Self {
         let (io, used) = (Handle::current(), Instant::now());
         Self { conn, options, io, used, busy: false, in_transaction: false, spent: false }
@@ -71,13 +74,13 @@ impl Session {
     }
 
     /// Runs statements. Dropped before its end, it is cancelled at the server.
-    pub(crate) async fn run(&mut self, run: &Run) -> Result<Vec<Outcome>, SqlError> {
+    pub(crate) async fn run(&mut self, run: &RunStatements) -> Result<Vec<StatementResult>, SqlError> {
         self.busy = true;
         let cancel =
             Cancel { armed: true, id: self.conn.id(), options: self.options.clone(), io: self.io.clone() };
         let outcome = match run.statements.as_slice() {
             [statement] => self.alone(statement, run).await.map(|outcome| vec![outcome]),
-            _ => self.together(run).await,
+            _ => self.transaction(run).await,
         };
         self.busy = outcome.as_ref().is_err_and(|error| !error.leaves_clean());
         self.used = Instant::now();
@@ -87,8 +90,12 @@ impl Session {
 
     /// A statement by itself. In a read-only transaction it leaves that open: ending it takes a round trip, which the answer
     /// does not wait for.
-    async fn alone(&mut self, statement: &Statement, run: &Run) -> Result<Outcome, SqlError> {
-        if run.access == Access::ReadOnly {
+    async fn alone(
+        &mut self,
+        statement: &BoundStatement,
+        run: &RunStatements,
+    ) -> Result<StatementResult, SqlError> {
+        if run.access == StatementAccess::ReadOnly {
             let begun = self.conn.query_drop("START TRANSACTION READ ONLY").await;
             begun.map_err(|error| error::running(&error, None))?;
             self.in_transaction = true;
@@ -96,16 +103,16 @@ impl Session {
         self.one(statement, &mut ResultBudget::new(run.bounds)).await
     }
 
-    async fn together(&mut self, run: &Run) -> Result<Vec<Outcome>, SqlError> {
+    async fn transaction(&mut self, run: &RunStatements) -> Result<Vec<StatementResult>, SqlError> {
         let plain = |error: Error| error::running(&error, None);
-        if run.together == Together::OneView {
+        if run.transaction == TransactionMode::Snapshot {
             // Of the next transaction alone; on another level than this there is no snapshot.
             let isolation = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ";
             self.conn.query_drop(isolation).await.map_err(plain)?;
         }
-        let begin = match run.together {
-            Together::AllOrNothing => "START TRANSACTION",
-            Together::OneView => "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+        let begin = match run.transaction {
+            TransactionMode::Atomic => "START TRANSACTION",
+            TransactionMode::Snapshot => "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
         };
         self.conn.query_drop(begin).await.map_err(plain)?;
         let mut outcomes = Vec::with_capacity(run.statements.len());
@@ -125,7 +132,11 @@ impl Session {
         Ok(outcomes)
     }
 
-    async fn one(&mut self, statement: &Statement, budget: &mut ResultBudget) -> Result<Outcome, SqlError> {
+    async fn one(
+        &mut self,
+        statement: &BoundStatement,
+        budget: &mut ResultBudget,
+    ) -> Result<StatementResult, SqlError> {
         let failed = |error: Error| error::running(&error, Some(statement));
         let prepared = self.conn.prep(&statement.sql).await.map_err(failed)?;
         check_count(usize::from(prepared.num_params()), statement.params.len())?;
@@ -147,7 +158,7 @@ impl Session {
             result.last_insert_id().and_then(|id| i64::try_from(id).ok()).filter(|id| *id != 0);
         // A procedure has more results, which are passed over.
         result.drop_result().await.map_err(failed)?;
-        Ok(Outcome { rows, affected, last_insert_id })
+        Ok(StatementResult { rows, affected, last_insert_id })
     }
 }
 

@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use serde_json::Value;
 use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
 
-use crate::drivers::sql::message::Origin;
+use crate::drivers::sql::messages::StatementOrigin;
 
 /// A value on its way: its text, or NULL.
 #[derive(Debug, PartialEq)]
@@ -15,11 +15,11 @@ pub(super) struct Param(Option<String>);
 
 /// What a value is for a placeholder of this type. A text for a place of JSON is JSON where its author wrote the statement,
 /// who may have it ready; a document stores values, and a text is one.
-pub(super) fn param(value: &Value, kind: &Type, origin: &Origin) -> Param {
+pub(super) fn param(value: &Value, kind: &Type, origin: &StatementOrigin) -> Param {
     Param(text(value, kind, origin))
 }
 
-fn text(value: &Value, kind: &Type, origin: &Origin) -> Option<String> {
+fn text(value: &Value, kind: &Type, origin: &StatementOrigin) -> Option<String> {
     match (base(kind), value) {
         (_, Value::Null) => None,
         (kind, Value::Array(items)) if let Kind::Array(member) = kind.kind() => {
@@ -48,7 +48,7 @@ fn base(kind: &Type) -> &Type {
 }
 
 /// `{"a",NULL,{"b"}}`: quotes and backslashes have a backslash before them.
-fn array(items: &[Value], member: &Type, origin: &Origin) -> String {
+fn array(items: &[Value], member: &Type, origin: &StatementOrigin) -> String {
     let mut literal = String::from("{");
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     fn sent(value: Value, kind: &Type) -> Option<String> {
-        param(&value, kind, &Origin::Author).0
+        param(&value, kind, &StatementOrigin::Author).0
     }
 
     #[test]
@@ -128,12 +128,12 @@ mod tests {
 
     #[test]
     fn a_text_of_a_document_is_a_text_in_json_too() {
-        let document = Origin::Document { inserts: None };
+        let document = StatementOrigin::Document { inserts: None };
         for (kind, origin, due) in [
             (Type::JSONB, &document, r#""5""#),
             (Type::JSON, &document, r#""5""#),
             (Type::TEXT, &document, "5"),
-            (Type::JSONB, &Origin::Author, "5"),
+            (Type::JSONB, &StatementOrigin::Author, "5"),
         ] {
             assert_eq!(param(&json!("5"), &kind, origin).0.as_deref(), Some(due), "{kind} {origin:?}");
         }

@@ -7,39 +7,39 @@ use tokio_postgres::{Client, Error};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::error;
-use super::session::Session;
+use super::session::PostgresSession;
 use super::target::PostgresTarget;
 use super::tls::ObservedTls;
 use crate::drivers::sql::encryption::{Encryption, EncryptionLog, REMEDIES};
-use crate::drivers::sql::message::SqlError;
-use crate::drivers::sql::pool::Trouble;
-use crate::drivers::sql::settings::Dial;
+use crate::drivers::sql::error::SqlError;
+use crate::drivers::sql::pool::PoolError;
+use crate::drivers::sql::settings::DialContext;
 
 /// Where times are told from, so that results do not depend on the server's place.
 const SETUP: &str = "SET TIME ZONE 'UTC'";
 
 /// Makes connections.
-pub(crate) struct Manager {
+pub(crate) struct PostgresManager {
     target: PostgresTarget,
-    dial: Dial,
+    dial: DialContext,
     tls: MakeRustlsConnect,
     encryption: EncryptionLog,
 }
 
-impl Manager {
-    pub(crate) fn new(target: &PostgresTarget, dial: Dial) -> Self {
+impl PostgresManager {
+    pub(crate) fn new(target: &PostgresTarget, dial: DialContext) -> Self {
         let tls = MakeRustlsConnect::new(dial.outbound.tls());
         let encryption = EncryptionLog::new(dial.log.clone(), target.encryption);
         Self { target: target.clone(), dial, tls, encryption }
     }
 
     /// Tries one address of one host.
-    async fn session(&self, host: &str, address: std::net::SocketAddr) -> Result<Session, SqlError> {
+    async fn session(&self, host: &str, address: std::net::SocketAddr) -> Result<PostgresSession, SqlError> {
         let tls = ObservedTls::new(self.tls.clone());
         match timeout(self.dial.limit, self.client(host, address, tls.clone())).await {
             Ok(Ok(client)) => {
                 self.encryption.record(tls.is_offered());
-                Ok(Session::new(client, self.tls.clone()))
+                Ok(PostgresSession::new(client, self.tls.clone()))
             }
             // Once a server has offered TLS it is not gone without, whatever fails at it.
             Ok(Err(error)) if tls.is_offered() && self.target.encryption == Encryption::Preferred => {
@@ -70,11 +70,11 @@ impl Manager {
     }
 }
 
-impl ManageConnection for Manager {
-    type Connection = Session;
-    type Error = Trouble;
+impl ManageConnection for PostgresManager {
+    type Connection = PostgresSession;
+    type Error = PoolError;
 
-    async fn connect(&self) -> Result<Session, Trouble> {
+    async fn connect(&self) -> Result<PostgresSession, PoolError> {
         let mut failed = SqlError::Unreachable("the database has no host".to_owned());
         let mut ways = Vec::new();
         for (host, port) in &self.target.hosts {
@@ -94,11 +94,11 @@ impl ManageConnection for Manager {
         Err(failed.into())
     }
 
-    async fn is_valid(&self, session: &mut Session) -> Result<(), Trouble> {
-        if session.is_broken() { Err(Trouble::Stale) } else { Ok(()) }
+    async fn is_valid(&self, session: &mut PostgresSession) -> Result<(), PoolError> {
+        if session.is_broken() { Err(PoolError::Stale) } else { Ok(()) }
     }
 
-    fn has_broken(&self, session: &mut Session) -> bool {
+    fn has_broken(&self, session: &mut PostgresSession) -> bool {
         session.is_broken()
     }
 }

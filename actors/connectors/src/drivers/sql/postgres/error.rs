@@ -10,7 +10,8 @@ use tokio_postgres::types::Type;
 
 use super::column;
 use crate::drivers::integrity::Integrity;
-use crate::drivers::sql::message::{SqlError, Statement};
+use crate::drivers::sql::error::SqlError;
+use crate::drivers::sql::messages::BoundStatement;
 
 /// Why there is no connection.
 /// `remedies` are named where it was not the database that refused.
@@ -30,7 +31,7 @@ pub(super) fn connecting(error: &Error, remedies: &str) -> SqlError {
 }
 
 /// Why a statement was not carried out; `None` for one that is not of a task.
-pub(super) fn running(error: &Error, params: &[Type], statement: Option<&Statement>) -> SqlError {
+pub(super) fn running(error: &Error, params: &[Type], statement: Option<&BoundStatement>) -> SqlError {
     let Some(told) = error.as_db_error() else {
         return SqlError::Unreachable(format!("the connection to the database broke off ({})", cause(error)));
     };

@@ -9,5 +9,5 @@ mod session;
 mod target;
 mod tls;
 
-pub(super) use connect::Manager;
+pub(super) use connect::PostgresManager;
 pub(super) use target::PostgresTarget;

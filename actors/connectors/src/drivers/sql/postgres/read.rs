@@ -10,7 +10,7 @@ use tokio_postgres::types::{FromSql, Kind, Type};
 use tokio_postgres::{Column, Row};
 use uuid::Uuid;
 
-use crate::drivers::sql::message::SqlError;
+use crate::drivers::sql::error::SqlError;
 use crate::drivers::sql::value::{MALFORMED, UNSUPPORTED, bytes, decimal, double, single};
 
 /// Refuses a result before it is computed when one of its types has no place in JSON.

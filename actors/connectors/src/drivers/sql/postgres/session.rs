@@ -11,7 +11,10 @@ use tokio_postgres::{CancelToken, Client, Error, Statement as Prepared};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{bind, error, read};
-use crate::drivers::sql::message::{Access, Outcome, Run, SqlError, Statement, Together, check_count};
+use crate::drivers::sql::error::{SqlError, check_count};
+use crate::drivers::sql::messages::{
+    BoundStatement, RunStatements, StatementAccess, StatementResult, TransactionMode,
+};
 use crate::drivers::sql::result::ResultBudget;
 
 /// Statements kept prepared; one more, and all are forgotten.
@@ -20,7 +23,7 @@ const PREPARED: usize = 200;
 const CANCEL: Duration = Duration::from_secs(5);
 
 /// A connection.
-pub(crate) struct Session {
+pub(crate) struct PostgresSession {
     client: Client,
     tls: MakeRustlsConnect,
     io: Handle,
@@ -31,7 +34,7 @@ pub(crate) struct Session {
     pub(crate) spent: bool,
 }
 
-impl Session {
+impl PostgresSession {
     pub(super) fn new(client: Client, tls: MakeRustlsConnect) -> Self {
         Self { client, tls, io: Handle::current(), prepared: HashMap::new(), busy: false, spent: false }
     }
@@ -41,7 +44,7 @@ impl Session {
     }
 
     /// Runs statements. Dropped before its end, it is cancelled at the server.
-    pub(crate) async fn run(&mut self, run: &Run) -> Result<Vec<Outcome>, SqlError> {
+    pub(crate) async fn run(&mut self, run: &RunStatements) -> Result<Vec<StatementResult>, SqlError> {
         self.busy = true;
         let cancel = Cancel {
             armed: true,
@@ -51,9 +54,11 @@ impl Session {
         };
         let outcome = match run.statements.as_slice() {
             [statement] => self.alone(statement, run).await.map(|outcome| vec![outcome]),
-            _ => match self.together(run).await {
+            _ => match self.transaction(run).await {
                 // Reads that met a table as it was before are read again, prepared anew.
-                Err(Failed::Outdated(_)) if run.together == Together::OneView => self.together(run).await,
+                Err(Failed::Outdated(_)) if run.transaction == TransactionMode::Snapshot => {
+                    self.transaction(run).await
+                }
                 outcome => outcome,
             }
             .map_err(Failed::into_error),
@@ -64,7 +69,11 @@ impl Session {
     }
 
     /// A statement that is a transaction of its own.
-    async fn alone(&mut self, statement: &Statement, run: &Run) -> Result<Outcome, SqlError> {
+    async fn alone(
+        &mut self,
+        statement: &BoundStatement,
+        run: &RunStatements,
+    ) -> Result<StatementResult, SqlError> {
         let known = self.prepared.contains_key(&statement.sql);
         match self.attempt(statement, run).await {
             Err(Failed::Outdated(_)) if known => {
@@ -75,13 +84,17 @@ impl Session {
         }
     }
 
-    async fn attempt(&mut self, statement: &Statement, run: &Run) -> Result<Outcome, Failed> {
+    async fn attempt(
+        &mut self,
+        statement: &BoundStatement,
+        run: &RunStatements,
+    ) -> Result<StatementResult, Failed> {
         let mut budget = ResultBudget::new(run.bounds);
         // Before a transaction begins, which a statement that cannot be prepared would leave aborted.
         let prepared = self.prepared(statement).await?;
         match run.access {
-            Access::ReadWrite => self.execute(&prepared, statement, &mut budget).await,
-            Access::ReadOnly => self.execute_read_only(&prepared, statement, &mut budget).await,
+            StatementAccess::ReadWrite => self.execute(&prepared, statement, &mut budget).await,
+            StatementAccess::ReadOnly => self.execute_read_only(&prepared, statement, &mut budget).await,
         }
     }
 
@@ -90,9 +103,9 @@ impl Session {
     async fn execute_read_only(
         &self,
         prepared: &Prepared,
-        statement: &Statement,
+        statement: &BoundStatement,
         budget: &mut ResultBudget,
-    ) -> Result<Outcome, Failed> {
+    ) -> Result<StatementResult, Failed> {
         let plain = |error: Error| error::running(&error, &[], None);
         self.client.batch_execute("BEGIN READ ONLY").await.map_err(plain)?;
         let mut executed = pin!(self.execute(prepared, statement, budget));
@@ -112,11 +125,11 @@ impl Session {
         outcome
     }
 
-    async fn together(&mut self, run: &Run) -> Result<Vec<Outcome>, Failed> {
+    async fn transaction(&mut self, run: &RunStatements) -> Result<Vec<StatementResult>, Failed> {
         let plain = |error: Error| error::running(&error, &[], None);
-        let begin = match run.together {
-            Together::AllOrNothing => "BEGIN",
-            Together::OneView => "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+        let begin = match run.transaction {
+            TransactionMode::Atomic => "BEGIN",
+            TransactionMode::Snapshot => "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
         };
         self.client.batch_execute(begin).await.map_err(plain)?;
         let mut outcomes = Vec::with_capacity(run.statements.len());
@@ -140,7 +153,11 @@ impl Session {
         Ok(outcomes)
     }
 
-    async fn one(&mut self, statement: &Statement, budget: &mut ResultBudget) -> Result<Outcome, Failed> {
+    async fn one(
+        &mut self,
+        statement: &BoundStatement,
+        budget: &mut ResultBudget,
+    ) -> Result<StatementResult, Failed> {
         let prepared = self.prepared(statement).await?;
         self.execute(&prepared, statement, budget).await
     }
@@ -149,9 +166,9 @@ impl Session {
     async fn execute(
         &self,
         prepared: &Prepared,
-        statement: &Statement,
+        statement: &BoundStatement,
         budget: &mut ResultBudget,
-    ) -> Result<Outcome, Failed> {
+    ) -> Result<StatementResult, Failed> {
         let origin = &statement.origin;
         check_count(prepared.params().len(), statement.params.len())?;
         let params = statement
@@ -180,10 +197,10 @@ impl Session {
                 rows.push(row);
             }
         }
-        Ok(Outcome { rows, affected: stream.rows_affected().unwrap_or(0), last_insert_id: None })
+        Ok(StatementResult { rows, affected: stream.rows_affected().unwrap_or(0), last_insert_id: None })
     }
 
-    async fn prepared(&mut self, statement: &Statement) -> Result<Prepared, SqlError> {
+    async fn prepared(&mut self, statement: &BoundStatement) -> Result<Prepared, SqlError> {
         let sql = &statement.sql;
         if let Some(prepared) = self.prepared.get(sql) {
             return Ok(prepared.clone());

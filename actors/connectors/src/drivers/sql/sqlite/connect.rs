@@ -6,37 +6,38 @@ use rusqlite::{Connection, OpenFlags, ffi};
 use tokio::task::spawn_blocking;
 
 use super::error;
-use super::own::{OwnDatabase, REFUSED};
-use super::session::Session;
-use super::target::{Access, SqliteTarget};
-use crate::drivers::sql::message::SqlError;
-use crate::drivers::sql::pool::Trouble;
+use super::own::{REFUSED, is_own};
+use super::session::SqliteSession;
+use super::target::{FileMode, SqliteTarget};
+use crate::drivers::own_database::OwnDatabase;
+use crate::drivers::sql::error::SqlError;
+use crate::drivers::sql::pool::PoolError;
 
 /// Statements kept prepared for each connection.
 const PREPARED: usize = 200;
 
 /// Makes connections.
-pub(crate) struct Manager {
+pub(crate) struct SqliteManager {
     target: SqliteTarget,
     /// The file that must not be opened.
     own: OwnDatabase,
 }
 
-impl Manager {
+impl SqliteManager {
     pub(crate) fn new(target: &SqliteTarget, own: OwnDatabase) -> Self {
         Self { target: target.clone(), own }
     }
 }
 
-impl ManageConnection for Manager {
-    type Connection = Session;
-    type Error = Trouble;
+impl ManageConnection for SqliteManager {
+    type Connection = SqliteSession;
+    type Error = PoolError;
 
-    async fn connect(&self) -> Result<Session, Trouble> {
+    async fn connect(&self) -> Result<SqliteSession, PoolError> {
         let (target, own) = (self.target.clone(), self.own.clone());
         let opened = spawn_blocking(move || {
             // Before each connection: a link may have been made since the last one.
-            if target.file.as_deref().is_some_and(|file| own.is(file)) {
+            if target.file.as_deref().is_some_and(|file| is_own(own.file(), file)) {
                 return Err(SqlError::Refused(REFUSED.to_owned()));
             }
             open(&target).map_err(|error| error::opening(&error))
@@ -44,14 +45,14 @@ impl ManageConnection for Manager {
         let opened = opened.await;
         let connection =
             opened.map_err(|_| SqlError::Unreachable("the database was not opened".to_owned()))??;
-        Ok(Session { connection, spent: false })
+        Ok(SqliteSession { connection, spent: false })
     }
 
-    async fn is_valid(&self, _: &mut Session) -> Result<(), Trouble> {
+    async fn is_valid(&self, _: &mut SqliteSession) -> Result<(), PoolError> {
         Ok(())
     }
 
-    fn has_broken(&self, session: &mut Session) -> bool {
+    fn has_broken(&self, session: &mut SqliteSession) -> bool {
         // Its own thread gives it back, when all is done or undone. A database in memory would be gone with it.
         session.spent && !self.target.in_memory()
     }
@@ -61,9 +62,9 @@ fn open(target: &SqliteTarget) -> rusqlite::Result<Connection> {
     // One thread at a time uses it.
     let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX
         | match target.access {
-            Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
-            Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
-            Access::Create => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+            FileMode::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            FileMode::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
+            FileMode::Create => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
         };
     let connection = match &target.file {
         None => Connection::open_in_memory_with_flags(flags)?,
@@ -74,7 +75,7 @@ fn open(target: &SqliteTarget) -> rusqlite::Result<Connection> {
     // Opens the file; until then a wrong one is not noticed.
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.query_row("SELECT count(*) FROM sqlite_schema", (), |_| Ok(()))?;
-    if target.file.is_some() && target.access != Access::Read {
+    if target.file.is_some() && target.access != FileMode::Read {
         // Readers then do not wait for a writer. A directory that takes no second file keeps the mode it has.
         let _ = connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
     }

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use rusqlite::{Error, ErrorCode, ffi};
 
 use crate::drivers::integrity::Integrity;
-use crate::drivers::sql::message::SqlError;
+use crate::drivers::sql::error::SqlError;
 
 /// Why there is no connection. SQLite's own words repeat the path.
 pub(super) fn opening(error: &Error) -> SqlError {

@@ -7,7 +7,7 @@ mod read;
 mod session;
 mod target;
 
-pub(super) use connect::Manager;
-pub use own::OwnDatabase;
+pub(super) use connect::SqliteManager;
+pub(crate) use own::check_own_database;
 pub(super) use session::run;
 pub(super) use target::SqliteTarget;

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf, absolute};
 
 use svc_model::FieldError;
 use svc_model::config::connector::{ConnectorConfig, DatabaseKind};
-use svc_store::Store;
 
 use super::target::SqliteTarget;
 
@@ -15,53 +14,38 @@ const ENDINGS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 /// Symbolic links followed by hand where the file at their end does not exist.
 const MOST_LINKS: usize = 16;
 
-/// The file of the service's own database. Cheap to clone.
-#[derive(Clone, Debug, Default)]
-pub struct OwnDatabase {
-    /// None where the storage is a server.
-    file: Option<PathBuf>,
-}
-
-impl OwnDatabase {
-    /// The database of a store.
-    pub fn of(store: &Store) -> Self {
-        Self { file: store.file().map(Path::to_owned) }
+/// Refuses a `db` connector whose connection string leads to the service's own database, the file `own`, by any name.
+pub(crate) fn check_own_database(own: Option<&Path>, config: &ConnectorConfig) -> Option<FieldError> {
+    let ConnectorConfig::Db(config) = config else { return None };
+    let text = config.connection_string.expose();
+    if DatabaseKind::of(text) != Some(DatabaseKind::Sqlite) {
+        return None;
     }
-
-    /// Refuses a `db` connector whose connection string leads to this file by whatever name. A string with placeholders is
-    /// checked when its connector connects.
-    pub fn check(&self, config: &ConnectorConfig) -> Option<FieldError> {
-        let ConnectorConfig::Db(config) = config else { return None };
-        let text = config.connection_string.expose();
-        if DatabaseKind::of(text) != Some(DatabaseKind::Sqlite) {
-            return None;
+    match SqliteTarget::parse(text) {
+        Ok(SqliteTarget { file: Some(file), .. }) if is_own(own, &file) => {
+            Some(FieldError::invalid("connector.config.connection_string", REFUSED))
         }
-        match SqliteTarget::parse(text) {
-            Ok(SqliteTarget { file: Some(file), .. }) if self.is(&file) => {
-                Some(FieldError::invalid("connector.config.connection_string", REFUSED))
-            }
-            Err(why) if is_uri(text) => {
-                let why = why.trim_start_matches("connection_string: ").to_owned();
-                Some(FieldError::invalid("connector.config.connection_string", why))
-            }
-            _ => None,
+        Err(why) if is_uri(text) => {
+            let why = why.trim_start_matches("connection_string: ").to_owned();
+            Some(FieldError::invalid("connector.config.connection_string", why))
         }
-    }
-
-    /// Tells whether a path leads to the file or to one that SQLite keeps beside it: by the path with its links resolved, and
-    /// by the inode. Blocks: it asks the file system.
-    pub(crate) fn is(&self, candidate: &Path) -> bool {
-        let Some(file) = &self.file else { return false };
-        let own = Identity::of(file);
-        let candidate = resolved(candidate);
-        let beside_own = |ending| Identity::of(&with_ending(&own.place, ending)).is_same(&candidate);
-        // One whose own side file would be the database.
-        let beside_candidate = |ending| own.is_same(&with_ending(&candidate, ending));
-        ENDINGS.iter().any(|ending| beside_own(ending) || beside_candidate(ending))
+        _ => None,
     }
 }
 
-/// The reason of a refusal.
+/// Tells whether a path leads to the file `own` or to one that SQLite keeps beside it: by the path with its links resolved, and
+/// by the inode. Blocks: it reads the file system.
+pub(super) fn is_own(own: Option<&Path>, candidate: &Path) -> bool {
+    let Some(file) = own else { return false };
+    let own = Identity::of(file);
+    let candidate = resolved(candidate);
+    let beside_own = |ending| Identity::of(&with_ending(&own.place, ending)).is_same(&candidate);
+    // A side file of the candidate may be the database.
+    let beside_candidate = |ending| own.is_same(&with_ending(&candidate, ending));
+    ENDINGS.iter().any(|ending| beside_own(ending) || beside_candidate(ending))
+}
+
+/// The text of the refusal.
 pub(super) const REFUSED: &str = "this is the database of the service itself, which no connector may open";
 
 fn is_uri(text: &str) -> bool {
@@ -129,7 +113,7 @@ mod tests {
         symlink(at("svc.db-journal"), at("dangling")).unwrap();
         symlink(dir.path(), at("sub/up")).unwrap();
         fs::hard_link(at("svc.db"), at("hard")).unwrap();
-        let own = OwnDatabase { file: Some(at("svc.db")) };
+        let own = at("svc.db");
         for name in [
             "svc.db",
             "./svc.db",
@@ -143,12 +127,12 @@ mod tests {
             "svc.db-journal",
             "dangling",
         ] {
-            assert!(own.is(&at(name)), "{name}");
+            assert!(is_own(Some(&own), &at(name)), "{name}");
         }
         for name in ["other.db", "sub/svc.db", "svc.db2", "nowhere/svc.db"] {
-            assert!(!own.is(&at(name)), "{name}");
+            assert!(!is_own(Some(&own), &at(name)), "{name}");
         }
-        assert!(OwnDatabase { file: Some(at("a-wal")) }.is(&at("a")), "its log would be the database");
-        assert!(!OwnDatabase::default().is(&at("svc.db")));
+        assert!(is_own(Some(&at("a-wal")), &at("a")), "its log would be the database");
+        assert!(!is_own(None, &at("svc.db")));
     }
 }

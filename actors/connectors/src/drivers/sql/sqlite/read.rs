@@ -5,7 +5,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Row, Statement};
 use serde_json::{Map, Value};
 
-use crate::drivers::sql::message::SqlError;
+use crate::drivers::sql::error::SqlError;
 use crate::drivers::sql::value::{MALFORMED, bytes, double};
 
 /// A column of a result.

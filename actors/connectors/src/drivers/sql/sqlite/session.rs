@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bb8::PooledConnection;
+use bb8::{ManageConnection, PooledConnection};
 use rusqlite::hooks::Action;
 use rusqlite::types::{ToSqlOutput, Value as Bound};
 use rusqlite::{CachedStatement, Connection};
@@ -14,10 +14,10 @@ use serde_json::Value;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
-use super::connect::Manager;
 use super::{error, read};
-use crate::drivers::sql::message::{
-    Access, Origin, Outcome, Run, SqlError, Statement, Together, check_count,
+use crate::drivers::sql::error::{SqlError, check_count};
+use crate::drivers::sql::messages::{
+    BoundStatement, RunStatements, StatementAccess, StatementOrigin, StatementResult, TransactionMode,
 };
 use crate::drivers::sql::result::ResultBudget;
 
@@ -25,24 +25,24 @@ use crate::drivers::sql::result::ResultBudget;
 const STEPS: i32 = 1000;
 
 /// A connection.
-pub(crate) struct Session {
+pub(crate) struct SqliteSession {
     pub(super) connection: Connection,
     /// Something may be left in it: nobody else may use it.
     pub(crate) spent: bool,
 }
 
 /// Runs statements. Dropped before its end, they are stopped and undone.
-pub(crate) async fn run(
-    session: PooledConnection<'static, Manager>,
-    run: Run,
+pub(crate) async fn run<M: ManageConnection<Connection = SqliteSession>>(
+    session: PooledConnection<'static, M>,
+    run: RunStatements,
     deadline: Instant,
     limit: Duration,
-) -> Result<Vec<Outcome>, SqlError> {
+) -> Result<Vec<StatementResult>, SqlError> {
     let stop = Stop(Arc::default());
     let stopped = Arc::clone(&stop.0);
     let work = spawn_blocking(move || work(&session.connection, &run, deadline, stopped));
     match timeout_at(deadline, work).await {
-        Ok(Ok(Err(SqlError::Timeout(_)))) | Err(_) => Err(SqlError::overdue(limit)),
+        Ok(Ok(Err(SqlError::Timeout(_)))) | Err(_) => Err(SqlError::timed_out(limit)),
         Ok(Ok(outcome)) => outcome,
         Ok(Err(_)) => Err(SqlError::Unreachable("the statement was not run".to_owned())),
     }
@@ -59,10 +59,10 @@ impl Drop for Stop {
 
 fn work(
     connection: &Connection,
-    run: &Run,
+    run: &RunStatements,
     deadline: Instant,
     stopped: Arc<AtomicBool>,
-) -> Result<Vec<Outcome>, SqlError> {
+) -> Result<Vec<StatementResult>, SqlError> {
     let failed = |error: rusqlite::Error| error::running(&error);
     let left = deadline.saturating_duration_since(Instant::now());
     connection.busy_timeout(left).map_err(failed)?;
@@ -76,13 +76,13 @@ fn work(
     outcome
 }
 
-fn transaction(connection: &Connection, run: &Run) -> Result<Vec<Outcome>, SqlError> {
+fn transaction(connection: &Connection, run: &RunStatements) -> Result<Vec<StatementResult>, SqlError> {
     let failed = |error: rusqlite::Error| error::running(&error);
     let mut budget = ResultBudget::new(run.bounds);
     // Set for each run: a statement of an author may have changed it.
-    connection.pragma_update(None, "query_only", run.access == Access::ReadOnly).map_err(failed)?;
+    connection.pragma_update(None, "query_only", run.access == StatementAccess::ReadOnly).map_err(failed)?;
     if let [statement] = run.statements.as_slice() {
-        if run.access == Access::ReadOnly {
+        if run.access == StatementAccess::ReadOnly {
             let prepared = connection.prepare_cached(&statement.sql).map_err(failed)?;
             // SQLite judges the explanation of a statement by the statement, which it does not run.
             if !prepared.readonly() && prepared.is_explain() == 0 {
@@ -92,10 +92,10 @@ fn transaction(connection: &Connection, run: &Run) -> Result<Vec<Outcome>, SqlEr
         return one(connection, statement, &mut budget).map(|outcome| vec![outcome]);
     }
     connection
-        .execute_batch(match run.together {
+        .execute_batch(match run.transaction {
             // One that reads first and writes later could not wait for another writer.
-            Together::AllOrNothing => "BEGIN IMMEDIATE",
-            Together::OneView => "BEGIN",
+            TransactionMode::Atomic => "BEGIN IMMEDIATE",
+            TransactionMode::Snapshot => "BEGIN",
         })
         .map_err(failed)?;
     let outcomes = run.statements.iter().map(|statement| one(connection, statement, &mut budget));
@@ -106,9 +106,9 @@ fn transaction(connection: &Connection, run: &Run) -> Result<Vec<Outcome>, SqlEr
 
 fn one(
     connection: &Connection,
-    statement: &Statement,
+    statement: &BoundStatement,
     budget: &mut ResultBudget,
-) -> Result<Outcome, SqlError> {
+) -> Result<StatementResult, SqlError> {
     let failed = |error: rusqlite::Error| error::running(&error);
     let mut prepared = connection.prepare_cached(&statement.sql).map_err(failed)?;
     check_count(prepared.parameter_count(), statement.params.len())?;
@@ -132,15 +132,15 @@ fn one(
     let changed = connection.total_changes() != before;
     let affected = if changed { connection.changes() } else { 0 };
     let last_insert_id = inserted.load(Ordering::Relaxed).then(|| connection.last_insert_rowid());
-    Ok(Outcome { rows, affected, last_insert_id })
+    Ok(StatementResult { rows, affected, last_insert_id })
 }
 
 /// Whether a row is inserted into the table of a statement from now on. The connection tells the key of the last insert ever,
 /// be it somebody else's, and a table without row ids has none to tell.
-fn watch_inserts(connection: &Connection, origin: &Origin) -> rusqlite::Result<Arc<AtomicBool>> {
+fn watch_inserts(connection: &Connection, origin: &StatementOrigin) -> rusqlite::Result<Arc<AtomicBool>> {
     let inserted = Arc::new(AtomicBool::new(false));
     let hook = match origin {
-        Origin::Document { inserts: Some(table) } => {
+        StatementOrigin::Document { inserts: Some(table) } => {
             let (table, inserted) = (Arc::clone(table), Arc::clone(&inserted));
             Some(move |action: Action, _: &str, into: &str, _: i64| {
                 if action == Action::SQLITE_INSERT && into.eq_ignore_ascii_case(&table) {
@@ -148,7 +148,7 @@ fn watch_inserts(connection: &Connection, origin: &Origin) -> rusqlite::Result<A
                 }
             })
         }
-        Origin::Author | Origin::Document { inserts: None } => None,
+        StatementOrigin::Author | StatementOrigin::Document { inserts: None } => None,
     };
     connection.update_hook(hook)?;
     Ok(inserted)
@@ -158,7 +158,7 @@ fn bind(
     prepared: &mut CachedStatement<'_>,
     index: usize,
     value: &Value,
-    origin: &Origin,
+    origin: &StatementOrigin,
 ) -> Result<(), SqlError> {
     let bound = match value {
         Value::Null => Bound::Null,

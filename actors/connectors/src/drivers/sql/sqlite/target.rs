@@ -9,12 +9,12 @@ use crate::drivers::sql::parameters::{decoded, split, unknown};
 pub(crate) struct SqliteTarget {
     /// None for a database in memory.
     pub(super) file: Option<PathBuf>,
-    pub(super) access: Access,
+    pub(super) access: FileMode,
 }
 
 /// What may be done to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum FileMode {
     /// `ro`
     Read,
     /// `rw`
@@ -29,12 +29,12 @@ impl SqliteTarget {
         let (_, place) = base.split_once(':').unwrap_or_default();
         let place = decoded(place.strip_prefix("//").unwrap_or(place));
         let mut memory = place == ":memory:";
-        let mut access = Access::Create;
+        let mut access = FileMode::Create;
         for parameter in &parameters {
             match (parameter.name, parameter.value.as_str()) {
-                ("mode", "ro") => access = Access::Read,
-                ("mode", "rw") => access = Access::Write,
-                ("mode", "rwc") => access = Access::Create,
+                ("mode", "ro") => access = FileMode::Read,
+                ("mode", "rw") => access = FileMode::Write,
+                ("mode", "rwc") => access = FileMode::Create,
                 ("mode", "memory") => memory = true,
                 ("cache", "private" | "shared") => {}
                 ("mode", _) => {
@@ -44,7 +44,7 @@ impl SqliteTarget {
             }
         }
         if memory {
-            return Ok(Self { file: None, access: Access::Create });
+            return Ok(Self { file: None, access: FileMode::Create });
         }
         if is_uri(&place) {
             return Err("connection_string: a file: URI is not taken, use sqlite:path".to_owned());
@@ -103,8 +103,8 @@ mod tests {
     #[test]
     fn what_may_be_done_is_said_by_mode() {
         let access = |text| SqliteTarget::parse(text).unwrap().access;
-        assert_eq!(access("sqlite:a"), Access::Create);
-        assert_eq!(access("sqlite:a?mode=ro"), Access::Read);
-        assert_eq!(access("sqlite:a?mode=rw"), Access::Write);
+        assert_eq!(access("sqlite:a"), FileMode::Create);
+        assert_eq!(access("sqlite:a?mode=ro"), FileMode::Read);
+        assert_eq!(access("sqlite:a?mode=rw"), FileMode::Write);
     }
 }

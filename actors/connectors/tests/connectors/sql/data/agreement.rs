@@ -12,7 +12,7 @@ use svc_dialect::{Bindings, QueryBounds, QueryDocument};
 
 use super::oracle::{Row, matching};
 use super::{Base, Kind, change, query, random, write};
-use crate::kit::{self, Setup, World};
+use crate::kit::{self, ConnectorWorld, Setup};
 
 /// Filters, and how many of them go in one statement.
 const FILTERS: usize = 100_000;
@@ -28,7 +28,7 @@ fn schema() -> Value {
         "part": {"physical": "parts", "columns": columns}}})
 }
 
-async fn fill(base: &mut Base, world: &World, rows: &[Row]) {
+async fn fill(base: &mut Base, world: &ConnectorWorld, rows: &[Row]) {
     base.connect(world, json!({})).await;
     let text = match base.kind {
         Kind::Postgres => "TEXT",
@@ -87,7 +87,7 @@ fn together(filters: &[Value], flavour: SqlFlavour) -> (String, Vec<Value>) {
     (parts.collect::<Vec<_>>().join(" UNION ALL "), params)
 }
 
-async fn found(world: &World, filters: &[Value], flavour: SqlFlavour) -> BTreeMap<u64, Vec<i64>> {
+async fn found(world: &ConnectorWorld, filters: &[Value], flavour: SqlFlavour) -> BTreeMap<u64, Vec<i64>> {
     let (sql, params) = together(filters, flavour);
     let rows = super::super::read(world, &sql, params.into()).await.unwrap();
     let answers = rows.as_array().unwrap().iter().map(|row| {

@@ -5,9 +5,9 @@ use svc_engine::ErrorCode;
 
 use super::super::read;
 use super::{Base, Kind, change, query, run, write};
-use crate::kit::{self, World};
+use crate::kit::{self, ConnectorWorld};
 
-async fn open(world: &World) -> Option<Base> {
+async fn open(world: &ConnectorWorld) -> Option<Base> {
     let mut base = Base::new(Kind::Postgres)?;
     base.connect(world, json!({})).await;
     let table = "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, ok BOOLEAN, qty INTEGER, small SMALLINT, b JSONB, j JSON, bs JSONB[])";

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{Base, Kind, change, query, run, write};
-use crate::kit::{self, World};
+use crate::kit::{self, ConnectorWorld};
 
 /// The ids of the rows that a filter finds, or nothing where the database refuses it.
-async fn found(world: &World, source: &str, filter: &Value) -> Option<Vec<i64>> {
+async fn found(world: &ConnectorWorld, source: &str, filter: &Value) -> Option<Vec<i64>> {
     let read = json!({"source": source, "fields": ["id"], "sort": [{"id": "asc"}], "filter": filter});
     let rows = run(world, "data_query", json!({"query": read}), Value::Null).await.ok()?;
     Some(rows.as_array().unwrap().iter().map(|row| row["id"].as_i64().unwrap()).collect())
@@ -261,7 +261,13 @@ fn an_instant_is_the_same_whatever_its_offset() {
 }
 
 /// Parents and children with keys of these types; pairs of them name the keys of these parents and of all children.
-async fn keyed(world: &World, types: [&str; 2], parents: &[Value], children: &[Value], paired: &[Value]) {
+async fn keyed(
+    world: &ConnectorWorld,
+    types: [&str; 2],
+    parents: &[Value],
+    children: &[Value],
+    paired: &[Value],
+) {
     for table in ["links", "children", "parents"] {
         write(world, &format!("DROP TABLE IF EXISTS {table}"), json!([])).await.unwrap();
     }
@@ -286,7 +292,7 @@ async fn keyed(world: &World, types: [&str; 2], parents: &[Value], children: &[V
 }
 
 /// The parents with children, and those without.
-async fn families(world: &World, relation: &str) -> (Vec<i64>, Vec<i64>) {
+async fn families(world: &ConnectorWorld, relation: &str) -> (Vec<i64>, Vec<i64>) {
     let schema = json!({"entities": {
         "parent": {"physical": "parents", "columns": {"id": {}}, "relations": {
             "children": {"to": "child", "local": "k", "foreign": "k"},

@@ -13,10 +13,15 @@ use serde_json::{Value, json};
 use svc_engine::TaskError;
 
 use super::{Base, Kind, write};
-use crate::kit::World;
+use crate::kit::ConnectorWorld;
 
 /// Runs a document over a payload that its `{"var": "payload.…"}` nodes read.
-async fn run(world: &World, function: &str, mut input: Value, payload: Value) -> Result<Value, TaskError> {
+async fn run(
+    world: &ConnectorWorld,
+    function: &str,
+    mut input: Value,
+    payload: Value,
+) -> Result<Value, TaskError> {
     input["connector"] = "c".into();
     input["output"] = "data.result".into();
     let mut outcome = world.task(function, input, payload).await;
@@ -26,16 +31,16 @@ async fn run(world: &World, function: &str, mut input: Value, payload: Value) ->
     }
 }
 
-async fn query(world: &World, query: Value) -> Value {
+async fn query(world: &ConnectorWorld, query: Value) -> Value {
     run(world, "data_query", json!({"query": query}), Value::Null).await.unwrap()
 }
 
 /// A read over the shop.
-async fn shop_query(world: &World, query: Value) -> Value {
+async fn shop_query(world: &ConnectorWorld, query: Value) -> Value {
     run(world, "data_query", json!({"query": query, "schema": shop()}), Value::Null).await.unwrap()
 }
 
-async fn change(world: &World, write: Value) -> Value {
+async fn change(world: &ConnectorWorld, write: Value) -> Value {
     run(world, "data_write", json!({"write": write}), Value::Null).await.unwrap()
 }
 
@@ -55,7 +60,7 @@ fn shop() -> Value {
 }
 
 /// Makes the tables of the shop, and fills them by documents.
-async fn open_shop(base: &mut Base, world: &World) {
+async fn open_shop(base: &mut Base, world: &ConnectorWorld) {
     base.connect(world, json!({})).await;
     let when = match base.kind {
         Kind::Postgres => "TIMESTAMPTZ",

@@ -5,9 +5,9 @@ use svc_engine::ErrorCode;
 
 use super::super::write;
 use super::{Base, Kind, change, open_shop, query, run, shop};
-use crate::kit::{self, World};
+use crate::kit::{self, ConnectorWorld};
 
-async fn names(world: &World) -> Vec<Value> {
+async fn names(world: &ConnectorWorld) -> Vec<Value> {
     let rows =
         query(world, json!({"source": "clients", "fields": ["id", "name"], "sort": [{"id": "asc"}]})).await;
     rows.as_array().unwrap().iter().map(|row| row["name"].clone()).collect()

@@ -11,7 +11,7 @@ use svc_engine::TaskError;
 use svc_model::FieldError;
 
 use super::fold::folded;
-use crate::drivers::smtp::{Letter, mailbox};
+use crate::drivers::smtp::{OutgoingMail, mailbox};
 
 /// Headers that a mail gets from elsewhere.
 const OWN: [&str; 10] = [
@@ -69,7 +69,7 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// `VALIDATION_ERROR` for what the mail library does not take.
-    pub(super) fn write(&self, from: &Mailbox, message_id: &str) -> Result<Letter, TaskError> {
+    pub(super) fn write(&self, from: &Mailbox, message_id: &str) -> Result<OutgoingMail, TaskError> {
         let recipients = self.to.iter().chain(&self.cc).chain(&self.bcc).map(|mailbox| mailbox.email.clone());
         let envelope = Envelope::new(Some(from.email.clone()), recipients.collect()).map_err(refused)?;
         let mut mail = Message::builder()
@@ -100,7 +100,7 @@ impl Draft<'_> {
                 "the header '{header}' has a word that is too long for a line of a mail"
             ))
         })?;
-        Ok(Letter { envelope, content: Arc::from(content) })
+        Ok(OutgoingMail { envelope, content: Arc::from(content) })
     }
 }
 

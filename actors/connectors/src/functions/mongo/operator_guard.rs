@@ -31,7 +31,7 @@ const CODE: [&str; 3] = ["$where", "$function", "$accumulator"];
 
 /// What stands at a place of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum InputContext {
     /// A query: names of fields and logical operators.
     Query,
     /// What a query asks of one field.
@@ -47,9 +47,9 @@ pub(crate) enum Place {
 }
 
 /// An input prepared once.
-pub(crate) struct Bound {
+pub(crate) struct GuardedInput {
     name: &'static str,
-    place: Place,
+    place: InputContext,
     node: Node,
 }
 
@@ -62,12 +62,12 @@ enum Node {
     Object(Vec<(String, Node)>),
 }
 
-impl Bound {
+impl GuardedInput {
     /// Prepares an input, if it is given.
     pub(crate) fn compile(
         input: &Value,
         name: &'static str,
-        place: Place,
+        place: InputContext,
         cx: &CompileCx<'_>,
     ) -> Option<Self> {
         let given = input.get(name).filter(|value| !value.is_null())?;
@@ -117,7 +117,12 @@ impl Node {
         }
     }
 
-    fn resolve(&self, place: Place, at: &str, fold: &dyn Fn(&Template) -> Value) -> Result<Value, TaskError> {
+    fn resolve(
+        &self,
+        place: InputContext,
+        at: &str,
+        fold: &dyn Fn(&Template) -> Value,
+    ) -> Result<Value, TaskError> {
         match self {
             Self::Written(value) => Ok(value.clone()),
             Self::Brought(template) => place.admit(fold(template), at),
@@ -134,7 +139,7 @@ impl Node {
     }
 }
 
-impl Place {
+impl InputContext {
     /// What stands under a key that the author wrote.
     fn below(self, key: &str) -> Self {
         match (self, key) {

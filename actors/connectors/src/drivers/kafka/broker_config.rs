@@ -8,8 +8,8 @@ use svc_outbound::Outbound;
 use svc_secrets::mask::looks_secret;
 
 use super::settings::KafkaSettings;
-use crate::drivers::failure::Failure;
-use crate::handle::{KafkaCluster, Settings};
+use crate::drivers::failure::CallFailure;
+use crate::settings::{KafkaCluster, Settings};
 
 /// The failure of calls where the server has no Kafka.
 const OFF: &str = "Kafka is off on this server; set kafka.enabled";
@@ -34,18 +34,18 @@ const PROPERTIES: [(&str, &str); 10] = [
 
 /// The brokers of a connector, and the properties of its client.
 #[derive(Clone)]
-pub(super) struct Reach {
+pub(super) struct BrokerConfig {
     brokers: Vec<String>,
     properties: Vec<(String, String)>,
 }
 
-impl Reach {
+impl BrokerConfig {
     /// The brokers of a connector: the server's, with the credentials of its settings, or others, with those of the connector.
     ///
     /// # Errors
     /// Kafka is off, or the connector names brokers of its own without `allow_private_urls`.
-    pub(super) fn new(settings: &KafkaSettings, with: &Settings) -> Result<Self, Failure> {
-        let cluster = with.kafka.as_ref().ok_or_else(|| Failure::Refused(OFF.to_owned()))?;
+    pub(super) fn new(settings: &KafkaSettings, with: &Settings) -> Result<Self, CallFailure> {
+        let cluster = with.kafka.as_ref().ok_or_else(|| CallFailure::Refused(OFF.to_owned()))?;
         Self::within(settings, cluster, &with.outbound)
     }
 
@@ -58,11 +58,11 @@ impl Reach {
         settings: &KafkaSettings,
         cluster: &KafkaCluster,
         outbound: &Outbound,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CallFailure> {
         let own = |broker: &String| cluster.brokers.iter().any(|known| known.eq_ignore_ascii_case(broker));
         let at_home = settings.brokers.iter().all(own);
         if !at_home && !settings.allow_private {
-            return Err(Failure::Forbidden(UNCHECKED));
+            return Err(CallFailure::Forbidden(UNCHECKED));
         }
         let home = Self::home(cluster);
         let brokers = if settings.brokers.is_empty() { home.brokers } else { settings.brokers.clone() };

@@ -22,9 +22,9 @@ fn draft(body: Body) -> Draft<'static> {
 }
 
 fn written(draft: &Draft<'_>) -> (Vec<String>, String) {
-    let letter = draft.write(&mailbox("Svc <svc@example.com>").unwrap(), ID).unwrap();
-    let to = letter.envelope.to().iter().map(ToString::to_string).collect();
-    (to, String::from_utf8(letter.content.to_vec()).unwrap())
+    let mail = draft.write(&mailbox("Svc <svc@example.com>").unwrap(), ID).unwrap();
+    let to = mail.envelope.to().iter().map(ToString::to_string).collect();
+    (to, String::from_utf8(mail.content.to_vec()).unwrap())
 }
 
 fn headers(mail: &str) -> Vec<&str> {
@@ -142,8 +142,8 @@ proptest! {
         let own = headers.len();
         let reply_to = to.first().cloned();
         let draft = Draft { to, subject, headers: &headers, reply_to, ..draft(Body::Text("body".into())) };
-        let letter = draft.write(&mailbox("svc@example.com").unwrap(), ID).unwrap();
-        let mail = String::from_utf8(letter.content.to_vec()).unwrap();
+        let mail = draft.write(&mailbox("svc@example.com").unwrap(), ID).unwrap();
+        let mail = String::from_utf8(mail.content.to_vec()).unwrap();
         let starts = self::headers(&mail).into_iter().filter(|line| !line.starts_with([' ', '\t'])).count();
         prop_assert_eq!(starts, 9 + own, "{}", mail);
         prop_assert!(mail.ends_with("\r\n\r\nbody\r\n"), "{}", mail);

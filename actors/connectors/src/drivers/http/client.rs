@@ -13,9 +13,9 @@ use tokio::time::{Instant, timeout};
 const OWN_URL: &str = "url; allow_private_urls lets it";
 const REDIRECT: &str = "a redirect leads there";
 
-/// The way to an API.
+/// The client to an API.
 #[derive(Clone)]
-pub(crate) struct Way {
+pub(crate) struct AuthorizedClient {
     peer: PeerClient,
     /// The API's host, where it may not be private.
     public: Option<String>,
@@ -24,14 +24,14 @@ pub(crate) struct Way {
 
 /// An answer, and the token that was shown for it.
 #[derive(Clone, Debug)]
-pub(crate) struct Answered {
+pub(crate) struct AuthorizedResponse {
     pub(crate) answer: OutboundResponse,
     pub(crate) token: Option<Arc<AccessToken>>,
 }
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unanswered {
+pub(crate) enum ExchangeError {
     /// The API did not give one.
     #[error(transparent)]
     Fetch(FetchError),
@@ -48,7 +48,7 @@ pub(crate) enum Unanswered {
     Token(#[from] TokenError),
 }
 
-impl Way {
+impl AuthorizedClient {
     pub(crate) fn new(
         outbound: &Outbound,
         home: &Url,
@@ -60,14 +60,14 @@ impl Way {
     }
 
     /// Asks once. The time of a request is for its token too. A request that has credentials of its own needs none.
-    pub(crate) async fn send(&self, mut request: PeerRequest) -> Result<Answered, Unanswered> {
+    pub(crate) async fn send(&self, mut request: PeerRequest) -> Result<AuthorizedResponse, ExchangeError> {
         let source = self.tokens.as_ref().filter(|_| !request.headers.contains_key(AUTHORIZATION));
         let token = match source {
             None => None,
             Some(source) => {
                 let (begun, limit) = (Instant::now(), request.timeout);
                 let late =
-                    |_| Unanswered::Fetch(FetchError::Timeout { host: source.host().to_owned(), limit });
+                    |_| ExchangeError::Fetch(FetchError::Timeout { host: source.host().to_owned(), limit });
                 let token = timeout(limit, source.token()).await.map_err(late)??;
                 request.timeout = limit.saturating_sub(begun.elapsed());
                 Some(token)
@@ -84,19 +84,19 @@ impl Way {
         if let (true, Some(source), Some(token)) = (refused, source, &token) {
             source.reject(token);
         }
-        Ok(Answered { answer, token })
+        Ok(AuthorizedResponse { answer, token })
     }
 
-    fn unanswered(&self, error: FetchError) -> Unanswered {
+    fn unanswered(&self, error: FetchError) -> ExchangeError {
         match error {
             FetchError::Address(refused @ AddressError::Forbidden { .. }) => {
                 let own = matches!(&refused, AddressError::Forbidden { host, .. } if self.public.as_ref() == Some(host));
-                Unanswered::Forbidden { refused, place: if own { OWN_URL } else { REDIRECT } }
+                ExchangeError::Forbidden { refused, place: if own { OWN_URL } else { REDIRECT } }
             }
             FetchError::Address(refused @ (AddressError::Scheme(_) | AddressError::Credentials)) => {
-                Unanswered::Forbidden { refused, place: REDIRECT }
+                ExchangeError::Forbidden { refused, place: REDIRECT }
             }
-            error => Unanswered::Fetch(error),
+            error => ExchangeError::Fetch(error),
         }
     }
 }

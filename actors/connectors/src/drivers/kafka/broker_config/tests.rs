@@ -29,13 +29,13 @@ fn cluster() -> KafkaCluster {
     }
 }
 
-fn reached(config: Value) -> Result<ClientConfig, Failure> {
+fn reached(config: Value) -> Result<ClientConfig, CallFailure> {
     let settings = match ConnectorConfig::parse(ConnectorType::Kafka, &config) {
-        Ok(ConnectorConfig::Kafka(config)) => KafkaSettings::new(*config),
+        Ok(ConnectorConfig::Kafka(config)) => KafkaSettings::new(&config).unwrap(),
         other => panic!("{other:?}"),
     };
     let outbound = Outbound::new(&Trust::Only(String::new())).unwrap();
-    Reach::within(&settings, &cluster(), &outbound).map(|reach| reach.config())
+    BrokerConfig::within(&settings, &cluster(), &outbound).map(|broker_config| broker_config.config())
 }
 
 fn shows(config: &ClientConfig, text: &str) -> bool {

@@ -1,9 +1,9 @@
 use super::*;
 
 /// What an input comes to over this message.
-fn resolved(source: Value, place: Place, message: &Value) -> Result<Value, String> {
+fn resolved(source: Value, place: InputContext, message: &Value) -> Result<Value, String> {
     let node = Node::compile(&source, &Template::compile);
-    let bound = Bound { name: "in", place, node };
+    let bound = GuardedInput { name: "in", place, node };
     let mut over = svc_engine::Message::new(Value::Null, Map::new());
     over.data = message.clone();
     bound.resolve_with(&|template| template.resolve(&over)).map_err(|error| error.message)
@@ -28,12 +28,12 @@ fn attacks() -> Vec<Value> {
 fn a_value_of_a_message_asks_nothing_of_a_field() {
     for attack in attacks() {
         let message = json!({"x": attack});
-        let found = resolved(json!({"name": {"var": "data.x"}}), Place::Query, &message);
+        let found = resolved(json!({"name": {"var": "data.x"}}), InputContext::Query, &message);
         assert_eq!(found, Ok(json!({"name": {"$eq": attack}})));
         let nested = json!({"$or": [{"$and": [{"name": {"var": "data.x"}}]}]});
-        let found = resolved(nested, Place::Query, &message);
+        let found = resolved(nested, InputContext::Query, &message);
         assert_eq!(found, Ok(json!({"$or": [{"$and": [{"name": {"$eq": attack}}]}]})));
-        let found = resolved(json!({"name": {"$eq": {"var": "data.x"}}}), Place::Query, &message);
+        let found = resolved(json!({"name": {"$eq": {"var": "data.x"}}}), InputContext::Query, &message);
         assert_eq!(found, Ok(json!({"name": {"$eq": attack}})));
     }
 }
@@ -43,15 +43,15 @@ fn it_is_refused_where_it_could_not_stand_as_a_value() {
     for attack in attacks() {
         let message = json!({"x": attack});
         for (source, place) in [
-            (json!({"name": {"$in": [{"var": "data.x"}]}}), Place::Query),
-            (json!({"name": {"$not": {"var": "data.x"}}}), Place::Query),
-            (json!({"name": {"$elemMatch": {"var": "data.x"}}}), Place::Query),
-            (json!({"name": {"$gt": {"var": "data.x"}}}), Place::Query),
-            (json!({"$and": [{"var": "data.x"}]}), Place::Query),
-            (json!({"$where": {"var": "data.x"}}), Place::Query),
-            (json!({"$push": {"tags": {"var": "data.x"}}}), Place::Update),
-            (json!({"$pull": {"tags": {"var": "data.x"}}}), Place::Update),
-            (json!({"name": {"var": "data.x"}}), Place::Sealed),
+            (json!({"name": {"$in": [{"var": "data.x"}]}}), InputContext::Query),
+            (json!({"name": {"$not": {"var": "data.x"}}}), InputContext::Query),
+            (json!({"name": {"$elemMatch": {"var": "data.x"}}}), InputContext::Query),
+            (json!({"name": {"$gt": {"var": "data.x"}}}), InputContext::Query),
+            (json!({"$and": [{"var": "data.x"}]}), InputContext::Query),
+            (json!({"$where": {"var": "data.x"}}), InputContext::Query),
+            (json!({"$push": {"tags": {"var": "data.x"}}}), InputContext::Update),
+            (json!({"$pull": {"tags": {"var": "data.x"}}}), InputContext::Update),
+            (json!({"name": {"var": "data.x"}}), InputContext::Sealed),
         ] {
             let refused = resolved(source.clone(), place, &message).unwrap_err();
             assert!(
@@ -67,13 +67,13 @@ fn it_is_literal_in_an_expression_and_texts_read_no_field() {
     let stage = json!([{"$set": {"note": {"var": "data.x"}}}, {"$match": {"$expr": {"$eq": ["$a", {"var": "data.x"}]}}}]);
     let texts = [json!("$password"), json!(["$$ROOT"]), json!({"a": "$b"})];
     for attack in attacks().into_iter().chain(texts) {
-        let found = resolved(stage.clone(), Place::Expression, &json!({"x": attack}));
+        let found = resolved(stage.clone(), InputContext::Expression, &json!({"x": attack}));
         let literal = json!({"$literal": attack});
         let due = json!([{"$set": {"note": literal}}, {"$match": {"$expr": {"$eq": ["$a", literal]}}}]);
         assert_eq!(found, Ok(due));
     }
     let matched = json!([{"$match": {"price": {"var": "data.x"}}}]);
-    let found = resolved(matched, Place::Expression, &json!({"x": "$5"}));
+    let found = resolved(matched, InputContext::Expression, &json!({"x": "$5"}));
     assert_eq!(found, Ok(json!([{"$match": {"price": "$5"}}])), "a text is a text where no expression is");
 }
 
@@ -85,13 +85,13 @@ fn typed_values_and_plain_ones_pass_everywhere() {
     {
         let message = json!({"x": value});
         for (source, place) in [
-            (json!({"a": {"var": "data.x"}}), Place::Query),
-            (json!({"a": {"$in": [{"var": "data.x"}]}}), Place::Query),
-            (json!({"$set": {"a": {"var": "data.x"}}}), Place::Update),
-            (json!({"$push": {"a": {"var": "data.x"}}}), Place::Update),
-            (json!([{"$match": {"a": {"var": "data.x"}}}]), Place::Expression),
-            (json!([{"$limit": {"var": "data.x"}}]), Place::Expression),
-            (json!({"a": {"var": "data.x"}}), Place::Sealed),
+            (json!({"a": {"var": "data.x"}}), InputContext::Query),
+            (json!({"a": {"$in": [{"var": "data.x"}]}}), InputContext::Query),
+            (json!({"$set": {"a": {"var": "data.x"}}}), InputContext::Update),
+            (json!({"$push": {"a": {"var": "data.x"}}}), InputContext::Update),
+            (json!([{"$match": {"a": {"var": "data.x"}}}]), InputContext::Expression),
+            (json!([{"$limit": {"var": "data.x"}}]), InputContext::Expression),
+            (json!({"a": {"var": "data.x"}}), InputContext::Sealed),
         ] {
             let due = source.to_string().replace(r#"{"var":"data.x"}"#, &value.to_string());
             assert_eq!(resolved(source, place, &message).map(|found| found.to_string()), Ok(due));
@@ -102,7 +102,8 @@ fn typed_values_and_plain_ones_pass_everywhere() {
 #[test]
 fn a_field_that_is_set_takes_any_value() {
     for attack in attacks() {
-        let found = resolved(json!({"$set": {"a": {"var": "data.x"}}}), Place::Update, &json!({"x": attack}));
+        let found =
+            resolved(json!({"$set": {"a": {"var": "data.x"}}}), InputContext::Update, &json!({"x": attack}));
         assert_eq!(found, Ok(json!({"$set": {"a": attack}})));
     }
 }
@@ -111,10 +112,10 @@ fn a_field_that_is_set_takes_any_value() {
 fn who_hands_a_whole_input_over_means_its_operators_but_no_code() {
     let whole = json!({"var": "data.x"});
     let filter = json!({"age": {"$gte": 18}});
-    assert_eq!(resolved(whole.clone(), Place::Query, &json!({"x": filter})), Ok(filter));
+    assert_eq!(resolved(whole.clone(), InputContext::Query, &json!({"x": filter})), Ok(filter));
     for operator in CODE {
         let message = json!({"x": {"$or": [{"a": {operator: "1"}}]}});
-        let refused = resolved(whole.clone(), Place::Query, &message).unwrap_err();
+        let refused = resolved(whole.clone(), InputContext::Query, &message).unwrap_err();
         assert!(refused.contains(operator), "{refused}");
     }
 }
@@ -122,6 +123,6 @@ fn who_hands_a_whole_input_over_means_its_operators_but_no_code() {
 #[test]
 fn what_the_author_writes_is_left_alone() {
     let written = json!({"$where": "this.a", "name": {"$regex": "^x"}, "var": 1, "b": {"var": "data.x"}});
-    let found = resolved(written, Place::Query, &json!({"x": 1}));
+    let found = resolved(written, InputContext::Query, &json!({"x": 1}));
     assert_eq!(found, Ok(json!({"$where": "this.a", "name": {"$regex": "^x"}, "var": 1, "b": 1})));
 }

@@ -1,0 +1,107 @@
+//! Errors of SQL databases.
+
+use std::fmt;
+use std::time::Duration;
+
+use svc_outbound::AddressError;
+
+use crate::drivers::integrity::Integrity;
+
+/// Why there is no outcome. The texts hold nothing of the connection string.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SqlError {
+    /// The host may not be dialled, or has no address now.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// No connection, or one that broke off.
+    #[error("{0}")]
+    Unreachable(String),
+    /// Not done in time.
+    #[error("{0}")]
+    Timeout(String),
+    /// Reached, but refused.
+    #[error("{0}")]
+    Refused(String),
+    /// A statement or a parameter that cannot be sent.
+    #[error("{0}")]
+    Input(String),
+    /// A constraint of the database refuses the write. Holds no value of the row.
+    #[error("the write violates a {kind} constraint{} ({code})", named(.constraint.as_deref()))]
+    Violation {
+        /// The kind of constraint.
+        kind: Integrity,
+        /// The constraint or column, where the database names it apart from its text.
+        constraint: Option<String>,
+        /// The code of the database.
+        code: String,
+    },
+    /// More rows than are taken.
+    #[error("the result has more than {0} rows: narrow the query")]
+    TooManyRows(usize),
+    /// More bytes than are taken.
+    #[error("the result takes more than {0} bytes: select less, or raise query.max_result_bytes")]
+    TooLarge(usize),
+    /// A value that JSON has no place for.
+    #[error("column '{column}' of type {kind} {why}")]
+    Unreadable {
+        /// Of the result.
+        column: String,
+        /// As the database calls it.
+        kind: String,
+        /// What is wrong, and what helps.
+        why: &'static str,
+    },
+}
+
+fn named(constraint: Option<&str>) -> String {
+    constraint.map_or_else(String::new, |name| format!(" '{name}'"))
+}
+
+impl SqlError {
+    pub(super) fn timed_out(limit: Duration) -> Self {
+        Self::Timeout(format!("not done within {} ms", limit.as_millis()))
+    }
+
+    /// Whether dialling was refused for good.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Address(error) if !matches!(error, AddressError::Unresolved { .. }))
+    }
+
+    /// Whether the connection it came over is as before.
+    pub(super) fn leaves_clean(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::Input(_) | Self::Violation { .. })
+    }
+
+    /// A statement that writes where the transaction only reads; `code` is the database's.
+    pub(super) fn writes_in_read_only(code: impl fmt::Display) -> Self {
+        Self::Refused(format!(
+            "the statement writes, and its transaction is read-only ({code}): db_read only reads, db_write writes"
+        ))
+    }
+}
+
+/// Checks that there is a parameter for each placeholder.
+pub(super) fn check_count(placeholders: usize, params: usize) -> Result<(), SqlError> {
+    if placeholders == params {
+        return Ok(());
+    }
+    Err(SqlError::Input(format!(
+        "params: the query has {placeholders} placeholders, {params} values were given"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_refused_before_it_was_done_leaves_a_connection_as_it_was() {
+        assert!(SqlError::Refused(String::new()).leaves_clean());
+        assert!(!SqlError::TooManyRows(1).leaves_clean());
+        assert!(!SqlError::TooLarge(1).leaves_clean());
+        let violation =
+            SqlError::Violation { kind: Integrity::Unique, constraint: None, code: "1062".to_owned() };
+        assert!(violation.leaves_clean());
+        assert!(!SqlError::timed_out(Duration::from_secs(1)).leaves_clean());
+    }
+}

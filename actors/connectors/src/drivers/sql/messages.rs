@@ -1,0 +1,136 @@
+//! What is asked of a database, and what it answers.
+
+use std::sync::Arc;
+
+use actix::Message;
+use serde_json::Value;
+use svc_model::config::connector::DatabaseKind;
+
+use super::effect::{StatementEffect, effect};
+use super::error::SqlError;
+use super::read_only;
+use super::result::ResultBounds;
+
+/// RunStatements statements, several as one transaction. The deadline is the connector's, for all of them and for the wait for a
+/// connection.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Vec<StatementResult>, SqlError>")]
+pub(crate) struct RunStatements {
+    pub(crate) statements: Vec<BoundStatement>,
+    /// Bounds of the rows that are answered; `None` where no rows are wanted.
+    pub(crate) bounds: Option<ResultBounds>,
+    /// What several statements are to each other.
+    pub(crate) transaction: TransactionMode,
+    /// Permission of a single statement to write.
+    pub(crate) access: StatementAccess,
+}
+
+/// Permission to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StatementAccess {
+    /// The database refuses writes: the statement runs in a read-only transaction that is rolled back.
+    ReadOnly,
+    /// The statement runs as it is.
+    ReadWrite,
+}
+
+/// What the statements of one transaction are to each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TransactionMode {
+    /// They write: all of them, or none.
+    #[default]
+    Atomic,
+    /// They read, and see the same state of the database.
+    Snapshot,
+}
+
+/// One statement, with the placeholders of its database.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct BoundStatement {
+    pub(crate) sql: String,
+    /// For the placeholders, in order. Objects and arrays are sent as JSON text, but for an array where PostgreSQL wants one
+    /// of its own.
+    pub(crate) params: Vec<Value>,
+    pub(crate) origin: StatementOrigin,
+}
+
+/// Where the text of a statement comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StatementOrigin {
+    /// Its author wrote it, placeholders and all.
+    Author,
+    /// It was made here, of a portable document: nobody outside knows its placeholders.
+    Document {
+        /// The table that rows are inserted into, where the key of a new one is wanted.
+        inserts: Option<Arc<str>>,
+    },
+}
+
+impl StatementOrigin {
+    pub(super) fn is_document(&self) -> bool {
+        matches!(self, Self::Document { .. })
+    }
+}
+
+/// What came of a statement.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct StatementResult {
+    /// Objects by the names of their columns, in the order of these.
+    pub(crate) rows: Vec<Value>,
+    pub(crate) affected: u64,
+    /// The key of a row that was inserted, where the database tells (not PostgreSQL): of several the last on SQLite, the first on
+    /// MySQL.
+    pub(crate) last_insert_id: Option<i64>,
+}
+
+/// Bytes that the answer to the smallest question may take.
+const PING_BYTES: usize = 1024;
+
+impl RunStatements {
+    /// The smallest question.
+    pub(super) fn ping() -> Self {
+        let origin = StatementOrigin::Document { inserts: None };
+        let statement = BoundStatement { sql: "SELECT 1".to_owned(), params: Vec::new(), origin };
+        Self {
+            statements: vec![statement],
+            bounds: Some(ResultBounds { rows: 1, bytes: PING_BYTES }),
+            transaction: TransactionMode::default(),
+            access: StatementAccess::ReadWrite,
+        }
+    }
+
+    /// Whether something may stay behind in the session, which must then serve nobody else.
+    ///
+    /// # Errors
+    /// A statement that cannot be run as one of its own.
+    pub(super) fn spends_session(&self, database: DatabaseKind) -> Result<bool, SqlError> {
+        let mut spends = false;
+        let written = self.statements.iter().filter(|statement| !statement.origin.is_document());
+        for statement in written {
+            match effect(&statement.sql, database) {
+                StatementEffect::Rows => {}
+                StatementEffect::Session => spends = true,
+                StatementEffect::Transaction => {
+                    return Err(SqlError::Input(
+                        "query: a task cannot open or end a transaction, each statement is one of its own"
+                            .to_owned(),
+                    ));
+                }
+                StatementEffect::Stream => {
+                    return Err(SqlError::Refused(
+                        "query: rows come and go as parameters and results only, not by COPY … STDIN, COPY … STDOUT \
+                         or LOAD DATA LOCAL"
+                            .to_owned(),
+                    ));
+                }
+                StatementEffect::Nothing => {
+                    return Err(SqlError::Input("query: there is no statement in it".to_owned()));
+                }
+            }
+            if self.access == StatementAccess::ReadOnly {
+                read_only::check(&statement.sql, database)?;
+            }
+        }
+        Ok(spends)
+    }
+}

@@ -1,0 +1,181 @@
+//! What both functions share: the task over a document, its backend, and the checks of authored documents.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use svc_dialect::{Bindings, DialectPolicy, DialectRefusal, DocumentExtent};
+use svc_engine::catalogue::FunctionEntry;
+use svc_engine::{CompileCx, ErrorCode, Inputs, Path, TaskCx, TaskError, Template};
+use svc_model::FieldError;
+use svc_model::config::connector::DialectConfig;
+
+#[cfg(feature = "es")]
+use crate::drivers::es::EsDriver;
+#[cfg(feature = "mongo")]
+use crate::drivers::mongo::MongoDriver;
+#[cfg(feature = "sql")]
+use crate::drivers::sql::SqlDriver;
+use crate::functions::CallSettings;
+use crate::functions::input::{self, given, text};
+use crate::handle::Connectors;
+
+/// What both functions have in common.
+pub(super) struct DocumentTask {
+    pub(super) connectors: Connectors,
+    pub(super) connector: Arc<str>,
+    pub(super) inputs: Inputs,
+    /// The database of a connector that has several.
+    pub(super) database: Option<String>,
+    /// For a request over HTTP whose connector does not say.
+    pub(super) http_timeout: Duration,
+    /// Most bytes of what a database answers.
+    pub(super) max_result_bytes: u64,
+    /// The open values of the document.
+    pub(super) folded: Vec<Template>,
+    pub(super) output: Path,
+}
+
+/// The backends that carry out documents.
+pub(super) enum DocumentBackend {
+    #[cfg(feature = "sql")]
+    Sql,
+    #[cfg(feature = "mongo")]
+    Mongo,
+    #[cfg(feature = "es")]
+    Es,
+}
+
+/// The result of a write.
+pub(super) struct WriteResult {
+    pub(super) output: Value,
+    /// `true` if only a part of the write was applied.
+    pub(super) partial: bool,
+}
+
+/// The values a message gives a document.
+pub(super) struct DocumentValues {
+    params: Map<String, Value>,
+    folded: Vec<Value>,
+}
+
+impl DocumentValues {
+    pub(super) fn bindings(&self) -> Bindings<'_> {
+        Bindings { params: &self.params, folded: &self.folded }
+    }
+}
+
+impl DocumentTask {
+    pub(super) fn new(
+        table: &FunctionEntry,
+        input: &Value,
+        (connectors, settings): (&Connectors, CallSettings),
+        open: &[Value],
+        cx: &CompileCx<'_>,
+    ) -> Result<Self, String> {
+        Ok(Self {
+            connectors: connectors.clone(),
+            connector: text(table, input, "connector").unwrap_or_default().into(),
+            inputs: Inputs::new(table, input),
+            database: text(table, input, "database").map(str::to_owned),
+            http_timeout: settings.http_timeout,
+            max_result_bytes: settings.query.max_result_bytes,
+            folded: open.iter().map(|value| cx.template(value)).collect(),
+            output: input::path(text(table, input, "output").unwrap_or("data"))?,
+        })
+    }
+
+    pub(super) fn values(&self, cx: &TaskCx<'_>) -> Result<DocumentValues, TaskError> {
+        let params = match self.inputs.get(cx, "params")? {
+            Some(Value::Object(params)) => params,
+            _ => Map::new(),
+        };
+        Ok(DocumentValues {
+            params,
+            folded: self.folded.iter().map(|template| cx.resolve(template)).collect(),
+        })
+    }
+
+    /// Returns the backend of the connector.
+    ///
+    /// # Errors
+    /// `connector_detail` if the connector is neither a database nor a search engine.
+    pub(super) fn backend(&self) -> Result<DocumentBackend, TaskError> {
+        let loaded = self.connectors.find(&self.connector)?;
+        #[cfg(feature = "sql")]
+        if loaded.driver::<SqlDriver>().is_some() {
+            return Ok(DocumentBackend::Sql);
+        }
+        #[cfg(feature = "mongo")]
+        if loaded.driver::<MongoDriver>().is_some() {
+            return Ok(DocumentBackend::Mongo);
+        }
+        #[cfg(feature = "es")]
+        if loaded.driver::<EsDriver>().is_some() {
+            return Ok(DocumentBackend::Es);
+        }
+        let detail = format!("connector '{}' is not a database or a search engine", self.connector);
+        Err(TaskError::new(ErrorCode::ConnectorDetail, detail))
+    }
+}
+
+/// Refuses what the connector's `dialect` does not let documents reach.
+pub(super) fn guard(
+    extent: &DocumentExtent,
+    dialect: &DialectConfig,
+    connector: &str,
+) -> Result<(), TaskError> {
+    let guard =
+        DialectPolicy { require_schema: dialect.require_schema, allowed_entities: &dialect.allowed_entities };
+    extent.check(guard).map_err(|refusal| refused(&refusal, connector))
+}
+
+pub(super) fn refused(refusal: &DialectRefusal, connector: &str) -> TaskError {
+    match refusal {
+        DialectRefusal::Invalid(why) => TaskError::validation(why.clone()),
+        DialectRefusal::Denied(why) => {
+            TaskError::new(ErrorCode::ConnectorDetail, format!("connector '{connector}': {why}"))
+        }
+    }
+}
+
+/// The schema of an input that fits the table; `Err` where it does not, which the table says.
+pub(super) fn schema(input: &Map<String, Value>) -> Result<Option<&Value>, ()> {
+    match input.get("schema") {
+        None => Ok(None),
+        Some(schema) if schema.is_object() => Ok(Some(schema)),
+        Some(_) => Err(()),
+    }
+}
+
+/// Adds what is wrong with a document, as reading it found, and the parameters it names that are not given.
+pub(super) fn check<D>(
+    read: Result<D, Vec<FieldError>>,
+    missing: impl Fn(&D, &Map<String, Value>) -> Vec<FieldError>,
+    input: &Map<String, Value>,
+    errors: &mut Vec<FieldError>,
+) {
+    match (read, input.get("params")) {
+        (Err(found), _) => errors.extend(found),
+        (Ok(document), None | Some(Value::Null)) => errors.extend(missing(&document, &Map::new())),
+        // Where all of them come with the message, what they are is not known yet.
+        (Ok(document), Some(Value::Object(params))) if !params.contains_key("var") => {
+            errors.extend(missing(&document, params));
+        }
+        (Ok(_), Some(_)) => {}
+    }
+}
+
+/// A document that the checks found nothing wrong with.
+pub(super) fn compiled<D>(read: Result<D, Vec<FieldError>>) -> Result<D, String> {
+    read.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+}
+
+/// The authored document and schema.
+pub(super) fn document<'i>(
+    table: &FunctionEntry,
+    input: &'i Value,
+    name: &str,
+) -> (&'i Value, Option<&'i Value>) {
+    (given(table, input, name).unwrap_or(&Value::Null), given(table, input, "schema"))
+}
