@@ -33,7 +33,7 @@ impl Connectors {
     /// [`reload`](Self::reload). `at` must be a place on a runtime that drives connections.
     ///
     /// # Errors
-    /// The path is taken, or the place is gone.
+    /// [`SpawnError`] if the path is taken, or the placement is gone.
     pub async fn supervise(
         tree: &Tree,
         path: &str,
@@ -60,13 +60,13 @@ impl Connectors {
     /// Brings what runs in line with what is stored. That single connectors cannot be loaded is no error.
     ///
     /// # Errors
-    /// Why nothing changed.
+    /// [`ConnectorReloadError`] if nothing changed.
     pub async fn reload(&self, scope: ConnectorScope) -> Result<(), ConnectorReloadError> {
         let call = self.reconciler.call(ReloadConnectors(scope)).await;
         call.unwrap_or_else(|error| Err(ConnectorReloadError::Unavailable(error.to_string())))
     }
 
-    /// What the last load of each connector came to, by name.
+    /// Returns the load status of every connector, ordered by name.
     pub fn statuses(&self) -> Vec<LoadStatus> {
         let table = self.shared.table();
         let mut statuses: Vec<_> = table.entries().map(|entry| LoadStatus::from(&**entry)).collect();
@@ -74,12 +74,12 @@ impl Connectors {
         statuses
     }
 
-    /// What the last load of a connector came to; `None` for one that no load has seen.
+    /// Returns the load status of a connector; `None` for one that no load has seen.
     pub fn status(&self, id: &str) -> Option<LoadStatus> {
         self.shared.table().by_id(id).map(|entry| LoadStatus::from(&**entry))
     }
 
-    /// Whether a connector is not in use because the secret store could not be read.
+    /// Tells whether a connector is not in use because the secret store could not be read.
     pub fn lacks_secrets(&self, name: &str) -> bool {
         let table = self.shared.table();
         let state = table.by_name(name).map(|entry| &entry.state);
@@ -101,7 +101,7 @@ impl Connectors {
     /// Tries a stored connector out, loaded afresh, whether it is in use or not.
     ///
     /// # Errors
-    /// The roster cannot be asked.
+    /// [`ConnectorReloadError::Unavailable`] if the reconciler does not answer.
     pub async fn probe(&self, row: StoredConnector) -> Result<ConnectorProbe, ConnectorReloadError> {
         self.reconciler
             .call(ProbeConnector(row))
@@ -115,7 +115,7 @@ impl Connectors {
         inspection::unresolved(config, &settings.environment, &settings.secrets).await
     }
 
-    /// Why connectors of this type and config would not load here and now; nothing where they would.
+    /// Returns the reason why a connector of this type and config would not load in this process now.
     pub async fn unusable(&self, connector_type: &str, config: &Value) -> Option<LoadError> {
         inspection::unusable(connector_type, config, self.shared.settings()).await
     }

@@ -1,17 +1,19 @@
 //! Connectors: the outbound systems that tasks name, and the task functions over them.
 //!
-//! [`Connectors::supervise`] adds a group to a tree: `roster`, which keeps the running connectors in line with the stored
-//! ones, and one actor for each that could be loaded, which owns its client or pool on the runtime that drives connections.
-//! [`register`] hands the functions to an engine.
+//! [`Connectors::supervise`] adds a group to a tree: the reconciler (node `roster`), which keeps the running connectors in line
+//! with the stored ones, and one actor for each loaded connector, which owns its client or pool on the runtime that drives
+//! connections. [`register`] adds the functions to an engine.
 //!
 //! - A connector is loaded from its stored text: placeholders, then JSON, then references, then the settings of its type.
-//!   What goes wrong keeps that connector alone out of use, with the stage and the reason; its tasks fail and say so.
+//!   A failure takes that connector alone out of use, with the stage and the reason; its tasks fail with them.
+//! - Each type is a folder below `drivers`, registered by one line; heavy drivers are features of the crate, and a connector of
+//!   a type that was left out fails to load with that reason.
 //! - A change of a connector starts a new actor beside the old one, which finishes what it began. A reload that finds the
 //!   same settings and the same secrets changes nothing.
 //! - Calls are read-only messages: the mailbox bounds how many are in flight, dropping a call ends it, a restart of the
 //!   actor opens new connections.
-//! - A breaker for each channel and connector holds calls back while its backend fails. Breakers are known by names, so
-//!   they outlive reloads, and are forgotten with the process.
+//! - A breaker for each channel and connector rejects calls while the backend fails. Breakers are keyed by names, so they
+//!   outlive reloads; they end with the process.
 //!
 //! No secret is in an error, a log or a status. Nothing here survives the process.
 

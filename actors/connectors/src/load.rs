@@ -71,7 +71,7 @@ pub(crate) fn not_allowed(variable: &str) -> String {
     format!("stored definitions may not read the variable {variable}; add it to [secrets] allowed_env")
 }
 
-/// Puts values in the place of references; each is read once.
+/// Replaces references with their values; each is read once.
 async fn resolved(mut config: Value, secrets: &Keyring) -> Result<Value, LoadError> {
     let mut wanted = BTreeSet::new();
     collect(&config, &mut wanted);

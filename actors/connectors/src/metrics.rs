@@ -1,4 +1,4 @@
-//! What calls of connectors count.
+//! Metrics of calls over connectors.
 
 use std::time::Duration;
 

@@ -1,8 +1,7 @@
-//! Circuit breakers: calls to a backend that keeps failing are held back.
+//! Circuit breakers: calls to a backend that keeps failing are rejected without reaching it.
 //!
-//! One for each channel and connector, made at its first call. When as many calls in a row as the threshold have failed, it
-//! opens; after the recovery time one call is let through, which closes it or opens it again. What is held back costs
-//! the backend nothing.
+//! There is one breaker for each channel and connector, made at the first call. When as many consecutive calls as the threshold
+//! have failed, the breaker opens; after the recovery time one call is admitted, which closes the breaker or opens it again.
 
 mod state;
 
@@ -18,14 +17,14 @@ use state::{Admission, Breaker};
 pub use state::BreakerState;
 pub(crate) use state::CallVerdict;
 
-/// When breakers open and close.
+/// Settings of circuit breakers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakerSettings {
-    /// Failures in a row that open one.
+    /// Consecutive failures that open a breaker.
     pub failure_threshold: u32,
-    /// How long it lets nothing through.
+    /// Time for which an open breaker rejects every call.
     pub recovery: Duration,
-    /// Breakers kept at most; beyond it the one longest unused goes, a closed one first.
+    /// Most breakers kept; beyond it the least recently used one is dropped, a closed one first.
     pub max_breakers: usize,
 }
 
@@ -38,7 +37,7 @@ pub(crate) struct Breakers {
 #[derive(Default)]
 struct BreakerTable {
     breakers: HashMap<String, TrackedBreaker>,
-    /// Counts calls, to tell which breaker is longest unused.
+    /// Counts calls, to find the least recently used breaker.
     calls: u64,
 }
 
@@ -47,7 +46,7 @@ struct TrackedBreaker {
     used: u64,
 }
 
-/// A call that was let through. One that is dropped without a [`verdict`](Self::settle) gives its place back.
+/// The permit of an admitted call. Dropped without a [`verdict`](Self::settle), it gives its place back.
 pub(crate) struct BreakerPermit<'b> {
     breakers: &'b Breakers,
     key: Option<String>,
@@ -59,7 +58,7 @@ impl Breakers {
         Self { settings, kept: Mutex::default() }
     }
 
-    /// Lets a call through, or does not.
+    /// Admits a call; `None` if the breaker rejects it.
     pub(crate) fn admit(&self, channel: &str, connector: &str) -> Option<BreakerPermit<'_>> {
         let Some(settings) = self.settings else {
             return Some(BreakerPermit { breakers: self, key: None, probe: false });
@@ -82,7 +81,7 @@ impl Breakers {
         Some(BreakerPermit { breakers: self, key: Some(key), probe })
     }
 
-    /// The breakers by their keys; `None` where there are none.
+    /// Returns the breakers by their keys; `None` where breakers are off.
     pub(crate) fn list(&self) -> Option<Vec<(String, BreakerState)>> {
         self.settings?;
         let kept = self.lock();
@@ -117,7 +116,7 @@ impl BreakerTable {
 }
 
 impl BreakerPermit<'_> {
-    /// Tells how the call ended; `true` if that opened the breaker.
+    /// Records the result of the call; returns `true` if it opened the breaker.
     pub(crate) fn settle(mut self, verdict: CallVerdict) -> bool {
         self.end(verdict)
     }
@@ -126,7 +125,7 @@ impl BreakerPermit<'_> {
         let (Some(key), Some(settings)) = (self.key.take(), self.breakers.settings) else { return false };
         let mut kept = self.breakers.lock();
         let Some(slot) = kept.breakers.get_mut(&key) else { return false };
-        slot.breaker.ended(verdict, self.probe, Instant::now(), settings.failure_threshold)
+        slot.breaker.record(verdict, self.probe, Instant::now(), settings.failure_threshold)
     }
 }
 

@@ -1,4 +1,4 @@
-//! One breaker: no clock, no lock.
+//! The pure state of one breaker: no clock, no lock.
 
 use std::time::Duration;
 
@@ -7,29 +7,29 @@ use tokio::time::Instant;
 /// The result of a call, as far as its breaker is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallVerdict {
-    /// The backend did what was asked.
+    /// The call succeeded.
     Success,
-    /// The backend is in trouble.
+    /// A failure of the backend.
     Failure,
-    /// The backend is there and refuses: no failure that counts, and enough to trust it again.
+    /// A refusal by a healthy backend: it counts as no failure, and closes a breaker that is half open.
     Answered,
-    /// It says nothing about the backend.
+    /// A result that says nothing about the backend.
     Neutral,
 }
 
-/// What a breaker lets through.
+/// The state of a breaker, as operators see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
-    /// Everything.
+    /// Admits every call.
     Closed,
-    /// Nothing, until the recovery time is over.
+    /// Rejects every call until the recovery time is over.
     Open,
-    /// One call at a time, which decides.
+    /// Admits one call at a time, whose result decides.
     HalfOpen,
 }
 
 impl BreakerState {
-    /// The name in answers.
+    /// Returns the name that answers show.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Closed => "closed",
@@ -39,14 +39,14 @@ impl BreakerState {
     }
 }
 
-/// What becomes of a call.
+/// The decision about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// It goes, as all do.
+    /// Goes ahead: the breaker is closed.
     Free,
-    /// It goes, alone, and decides.
+    /// Goes ahead alone, and decides about the breaker.
     Probe,
-    /// It does not.
+    /// Is rejected.
     Refused,
 }
 
@@ -88,8 +88,9 @@ impl Breaker {
         }
     }
 
-    /// Takes the end of a call in; `true` if it opened the breaker. A call from before the breaker opened decides nothing.
-    pub(super) fn ended(&mut self, verdict: CallVerdict, probe: bool, now: Instant, threshold: u32) -> bool {
+    /// Records the result of a call; returns `true` if it opened the breaker. A call that was admitted before the breaker opened
+    /// changes nothing.
+    pub(super) fn record(&mut self, verdict: CallVerdict, probe: bool, now: Instant, threshold: u32) -> bool {
         let (next, opens) = match (self.0, verdict) {
             (Phase::Closed { .. }, CallVerdict::Success) => (Phase::Closed { failures: 0 }, false),
             (Phase::Closed { failures }, CallVerdict::Failure) if failures + 1 >= threshold => {

@@ -1,9 +1,9 @@
-//! Why a call of a system that does not speak HTTP came to nothing.
+//! Failures of calls over connections that do not speak HTTP.
 
 use svc_engine::{ErrorCode, TaskError};
 use svc_outbound::AddressError;
 
-/// The cause. Texts name the place and what happened; a secret or an argument of the call is in none of them.
+/// The failure of a call. Texts name the place and the event, never a secret or an argument of the call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CallFailure {
     /// The host may not be dialled, or has no address now.

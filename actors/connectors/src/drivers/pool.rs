@@ -1,4 +1,4 @@
-//! Pools that are opened when they are first needed, and how many may be open at once.
+//! Connection pools that are opened when first needed, and the bound of those open at once.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -20,7 +20,7 @@ trait Close: Send + Sync {
     fn close(&self);
 }
 
-/// The place of one pool.
+/// The slot of one pool.
 pub(crate) struct PoolSlot<P> {
     held: Arc<Held<P>>,
     open: OpenPools,
@@ -44,12 +44,12 @@ impl OpenPools {
         Self { shared: Arc::new(Mutex::new(Open { capacity: capacity.max(1), closers: Vec::new() })) }
     }
 
-    /// A place for a pool, not opened yet.
+    /// Makes the slot of a pool that is not opened yet.
     pub(crate) fn slot<P: Send + Sync + 'static>(&self) -> PoolSlot<P> {
         PoolSlot { held: Arc::new(Held { pool: Mutex::default() }), open: self.clone() }
     }
 
-    /// Puts a pool last, and closes those too many.
+    /// Marks a pool as the last used, and closes those beyond the capacity.
     fn touch(&self, used: &Arc<dyn Close>) {
         let mut evicted = Vec::new();
         if let Ok(mut open) = self.shared.lock() {
@@ -72,10 +72,10 @@ impl OpenPools {
 }
 
 impl<P: Clone + Send + Sync + 'static> PoolSlot<P> {
-    /// The pool, opened if it is not open. Who comes while another opens it waits for that one.
+    /// Returns the pool, opened if it is not open. A call that comes while another opens it waits for that one.
     ///
     /// # Errors
-    /// What opening failed with; the next call tries again.
+    /// The error of `open`; the next call opens again.
     pub(crate) async fn get<E, F>(&self, open: impl FnOnce() -> F) -> Result<P, E>
     where
         F: Future<Output = Result<P, E>>,
@@ -93,7 +93,7 @@ impl<P: Clone + Send + Sync + 'static> PoolSlot<P> {
 }
 
 impl<P> PoolSlot<P> {
-    /// Gives the pool up if it is open and one that is of no use; the next call opens another.
+    /// Drops the pool if it is open and `useless`; the next call opens another.
     pub(crate) fn discard(&self, useless: impl FnOnce(&P) -> bool) {
         if let Ok(mut pool) = self.held.pool.lock()
             && pool.get().is_some_and(useless)
@@ -105,7 +105,7 @@ impl<P> PoolSlot<P> {
 
 #[cfg(feature = "smtp")]
 impl<P: Clone> PoolSlot<P> {
-    /// The pool, if it is open; this is no use of it.
+    /// Returns the pool if it is open; this does not count as a use.
     pub(crate) fn opened(&self) -> Option<P> {
         self.held.pool.lock().ok()?.get().cloned()
     }

@@ -160,7 +160,7 @@ fn key(value: Value) -> Result<String, TaskError> {
     }
 }
 
-/// What a cached text stands for; one that is no JSON stands for itself.
+/// Returns the value of a cached text: its JSON, or the text itself where it is none.
 fn value(text: String) -> Value {
     serde_json::from_str(&text).unwrap_or(Value::String(text))
 }

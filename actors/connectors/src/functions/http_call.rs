@@ -63,7 +63,7 @@ static ENTRY: FunctionEntry = FunctionEntry {
     )
 };
 
-/// The function.
+/// The task function.
 pub(crate) struct HttpCall {
     connectors: Connectors,
     timeout: Duration,
@@ -150,7 +150,7 @@ fn attempt_limit(asked: Option<Duration>, cap: Duration) -> Duration {
     asked.map_or(cap, |asked| asked.min(cap)).min(Duration::from_millis(LONGEST_MS))
 }
 
-/// What the message makes of a call.
+/// The parts of a call that depend on the message.
 struct Asked {
     path: String,
     /// The task's own and the computed ones, which win.

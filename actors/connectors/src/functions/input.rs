@@ -31,18 +31,18 @@ impl Either {
         Ok(input.get(name).filter(|value| !value.is_null()).cloned().map(Self::Literal))
     }
 
-    /// Whether it is made of declared secrets.
+    /// Tells whether the input is computed from declared secrets.
     pub(crate) fn reads_secrets(&self) -> bool {
         matches!(self, Self::Logic(logic) if logic.reads_secrets())
     }
 }
 
-/// Where a result goes.
+/// Parses the path of a result.
 pub(crate) fn path(text: &str) -> Result<Path, String> {
     Path::parse_target(text).map_err(|error| format!("output: {error}"))
 }
 
-/// Where the result of a function goes that has one always; without a path it becomes the whole of `data`.
+/// Returns the path of a result that is always written; by default the whole of `data`.
 pub(crate) fn output(table: &FunctionEntry, input: &Value) -> Result<Path, String> {
     path(text(table, input, "output").unwrap_or("data"))
 }

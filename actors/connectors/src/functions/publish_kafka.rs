@@ -31,7 +31,7 @@ static ENTRY: FunctionEntry = FunctionEntry {
     )
 };
 
-/// The function.
+/// The task function.
 pub(crate) struct PublishKafka(pub(crate) Connectors);
 
 impl Function for PublishKafka {

@@ -1,4 +1,4 @@
-//! What an `http_call` sends.
+//! The request of an `http_call`.
 
 use serde_json::Value;
 use svc_engine::TaskError;
@@ -7,7 +7,7 @@ use svc_outbound::header::{HeaderMap, HeaderName, HeaderValue};
 use svc_outbound::{RequestBody, Url};
 use url::form_urlencoded::Serializer;
 
-/// How a body is written.
+/// The format in which a request body is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyFormat {
     Json,

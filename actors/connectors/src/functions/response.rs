@@ -1,4 +1,4 @@
-//! What comes back from an `http_call`.
+//! The response to an `http_call`.
 
 use serde_json::Value;
 use svc_engine::{ErrorCode, TaskError};
@@ -16,7 +16,7 @@ const CAPTURED: usize = 4096;
 /// May stand before a JSON text, and is no part of it (RFC 8259, 8.1).
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// How an answer is read.
+/// The format in which a response body is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResponseFormat {
     Json,
@@ -79,7 +79,7 @@ fn prefix(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// What a request without an answer is to a task, where it may lack a token as well.
+/// Converts the failure of a request that may need a token.
 pub(crate) fn unanswered(connector: &str, error: &ExchangeError) -> TaskError {
     let code = match error {
         ExchangeError::Fetch(error) => return unfetched(connector, error),
@@ -94,12 +94,12 @@ pub(crate) fn unanswered(connector: &str, error: &ExchangeError) -> TaskError {
     TaskError::new(code, error.to_string())
 }
 
-/// Says first what it protects from, then where the address stands, and what lets it be asked.
+/// Makes the error of a forbidden address: the protection, the place of the address, the setting that allows it.
 fn forbidden(connector: &str, refused: &AddressError, place: &str) -> TaskError {
     TaskError::new(ErrorCode::Function, format!("{refused} (connector '{connector}': {place})"))
 }
 
-/// What a request without an answer is to a task.
+/// Converts the failure of a request.
 pub(crate) fn unfetched(connector: &str, error: &FetchError) -> TaskError {
     let code = match error {
         // Says itself what it protects from.

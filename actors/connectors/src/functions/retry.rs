@@ -1,4 +1,4 @@
-//! Whether and when a call is tried again.
+//! The retry policy of HTTP calls: exponential backoff with jitter.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 /// The longest pause, before jitter lengthens it.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// How often and how late a call is tried again.
+/// The number of retries, their backoff and their deadline.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RetryPlan {
     /// Attempts after the first one.

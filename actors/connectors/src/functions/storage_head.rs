@@ -33,7 +33,7 @@ static ENTRY: FunctionEntry = FunctionEntry {
     )
 };
 
-/// The function.
+/// The task function.
 pub(crate) struct StorageHead {
     connectors: Connectors,
 }
@@ -126,7 +126,7 @@ impl StorageHeadTask {
     }
 }
 
-/// What the headers of an answer say.
+/// Returns the metadata in the headers of a response.
 fn object(answer: &OutboundResponse) -> Value {
     let text = |name: HeaderName| {
         let value = answer.headers.get(name)?;

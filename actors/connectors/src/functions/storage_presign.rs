@@ -51,7 +51,7 @@ const LIFETIME: &str = "use whole seconds or a duration like 15m, from 1 second 
 const GET_ONLY: [&str; 2] = ["response_content_type", "response_content_disposition"];
 const PUT_ONLY: [&str; 1] = ["content_type"];
 
-/// The function.
+/// The task function.
 pub(crate) struct StoragePresign {
     connectors: Connectors,
 }

@@ -1,4 +1,4 @@
-//! What caches do whatever their backend.
+//! The behaviour of caches, the same for every backend.
 
 use serde_json::{Value, json};
 use svc_testkit::redis::Redis;

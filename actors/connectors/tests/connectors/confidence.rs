@@ -1,4 +1,4 @@
-//! What an API is told in confidence comes back nowhere.
+//! Secrets sent to an API appear in no output and no error.
 
 use serde_json::{Value, json};
 use svc_testkit::upstream::{Upstream, UpstreamReply};

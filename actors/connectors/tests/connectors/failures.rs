@@ -1,4 +1,4 @@
-//! What a call fails with, and what its error shows.
+//! Failures of calls, and the texts of their errors.
 
 use std::net::TcpListener;
 
@@ -63,7 +63,7 @@ fn captured_body_is_readable_by_later_tasks_bounded_and_without_secrets() {
     });
 }
 
-/// What is sent is repeated as it came, form-encoded, as JSON, as a page would show it.
+/// An upstream that repeats the request as it came, form-encoded, as JSON and as HTML.
 #[test]
 fn a_secret_is_hidden_in_whatever_spelling_it_is_repeated() {
     run(async |world| {

@@ -22,15 +22,15 @@ use svc_testkit::upstream::Upstream;
 use svc_tokens::{TokenMetrics, Tokens};
 use tokio::sync::oneshot;
 
-/// How long a test waits for a state before it fails.
+/// Time limit of a test's wait for a state.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What tasks read as the secret `partner`.
+/// The value of the secret `partner`.
 pub(crate) const DECLARED: &str = "swordfish-declared";
 
 type Variables = Arc<Mutex<BTreeMap<String, String>>>;
 
-/// What the next reading of secrets waits for before it says what it has read.
+/// A latch that holds the next reading of secrets.
 type Hold = Arc<Mutex<Option<oneshot::Receiver<()>>>>;
 
 struct Held<F> {
@@ -50,7 +50,7 @@ impl<F: Fn(&str) -> Option<String> + Send + Sync> SecretSource for Held<F> {
     }
 }
 
-/// What a test plays with.
+/// The connectors of a test, and the engine that calls them.
 pub(crate) struct ConnectorWorld {
     pub(crate) tree: Tree,
     pub(crate) connectors: Connectors,
@@ -75,12 +75,12 @@ pub(crate) fn run_trusting(authority: &str, test: impl AsyncFnOnce(&ConnectorWor
     run_in(Setup { authority: authority.to_owned(), ..Setup::default() }, test);
 }
 
-/// What a world is made with.
+/// The settings of a test's connectors.
 #[derive(Default)]
 pub(crate) struct Setup {
     pub(crate) breakers: Option<BreakerSettings>,
     pub(crate) kafka: Option<KafkaCluster>,
-    /// Whom TLS connections trust, as PEM.
+    /// The trust anchors of TLS connections, as PEM.
     pub(crate) authority: String,
     /// Entries of each cache in memory; 1000 by default.
     pub(crate) memory_entries: Option<usize>,
@@ -260,7 +260,7 @@ impl ConnectorWorld {
         self.engine.run(&flow, Message::new(payload, metadata), options).await
     }
 
-    /// What an author is told of a task: the place inside its input, and the code.
+    /// Returns the problems of a task: the place inside its input, and the code.
     pub(crate) fn problems(&self, function: &str, input: Value) -> Vec<String> {
         let (mut errors, mut warnings) = (Vec::new(), Vec::new());
         self.engine.check(&workflow(function, input).content, &mut errors, &mut warnings);
@@ -271,7 +271,7 @@ impl ConnectorWorld {
         told.collect()
     }
 
-    /// What a call writes to `data.api`.
+    /// Returns the value that a call writes to `data.api`.
     pub(crate) async fn call(&self, input: Value) -> Value {
         let mut input = input;
         input["output"] = "data.api".into();
@@ -286,7 +286,7 @@ impl ConnectorWorld {
         outcome.failure.unwrap_or_else(|| panic!("it did not fail: {:?}", outcome.errors)).error
     }
 
-    /// What `data` is after one task that must succeed.
+    /// Returns `data` after one task that must succeed.
     pub(crate) async fn done(&self, function: &str, input: Value, payload: Value) -> Value {
         let outcome = self.task(function, input, payload).await;
         assert!(outcome.errors.is_empty(), "{:?}", outcome.errors);
@@ -299,7 +299,7 @@ impl ConnectorWorld {
         outcome.failure.unwrap_or_else(|| panic!("it did not fail: {:?}", outcome.errors)).error
     }
 
-    /// What trying a connector out comes to.
+    /// Returns the result of probing a connector.
     pub(crate) async fn probe(&self, id: &str) -> ConnectorProbe {
         let row = self.store.connectors().stored(Some(id)).await.unwrap().remove(0);
         self.connectors.probe(row).await.unwrap()

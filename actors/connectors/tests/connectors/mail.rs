@@ -17,7 +17,7 @@ pub(crate) fn at(port: u16, more: Value) -> Value {
     config
 }
 
-/// What a task of a function writes.
+/// Returns the output of a task of a function.
 pub(crate) async fn written(world: &ConnectorWorld, function: &str, input: Value) -> Value {
     let mut input = input;
     input["output"] = "data.out".into();

@@ -1,4 +1,4 @@
-//! What becomes of mail that does not arrive.
+//! Failures of sending mail.
 
 use std::cell::{Cell, RefCell};
 use std::net::TcpListener;

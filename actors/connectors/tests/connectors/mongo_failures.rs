@@ -1,4 +1,4 @@
-//! What the functions over MongoDB do when a server refuses, hangs or goes away.
+//! The functions over MongoDB when a server refuses, hangs or goes away.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -208,7 +208,7 @@ fn server_killed_under_load_fails_calls_by_type_and_recovers_by_wire_contract() 
     });
 }
 
-/// How many calls were fine, and how many failed as they may.
+/// Counts the calls that succeeded, and those that failed as they may.
 async fn calls(world: &ConnectorWorld, database: &str, times: usize) -> (usize, usize) {
     let (mut fine, mut failed) = (0, 0);
     for _ in 0..times {

@@ -1,4 +1,4 @@
-//! What is sent, and what is made of the answer.
+//! Requests that are sent, and the reading of their responses.
 
 use serde_json::json;
 use svc_testkit::upstream::{Upstream, UpstreamReply};

@@ -1,4 +1,4 @@
-//! When a call is tried again.
+//! Retries of calls.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

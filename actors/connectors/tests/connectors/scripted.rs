@@ -38,7 +38,7 @@ impl Scripted {
         self.heard.lock().unwrap().clone()
     }
 
-    /// How many lines begin like this.
+    /// Counts the lines with this prefix.
     pub(crate) fn count(&self, start: &str) -> usize {
         self.heard().iter().filter(|line| line.starts_with(start)).count()
     }

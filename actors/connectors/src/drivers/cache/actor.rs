@@ -18,8 +18,8 @@ use crate::drivers::failure::CallFailure;
 use crate::probe::ConnectorProbe;
 use crate::settings::Settings;
 
-/// The pause between two removals of entries beyond the bound; the library leaves some of a burst of writes until it is asked. Twice
-/// within the second that the bound may lag behind.
+/// Period of the removal of entries beyond the bound, which the library leaves after a burst of writes. Twice in the second by
+/// which the bound may lag behind.
 const BOUND_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The text of a key; `None` for a miss.
@@ -53,13 +53,13 @@ pub(crate) struct ReleaseCacheKey {
     pub(crate) owner: String,
 }
 
-/// The actor.
+/// The actor of a cache.
 pub(crate) struct CacheActor {
     store: CacheEntries,
     sweep: Duration,
 }
 
-/// Where this actor's entries are.
+/// The place of this actor's entries.
 enum CacheEntries {
     Memory(MemoryCache),
     Redis(RedisCache),

@@ -22,7 +22,7 @@ struct Entry {
     life: Option<Duration>,
 }
 
-/// Gives each entry its own life, anew with each write.
+/// Sets the time to live of each entry, anew with each write.
 struct Life;
 
 impl Expiry<String, Entry> for Life {
@@ -72,7 +72,7 @@ impl MemoryCache {
         self.entries.run_pending_tasks();
     }
 
-    /// As [`sweep`](Self::sweep), where something was written since the last one.
+    /// Does a [`sweep`](Self::sweep) if an entry was written since the last one.
     pub(super) fn sweep_writes(&self) {
         if self.written.load(Ordering::Relaxed) {
             self.sweep();

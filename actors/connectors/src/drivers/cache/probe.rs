@@ -1,4 +1,4 @@
-//! Whether a cache answers.
+//! The probe of a cache.
 
 use svc_outbound::Outbound;
 use tokio::time::timeout;

@@ -22,12 +22,12 @@ use super::settings::RedisTarget;
 use crate::drivers::failure::CallFailure;
 use crate::drivers::pool::PoolSlot;
 
-/// How long a connection may take to be ready, and how long an answer.
+/// Time limit of opening a connection, and of an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of a refusal that an error shows.
 const SHOWN: usize = 200;
 
-/// In one step, so that a key which ended and was given to somebody else meanwhile stays theirs.
+/// Deletes a key of an owner in one step, so that a key that expired and was claimed by another owner meanwhile stays.
 const RELEASE: &str =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 
@@ -84,7 +84,7 @@ impl RedisCache {
         self.ask::<redis::Value>(&command).await.map(drop)
     }
 
-    /// Gives a key that nobody has to `owner`, for so many seconds. For 0 of them anybody has it.
+    /// Claims a free key for `owner` for so many seconds; `false` where it has an owner. With 0 seconds every claim succeeds.
     pub(super) async fn claim(&self, key: &str, owner: &str, ttl_secs: u64) -> Result<bool, CallFailure> {
         if ttl_secs == 0 {
             return Ok(true);
@@ -166,7 +166,7 @@ impl RedisTarget {
     }
 }
 
-/// What the server said, up to where it repeats what it was sent.
+/// Returns the server's text up to the first quote, where it may repeat the command.
 fn said(error: &RedisError) -> String {
     let code = error.code().unwrap_or_else(|| error.category());
     let detail = error.detail().unwrap_or_default().split(['\'', '"', '`']).next().unwrap_or_default();

@@ -3,22 +3,22 @@
 use redis::{ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo};
 use svc_model::config::connector::{CacheBackend, CacheConfig, OperationSwitches};
 
-/// What is wrong with a URL, without the URL: it may hold a password.
+/// The refusal of a URL, without the URL: it may hold a password.
 const UNUSABLE: &str = "url: use redis:// or rediss:// with [user[:password]@]host[:port][/database]";
 
-/// How a cache is reached.
+/// The settings of a cache.
 pub(crate) struct CacheSettings {
     pub(super) backend: CacheStorage,
     /// Operations that tasks may use.
     pub(crate) operations: OperationSwitches,
 }
 
-/// Where entries are kept.
+/// The place where entries are kept.
 #[derive(Clone)]
 pub(super) enum CacheStorage {
-    /// In this process.
+    /// The memory of this process.
     Memory,
-    /// In a server.
+    /// A Redis server.
     Redis(RedisTarget),
 }
 
@@ -45,7 +45,7 @@ impl CacheSettings {
         Ok(Self { backend, operations: config.operations.clone() })
     }
 
-    /// Whether entries are where other processes find them.
+    /// Tells whether other processes reach the same entries.
     pub(crate) const fn is_shared(&self) -> bool {
         matches!(self.backend, CacheStorage::Redis(_))
     }
@@ -67,7 +67,7 @@ impl RedisTarget {
         Ok(Self { host, port, tls, login, allow_private })
     }
 
-    /// As errors name it.
+    /// Returns host and port as errors show them.
     pub(super) fn place(&self) -> String {
         match self.host.contains(':') {
             true => format!("[{}]:{}", self.host, self.port),

@@ -6,11 +6,11 @@ use svc_model::config::connector::{DialectConfig, EsConfig, HttpConfig, Operatio
 
 use crate::drivers::http::HttpSettings;
 
-/// How a cluster is asked.
+/// The settings of an Elasticsearch cluster.
 pub(crate) struct EsSettings {
     /// Its URL and who calls, as of any HTTP API.
     pub(crate) http: HttpSettings,
-    /// For one request; `None` for the limit of all HTTP calls.
+    /// Time limit of one request; `None` for the limit of all HTTP calls.
     pub(crate) timeout: Option<Duration>,
     pub(crate) operations: OperationSwitches,
     pub(crate) dialect: DialectConfig,
@@ -20,7 +20,7 @@ impl EsSettings {
     /// Makes the settings of a config whose placeholders and references are replaced.
     ///
     /// # Errors
-    /// What cannot be used, without its value.
+    /// A text that names the unusable field without its value.
     pub(crate) fn new(config: &EsConfig) -> Result<Self, String> {
         let http = HttpConfig {
             url: config.url.clone(),

@@ -20,12 +20,12 @@ use crate::driver::{Driver, ResolvedSettings, RunningDriver, SpawnContext};
 use crate::probe::ConnectorProbe;
 use crate::settings::Settings;
 
-/// Ask the API once.
+/// Sends a request to the API once.
 #[derive(Message)]
 #[rtype(result = "Result<AuthorizedResponse, ExchangeError>")]
 pub(crate) struct Exchange(pub(crate) PeerRequest);
 
-/// The actor.
+/// The actor of an HTTP API.
 pub(crate) struct HttpActor {
     client: AuthorizedClient,
 }

@@ -22,28 +22,28 @@ pub(crate) struct AuthorizedClient {
     tokens: Option<TokenSource>,
 }
 
-/// An answer, and the token that was shown for it.
+/// A response, and the token that was sent for it.
 #[derive(Clone, Debug)]
 pub(crate) struct AuthorizedResponse {
     pub(crate) answer: OutboundResponse,
     pub(crate) token: Option<Arc<AccessToken>>,
 }
 
-/// Why there is no answer.
+/// The failure of an exchange.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExchangeError {
-    /// The API did not give one.
+    /// The API did not respond.
     #[error(transparent)]
     Fetch(FetchError),
-    /// The API, or whoever it sent us to, may not be asked.
+    /// The API, or the target of a redirect, must not be dialled.
     #[error("{refused} ({place})")]
     Forbidden {
-        /// Why not.
+        /// The refusal of the address.
         refused: AddressError,
-        /// Where the address stands, and what lets it be asked.
+        /// The field that holds the address, and the setting that allows it.
         place: &'static str,
     },
-    /// There was no token to show; the API was not asked.
+    /// There was no token; the API was not called.
     #[error(transparent)]
     Token(#[from] TokenError),
 }
@@ -59,7 +59,8 @@ impl AuthorizedClient {
         Ok(Self { peer: outbound.peer(home, allow_private)?, public, tokens })
     }
 
-    /// Asks once. The time of a request is for its token too. A request that has credentials of its own needs none.
+    /// Sends a request once, with a token where the API wants one. The time limit of the request includes obtaining the token. A
+    /// request with credentials of its own gets no token.
     pub(crate) async fn send(&self, mut request: PeerRequest) -> Result<AuthorizedResponse, ExchangeError> {
         let source = self.tokens.as_ref().filter(|_| !request.headers.contains_key(AUTHORIZATION));
         let token = match source {
@@ -101,7 +102,7 @@ impl AuthorizedClient {
     }
 }
 
-/// Tokens that no header can hold are none.
+/// Returns the header of a token; `None` for a token that no header can hold.
 fn bearer(token: &AccessToken) -> Option<HeaderValue> {
     HeaderValue::try_from(format!("Bearer {}", token.expose())).ok()
 }

@@ -1,4 +1,4 @@
-//! Whether an HTTP API answers.
+//! The probe of an HTTP API.
 
 use svc_outbound::{Method, PeerRequest};
 
@@ -10,7 +10,7 @@ use crate::settings::Settings;
 /// The operation that a probe tries.
 const OPERATION: &str = "GET url";
 
-/// Asks for the connector's own URL, as a task would, with a real token where one is due.
+/// Requests the connector's own URL as a task would, with a real token where the API wants one.
 pub(crate) async fn probe(connector: &str, http: &HttpSettings, settings: &Settings) -> ConnectorProbe {
     let tokens = http.token_source(connector, &settings.tokens);
     let client = match AuthorizedClient::new(&settings.outbound, &http.base, http.allow_private, tokens) {

@@ -8,20 +8,20 @@ use svc_outbound::{PeerUrl, Url, check_peer_url, check_url};
 use svc_secrets::redact;
 use svc_tokens::{TokenSource, Tokens};
 
-/// How tokens for an API are had.
+/// The OAuth2 grant of an API.
 struct TokenTerms {
     oauth: OAuth2,
     /// The token endpoint.
     url: Url,
 }
 
-/// How an API is asked.
+/// The settings of an HTTP API.
 pub(crate) struct HttpSettings {
     /// Its URL, without credentials.
     pub(crate) base: Url,
     /// Sent with every call, credentials included.
     pub(crate) headers: HeaderMap,
-    /// What is shown beside them, where that changes.
+    /// The source of bearer tokens, for an API with OAuth2.
     tokens: Option<TokenTerms>,
     /// Appended to every URL.
     pub(crate) params: Vec<(String, String)>,
@@ -32,7 +32,7 @@ pub(crate) struct HttpSettings {
     pub(crate) allow_private: bool,
     /// Methods that tasks may use; empty for all.
     pub(crate) methods: Vec<String>,
-    /// What no text may show.
+    /// Values that no text may show.
     secrets: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ impl HttpSettings {
     /// Makes the settings of a config whose placeholders and references are replaced.
     ///
     /// # Errors
-    /// What cannot be used, without its value.
+    /// A text that names the unusable field without its value.
     pub(crate) fn new(config: &HttpConfig) -> Result<Self, String> {
         let PeerUrl { url: base, credentials } = check_peer_url(&config.url, config.allow_private_urls)
             .map_err(|error| format!("connector.config.url: {error}"))?;
@@ -116,7 +116,7 @@ impl HttpSettings {
         Ok(())
     }
 
-    /// Where the tokens of a connector come from, if it shows any.
+    /// Returns the source of a connector's tokens; `None` for an API without OAuth2.
     pub(crate) fn token_source(&self, connector: &str, tokens: &Tokens) -> Option<TokenSource> {
         let TokenTerms { oauth, url } = self.tokens.as_ref()?;
         Some(tokens.source(connector, oauth, url, self.allow_private))

@@ -22,10 +22,10 @@ use crate::drivers::pool::PoolSlot;
 use crate::probe::ConnectorProbe;
 use crate::settings::Settings;
 
-/// How long a call waits for the producer, whoever opens it.
+/// Time limit of a call's wait for the producer, whichever call opens it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The actor.
+/// The actor of a Kafka connector.
 pub(crate) struct KafkaActor {
     brokers: Result<Brokers, CallFailure>,
 }

@@ -1,4 +1,4 @@
-//! Whether brokers answer.
+//! The probe of Kafka brokers.
 
 use slog::{Discard, Logger, o};
 
@@ -20,7 +20,7 @@ pub(crate) fn refusal(kafka: &KafkaSettings, settings: &Settings) -> Option<Stri
 /// The operation that a probe tries.
 const OPERATION: &str = "metadata fetch";
 
-/// Asks for the brokers and the topic of the connector, over connections of its own. Nothing is published.
+/// Fetches the metadata of the brokers and the topic, over connections of its own. Publishes nothing.
 pub(crate) async fn probe(kafka: &KafkaSettings, settings: &Settings) -> ConnectorProbe {
     let opened = match BrokerConfig::new(kafka, settings) {
         Ok(broker_config) => {

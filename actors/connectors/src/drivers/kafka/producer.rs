@@ -16,16 +16,16 @@ use super::messages::Publish;
 use crate::drivers::failure::CallFailure;
 use crate::probe::PROBE_TIMEOUT;
 
-/// How long records on their way have when their producer ends.
+/// Time that records in flight have when their producer ends.
 const FLUSH: Duration = Duration::from_secs(5);
 
-/// What librdkafka says goes to the service's log. Failures of calls are errors of their tasks; what it says beside
-/// them is for those who look closer.
-struct Said {
+/// Forwards the log of librdkafka to the service's log. Failures of calls are errors of their tasks; the rest is logged for
+/// debugging.
+struct ClientLog {
     log: Logger,
 }
 
-impl ClientContext for Said {
+impl ClientContext for ClientLog {
     fn log(&self, level: RDKafkaLogLevel, fac: &str, message: &str) {
         match level {
             RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical => {
@@ -44,7 +44,7 @@ impl ClientContext for Said {
 #[derive(Clone)]
 pub(super) struct Producer(Arc<Open>);
 
-struct Open(Option<FutureProducer<Said>>);
+struct Open(Option<FutureProducer<ClientLog>>);
 
 impl Drop for Open {
     /// Waits for records and threads, so it is done on a thread of its own; here only where none can be had.
@@ -79,8 +79,10 @@ impl Producer {
     /// # Errors
     /// Properties that make no producer.
     pub(super) fn create(broker_config: &BrokerConfig, log: Logger) -> Result<Self, CallFailure> {
-        let made: FutureProducer<Said> =
-            broker_config.config().create_with_context(Said { log }).map_err(|error| unusable(&error))?;
+        let made: FutureProducer<ClientLog> = broker_config
+            .config()
+            .create_with_context(ClientLog { log })
+            .map_err(|error| unusable(&error))?;
         Ok(Self(Arc::new(Open(Some(made)))))
     }
 
@@ -105,7 +107,7 @@ impl Producer {
     /// Publishes a record and waits until the brokers have it.
     ///
     /// # Errors
-    /// Why they may not have it.
+    /// [`CallFailure`] if the brokers may not have it.
     pub(super) async fn publish(&self, record: &Publish) -> Result<(), CallFailure> {
         let Some(producer) = &self.0.0 else {
             return Err(CallFailure::Unreachable("the producer has ended".into()));
@@ -116,13 +118,13 @@ impl Producer {
         delivered.map(drop).map_err(|(error, _)| failed(&error))
     }
 
-    /// Whether it has failed for good, as an idempotent producer does rather than write twice.
+    /// Tells whether the producer has failed for good, as an idempotent one does rather than write twice.
     pub(super) fn is_broken(&self) -> bool {
         self.0.0.as_ref().is_none_or(|producer| producer.client().fatal_error().is_some())
     }
 }
 
-/// Why there is no producer. Values of properties are not shown.
+/// Converts an error of making a producer. Values of properties are not shown.
 fn unusable(error: &KafkaError) -> CallFailure {
     CallFailure::Refused(match error {
         KafkaError::ClientConfig(_, _, name, _) => {
@@ -133,7 +135,7 @@ fn unusable(error: &KafkaError) -> CallFailure {
     })
 }
 
-/// What librdkafka's codes are to a caller. It has tried again by itself what may be tried again.
+/// Converts an error of librdkafka, which has already retried what may be retried.
 fn failed(error: &KafkaError) -> CallFailure {
     use RDKafkaErrorCode as Code;
     let Some(code) = error.rdkafka_error_code() else { return CallFailure::Refused(error.to_string()) };
@@ -175,7 +177,7 @@ mod tests {
         let mut config = rdkafka::ClientConfig::new();
         config.set("security.protocol", "swordfish");
         let log = Logger::root(slog::Discard, slog::o!());
-        let made = config.create_with_context::<_, FutureProducer<Said>>(Said { log });
+        let made = config.create_with_context::<_, FutureProducer<ClientLog>>(ClientLog { log });
         let refused = unusable(&made.err().unwrap()).to_string();
         assert!(refused.contains("security.protocol") && !refused.contains("swordfish"), "{refused}");
     }

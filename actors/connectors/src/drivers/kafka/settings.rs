@@ -2,11 +2,11 @@
 
 use svc_model::config::connector::{KafkaConfig, KafkaSecurity, OperationSwitches};
 
-/// How records are published.
+/// The settings of a Kafka connector.
 pub(crate) struct KafkaSettings {
     /// `host:port` each; empty for the server's own.
     pub(super) brokers: Vec<String>,
-    /// For tasks that name none.
+    /// The topic of tasks that name none.
     pub(crate) topic: Option<String>,
     /// Credentials of its own.
     pub(super) auth: Option<KafkaSecurity>,

@@ -37,7 +37,7 @@ pub(crate) struct RunOperation {
     pub(crate) max_bytes: usize,
 }
 
-/// The actor.
+/// The actor of a MongoDB deployment.
 pub(crate) struct MongoActor {
     settings: Arc<MongoSettings>,
     outbound: Outbound,

@@ -21,9 +21,9 @@ use super::error::MongoError;
 use super::hop::Hop;
 use super::settings::MongoSettings;
 
-/// Where a server listens when its port is not given.
+/// The default port of a server.
 const PORT: u16 = 27017;
-/// How the service shows itself to servers.
+/// The application name that servers see.
 const APP_NAME: &str = "svc";
 /// The refusal of a mechanism that hands the server a token of this machine.
 const OIDC: &str = "MONGODB-OIDC is not supported: it would show the server a token of this machine";

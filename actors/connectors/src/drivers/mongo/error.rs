@@ -1,4 +1,4 @@
-//! What a deployment answers instead of a result. No text repeats anything of a connection string.
+//! Errors of a MongoDB deployment. No text repeats anything of a connection string.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const MAX_TIME_EXPIRED: i32 = 50;
 /// The server is not, or no longer, the one to ask: another will be.
 const NOT_NOW: [i32; 11] = [6, 7, 89, 91, 189, 9001, 10_107, 11_600, 11_602, 13_435, 13_436];
 
-/// Why there is no result.
+/// The failure of an operation.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum MongoError {
     /// No server, or it went away.
@@ -27,7 +27,7 @@ pub(crate) enum MongoError {
     /// A socket of the machine, where addresses must be public.
     #[error("SSRF protection: a socket of the machine is not allowed; use a host, or allow_private_urls")]
     Socket,
-    /// It took too long.
+    /// The operation took too long.
     #[error("no answer within {} ms", .0.as_millis())]
     Deadline(Duration),
     /// The server said no.
@@ -73,7 +73,7 @@ impl MongoError {
         Self::Refused(format!("the server answered with error {code}{name}: {}", shown(message)))
     }
 
-    /// What the driver's error is to a task; `limit` is the time the operation had.
+    /// Converts an error of the driver; `limit` is the time limit of the operation.
     pub(crate) fn of(error: &Error, limit: Duration) -> Self {
         match error.kind.as_ref() {
             ErrorKind::Command(failed) if failed.code == MAX_TIME_EXPIRED => Self::Deadline(limit),
@@ -123,7 +123,7 @@ const fn integrity(code: i32) -> Option<Integrity> {
     }
 }
 
-/// As much of a text as an error shows.
+/// Cuts a text to the length that an error shows.
 fn shown(text: &str) -> &str {
     &text[..text.floor_char_boundary(SHOWN)]
 }

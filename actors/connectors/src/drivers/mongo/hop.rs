@@ -54,7 +54,7 @@ pub(super) struct Hop {
 struct Shared {
     outbound: Outbound,
     allow_private: bool,
-    /// To agree with the driver and to connect.
+    /// Time limit of the handshake with the driver and of the connection.
     limit: Duration,
     user: String,
     password: String,
@@ -206,7 +206,7 @@ async fn short_bytes(client: &mut TcpStream) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Answers a request. The address that was dialled is nobody's business.
+/// Answers a request without the address that was dialled.
 async fn reply(client: &mut TcpStream, code: u8) -> io::Result<()> {
     client.write_all(&[VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0]).await
 }

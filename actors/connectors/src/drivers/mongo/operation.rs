@@ -1,4 +1,4 @@
-//! What a task can ask of a collection, and how it is carried out.
+//! Operations on a collection, and their execution.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::error::MongoError;
 pub(crate) enum CollectionOperation {
     /// Documents; with more than `cap` of them it fails.
     Find { find: Find, cap: u64 },
-    /// What a pipeline makes; with more than `cap` documents it fails.
+    /// Runs a pipeline; with more than `cap` documents it fails.
     Aggregate { pipeline: Vec<Document>, allow_disk_use: bool, cap: u64 },
     /// New documents. With `ordered` the first that fails is the last that is tried.
     Insert { documents: Vec<Document>, ordered: bool },
@@ -29,7 +29,7 @@ pub(crate) enum CollectionOperation {
     Delete { filter: Document, many: bool },
 }
 
-/// What to find.
+/// A query of a collection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Find {
     pub(crate) filter: Document,
@@ -39,32 +39,32 @@ pub(crate) struct Find {
     pub(crate) skip: u64,
 }
 
-/// What an operation came to.
+/// The result of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum OperationResult {
     /// Documents, as extended JSON.
     Documents(Vec<Value>),
-    /// What became of each new document.
+    /// The result of each inserted document.
     Inserted(Vec<InsertedItem>),
-    /// How many matched, how many of them changed, and the id of what was inserted instead.
+    /// The number that matched, the number that changed, and the id of a document inserted instead.
     Updated { matched: u64, modified: u64, upserted: Option<Bson> },
-    /// How many are gone.
+    /// The number of removed documents.
     Deleted(u64),
 }
 
 /// One of several documents to insert.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum InsertedItem {
-    /// It is stored, under this id.
+    /// Stored under this id.
     Stored(Bson),
-    /// It is not, and why.
+    /// Not stored, for this reason.
     Failed(MongoError),
-    /// It was not tried: one before it failed.
+    /// Not tried: an earlier document failed.
     Skipped,
 }
 
 impl CollectionOperation {
-    /// Carries it out; `limit` is what the server is told it may take, `max_bytes` bounds the documents that are answered.
+    /// Runs the operation; `limit` is the time limit that the server is told, `max_bytes` bounds the returned documents.
     pub(crate) async fn run(
         self,
         collection: &Collection<Document>,
@@ -126,7 +126,7 @@ fn updated(done: mongodb::results::UpdateResult) -> OperationResult {
 #[derive(Clone, Copy)]
 struct Bounds {
     documents: u64,
-    /// Of the documents as they are held in memory.
+    /// Most bytes of the documents as they are held in memory.
     bytes: usize,
 }
 
@@ -210,7 +210,7 @@ impl InsertedItem {
         }
     }
 
-    /// Why it is not stored.
+    /// Returns the reason why it is not stored.
     pub(crate) fn failure(&self) -> Option<&MongoError> {
         match self {
             Self::Failed(why) => Some(why),
@@ -218,7 +218,7 @@ impl InsertedItem {
         }
     }
 
-    /// What a partial result says of it.
+    /// Returns the entry of this document in a partial result.
     pub(crate) fn report(&self, index: usize) -> Value {
         match self {
             Self::Stored(id) => {

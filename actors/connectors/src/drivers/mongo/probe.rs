@@ -1,4 +1,4 @@
-//! Whether a MongoDB deployment answers.
+//! The probe of a MongoDB deployment.
 
 use bson::doc;
 use svc_outbound::Outbound;

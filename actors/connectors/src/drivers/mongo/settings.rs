@@ -6,22 +6,22 @@ use mongodb::options::ConnectionString;
 use svc_model::config::SecretText;
 use svc_model::config::connector::{DbConfig, DialectConfig, OperationSwitches};
 
-/// How a deployment is asked.
+/// The settings of a MongoDB deployment.
 pub(crate) struct MongoSettings {
-    /// Where it is and who connects.
+    /// The servers and the credentials.
     pub(crate) connection_string: SecretText,
     /// Connections to one server at most; `None` for the driver's own.
     pub(crate) max_connections: Option<u32>,
-    /// To find a server and connect to it.
+    /// Time limit of finding a server and connecting to it.
     pub(crate) connect_timeout: Duration,
-    /// For one operation, whatever it takes.
+    /// Time limit of one operation.
     pub(crate) query_timeout: Duration,
     pub(crate) allow_private: bool,
     /// Most bytes of a result, where the server allows as many; `None` for the server's own bound.
     max_result_bytes: Option<u64>,
     pub(crate) operations: OperationSwitches,
     pub(crate) dialect: DialectConfig,
-    /// Whether an aggregation may write.
+    /// Allows aggregations to write.
     pub(crate) aggregate_write_stages: bool,
 }
 
@@ -29,7 +29,7 @@ impl MongoSettings {
     /// Makes the settings of a config whose placeholders and references are replaced.
     ///
     /// # Errors
-    /// What cannot be used, without its value.
+    /// A text that names the unusable field without its value.
     pub(crate) fn new(config: &DbConfig) -> Result<Self, String> {
         // The driver's own text repeats parts of the string.
         ConnectionString::parse(config.connection_string.expose()).map_err(|_| {

@@ -31,32 +31,32 @@ use crate::drivers::pool::PoolSlot;
 use crate::probe::ConnectorProbe;
 use crate::settings::Settings;
 
-/// How often connections that waited too long are closed.
+/// Period of the removal of connections that were idle too long.
 const SWEEP: Duration = Duration::from_secs(AGE.as_secs() / 4);
-/// How long a goodbye may take.
-const GOODBYE: Duration = Duration::from_secs(1);
+/// Time limit of `QUIT`.
+const QUIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A mail, ready to be sent.
 #[derive(Clone)]
 pub(crate) struct OutgoingMail {
-    /// From whom, and to whom.
+    /// Sender and recipients.
     pub(crate) envelope: Envelope,
     /// Headers and body.
     pub(crate) content: Arc<[u8]>,
 }
 
-/// SendMail a mail over, once. Answers what the server said when it took it.
+/// Sends a mail once. Answered with the server's text when it has accepted the mail.
 #[derive(Message)]
 #[rtype(result = "Result<String, MailError>")]
 pub(crate) struct SendMail(pub(crate) OutgoingMail);
 
-/// The actor.
+/// The actor of a mail server.
 pub(crate) struct SmtpActor {
-    line: MailSender,
+    sender: MailSender,
     slot: PoolSlot<IdleConnections>,
 }
 
-/// How the server is reached.
+/// The settings and services that sending a mail needs.
 #[derive(Clone)]
 struct MailSender {
     settings: Arc<SmtpSettings>,
@@ -74,7 +74,7 @@ impl IdleConnections {
 }
 
 impl MailSender {
-    async fn hand(&self, mail: &OutgoingMail, waiting: &IdleConnections) -> Result<String, MailError> {
+    async fn send(&self, mail: &OutgoingMail, waiting: &IdleConnections) -> Result<String, MailError> {
         let mut connection = match self.waiting(waiting).await {
             Some(connection) => connection,
             None => dial(&self.settings, &self.outbound).await?,
@@ -91,7 +91,7 @@ impl MailSender {
         };
         if whole {
             let surplus = waiting.lock().park(connection, Instant::now());
-            goodbye(surplus).await;
+            quit_all(surplus).await;
         }
         outcome
     }
@@ -155,7 +155,7 @@ impl MailSender {
 /// The answer to `DATA` that asks for the mail.
 const GO_ON: u16 = 354;
 
-/// What the server must know of a mail, if it can deal with it.
+/// Returns the parameters of `MAIL` that a mail needs.
 fn options(
     connection: &AsyncSmtpConnection,
     mail: &OutgoingMail,
@@ -183,10 +183,10 @@ fn options(
     Ok(options)
 }
 
-/// Takes leave of connections; one that does not listen is closed all the same.
-async fn goodbye(connections: impl IntoIterator<Item = AsyncSmtpConnection>) {
+/// Ends connections with `QUIT`; one that does not answer is closed all the same.
+async fn quit_all(connections: impl IntoIterator<Item = AsyncSmtpConnection>) {
     for mut connection in connections {
-        let _ = timeout(GOODBYE, connection.quit()).await;
+        let _ = timeout(QUIT_TIMEOUT, connection.quit()).await;
     }
 }
 
@@ -194,7 +194,7 @@ impl SmtpActor {
     fn sweep(&mut self, ctx: &mut Context<Self>) {
         let expired = self.slot.opened().map(|waiting| waiting.lock().expired(Instant::now()));
         if let Some(expired) = expired.filter(|expired| !expired.is_empty()) {
-            ctx.spawn(goodbye(expired).into_actor(self));
+            ctx.spawn(quit_all(expired).into_actor(self));
         }
     }
 }
@@ -211,10 +211,10 @@ impl Supervised for SmtpActor {}
 
 impl ReadHandler<SendMail> for SmtpActor {
     fn read(&self, SendMail(mail): SendMail) -> ReadReply<<SendMail as Message>::Result> {
-        let (line, slot) = (self.line.clone(), self.slot.clone());
+        let (sender, slot) = (self.sender.clone(), self.slot.clone());
         ReadReply::later(async move {
             let Ok(waiting) = slot.get(|| async { Ok::<_, Infallible>(IdleConnections::default()) }).await;
-            line.hand(&mail, &waiting).await
+            sender.send(&mail, &waiting).await
         })
     }
 }
@@ -227,10 +227,11 @@ pub(crate) struct SmtpDriver {
 
 impl SmtpDriver {
     async fn start(settings: &Arc<SmtpSettings>, context: SpawnContext<'_>) -> Result<Self, SpawnError> {
-        let line = MailSender { settings: Arc::clone(settings), outbound: context.settings.outbound.clone() };
+        let sender =
+            MailSender { settings: Arc::clone(settings), outbound: context.settings.outbound.clone() };
         let pools = context.pools.clone();
         let factory = move |_: StartContext| {
-            let actor = SmtpActor { line: line.clone(), slot: pools.slot() };
+            let actor = SmtpActor { sender: sender.clone(), slot: pools.slot() };
             std::future::ready(Ok::<_, StartError>(actor))
         };
         let address = context.tree.spawn(context.path, context.spec, context.placement, factory).await?;

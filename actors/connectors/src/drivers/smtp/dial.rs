@@ -1,4 +1,4 @@
-//! From settings to a connection that takes mail.
+//! Opening a connection to a mail server.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::tunnel::Tunnel;
 /// host that the settings name, whichever of its addresses answered.
 ///
 /// # Errors
-/// Why there is no connection. No mail was begun.
+/// [`MailError`] if the connection, TLS or the login fails. No mail was begun.
 pub(super) async fn dial(
     settings: &SmtpSettings,
     outbound: &Outbound,
@@ -55,7 +55,7 @@ async fn open(settings: &SmtpSettings, outbound: &Outbound) -> Result<AsyncSmtpC
     Ok(connection)
 }
 
-/// What the service calls itself: the address it calls from, as hosts without a name of their own do.
+/// Returns the name for `EHLO`: the local address, as a host without a name uses.
 fn name(stream: &TcpStream) -> std::io::Result<ClientId> {
     stream.set_nodelay(true)?;
     Ok(match stream.local_addr()?.ip() {

@@ -1,4 +1,4 @@
-//! Why a mail was not handed over.
+//! Errors of sending mail.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::settings::SmtpSettings;
 /// Characters of a server's answer that are shown.
 const SHOWN: usize = 512;
 
-/// Why a mail was not handed over, or may not have been. Names the host; holds no credential.
+/// A mail was not sent, or may not have been. Names the host; holds no credential.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MailError {
     /// The address may not be dialled, or the name has none.
@@ -30,7 +30,7 @@ pub(crate) enum MailError {
     Broken { host: String, what: &'static str, cause: String, outcome: &'static str },
 }
 
-/// What is known of a mail when the conversation breaks off.
+/// The state of a mail when the conversation breaks off.
 const NOT_SENT: &str = "the mail was not sent";
 const UNKNOWN: &str = "whether the mail was taken is not known";
 
@@ -63,7 +63,7 @@ impl MailError {
         Self::Refused { host: settings.host.clone(), what, said }
     }
 
-    /// What went wrong before a mail was begun.
+    /// Converts an error before a mail was begun.
     pub(super) fn opening(settings: &SmtpSettings, what: &'static str, error: &Error) -> Self {
         match answer(error) {
             Some(said) => Self::refused(settings, what, &said),
@@ -71,7 +71,7 @@ impl MailError {
         }
     }
 
-    /// What went wrong at a step of the conversation.
+    /// Converts an error at a step of the conversation.
     pub(super) fn at(settings: &SmtpSettings, step: SmtpStep, error: &Error) -> Self {
         match answer(error) {
             Some(said) => Self::refused(settings, step.name(), &said),
@@ -85,7 +85,7 @@ impl MailError {
     }
 }
 
-/// What a server said that means no, or what it would have to be capable of.
+/// Returns the server's refusal, or the capability that it lacks; `None` if the connection failed.
 fn answer(error: &Error) -> Option<String> {
     let text = source(error);
     match error.status() {

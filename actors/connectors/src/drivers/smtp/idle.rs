@@ -1,12 +1,12 @@
-//! Connections that wait for the next mail.
+//! Idle connections that wait for the next mail.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Kept at most.
+/// Most idle connections.
 const MOST: usize = 4;
-/// How long one waits.
+/// Time after which an idle connection is closed.
 pub(super) const AGE: Duration = Duration::from_secs(60);
 
 /// The connections that wait, the one that has waited longest first.
@@ -21,24 +21,24 @@ impl<C> Default for Idle<C> {
 }
 
 impl<C> Idle<C> {
-    /// The connection used last, if it has not waited too long.
+    /// Removes and returns the connection used last, if it was not idle too long.
     pub(super) fn take(&mut self, now: Instant) -> Option<C> {
         self.parked.pop_if(|(_, since)| now < *since + AGE).map(|(connection, _)| connection)
     }
 
-    /// Keeps a connection; hands the one out that is too many.
+    /// Keeps a connection; returns the one that is too many.
     pub(super) fn park(&mut self, connection: C, now: Instant) -> Option<C> {
         self.parked.push((connection, now));
         (self.parked.len() > MOST).then(|| self.parked.remove(0).0)
     }
 
-    /// Those that have waited too long.
+    /// Removes and returns the connections that were idle too long.
     pub(super) fn expired(&mut self, now: Instant) -> Vec<C> {
         let expired = self.parked.partition_point(|(_, since)| now >= *since + AGE);
         self.parked.drain(..expired).map(|(connection, _)| connection).collect()
     }
 
-    /// All of them.
+    /// Drops all connections.
     pub(super) fn clear(&mut self) {
         self.parked.clear();
     }

@@ -1,4 +1,4 @@
-//! Whether a mail server answers.
+//! The probe of a mail server.
 
 use svc_outbound::Outbound;
 use tokio::time::timeout;

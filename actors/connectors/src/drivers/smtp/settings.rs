@@ -10,7 +10,7 @@ use svc_model::config::connector::{SmtpConfig, SmtpTls};
 use svc_outbound::check_host;
 use svc_secrets::redact;
 
-/// How mail is handed over.
+/// The settings of a mail server.
 pub(crate) struct SmtpSettings {
     /// The server; certificates must be for it.
     pub(super) host: String,
@@ -19,12 +19,12 @@ pub(crate) struct SmtpSettings {
     pub(super) credentials: Option<Credentials>,
     /// The sender.
     pub(crate) from: Mailbox,
-    /// Whether a task may name another sender.
+    /// Allows tasks to name another sender.
     pub(crate) allow_from_override: bool,
     pub(super) allow_private: bool,
-    /// For reaching the server, and again for handing a mail over.
+    /// Time limit of reaching the server, and again of sending a mail.
     pub(super) timeout: Duration,
-    /// What no text may show.
+    /// Values that no text may show.
     secrets: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ impl SmtpSettings {
     /// Makes the settings of a config whose placeholders and references are replaced.
     ///
     /// # Errors
-    /// What cannot be used, without its value.
+    /// A text that names the unusable field without its value.
     pub(crate) fn new(config: &SmtpConfig) -> Result<Self, String> {
         check_host(&config.host, config.allow_private_urls)
             .map_err(|error| format!("connector.config.host: {error}"))?;
@@ -61,7 +61,7 @@ impl SmtpSettings {
         })
     }
 
-    /// What a server said, without the credentials it may have repeated.
+    /// Returns a server's text without the credentials that it may repeat.
     pub(super) fn redact(&self, said: &str) -> String {
         redact(said.to_owned(), self.secrets.iter().map(String::as_str))
     }
@@ -70,7 +70,7 @@ impl SmtpSettings {
 /// Reads one mailbox, `user@host` or `Name <user@host>`. What could end a line, and so begin another header, is refused.
 ///
 /// # Errors
-/// What is wrong, without the text.
+/// The problem, without the text.
 pub(crate) fn mailbox(text: &str) -> Result<Mailbox, &'static str> {
     if text.contains(char::is_control) {
         return Err("a mailbox holds no line breaks and no control characters");

@@ -16,18 +16,18 @@ const GREETING: &[u8] = b"220 TLS\r\n";
 /// A connection under TLS.
 #[derive(Debug)]
 pub(super) struct Tunnel {
-    /// What is read before the server's own words.
+    /// Bytes that are read before those of the server.
     greeting: &'static [u8],
     stream: TlsStream<TcpStream>,
 }
 
 impl Tunnel {
-    /// From the first byte: the server greets.
+    /// Wraps a connection under TLS from its first byte: the server greets.
     pub(super) fn implicit(stream: TlsStream<TcpStream>) -> Self {
         Self { greeting: &[], stream }
     }
 
-    /// From `STARTTLS` on: the server has greeted.
+    /// Wraps a connection after `STARTTLS`: the server has greeted already.
     pub(super) fn upgraded(stream: TlsStream<TcpStream>) -> Self {
         Self { greeting: GREETING, stream }
     }

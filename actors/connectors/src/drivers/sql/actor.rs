@@ -21,7 +21,7 @@ use crate::drivers::pool::{OpenPools, PoolSlot};
 use crate::probe::ConnectorProbe;
 use crate::settings::Settings;
 
-/// The actor.
+/// The actor of a SQL database.
 pub(crate) struct SqlActor {
     settings: Arc<SqlSettings>,
     context: PoolContext,

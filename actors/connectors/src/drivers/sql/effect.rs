@@ -1,10 +1,10 @@
-//! What a statement does besides reading and writing rows, told by how it begins and by the words in it.
+//! Classification of statements by their effect on the session: by their first word and the words in them.
 //!
-//! In doubt it leaves something behind: that costs a connection, not a wrong answer.
+//! In doubt a statement is taken to leave state behind: that costs a connection, not a wrong answer.
 
 use svc_model::config::connector::DatabaseKind;
 
-/// What a statement does to the session it runs in.
+/// The effect of a statement on the session it runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StatementEffect {
     /// Rows are read or written; the session is as before.
@@ -59,7 +59,7 @@ pub(crate) fn effect(sql: &str, database: DatabaseKind) -> StatementEffect {
     }
 }
 
-/// Whether a text holds no statement, whatever the database.
+/// Tells whether a text holds no statement, for any database.
 pub(crate) fn is_blank(sql: &str) -> bool {
     // MySQL knows the most kinds of comments; for PostgreSQL they end at either end of a line.
     effect(&sql.replace('\r', "\n"), DatabaseKind::MySql) == StatementEffect::Nothing
@@ -76,18 +76,18 @@ fn leaves_traces(sql: &str, database: DatabaseKind) -> bool {
     told || words(sql).any(|word| TRACES.iter().any(|trace| word.contains(trace)))
 }
 
-/// Whether a temporary table may be made: `INTO TEMP`, `CREATE LOCAL TEMPORARY`.
+/// Tells whether a statement may make a temporary table: `INTO TEMP`, `CREATE LOCAL TEMPORARY`.
 fn makes_temporary(sql: &str) -> bool {
     let makes = words(sql).any(|word| matches!(word, "INTO" | "CREATE"));
     makes && words(sql).any(|word| matches!(word, "TEMP" | "TEMPORARY"))
 }
 
-/// Whether rows of a `COPY` come from its client or go there, rather than from or to a file.
+/// Tells whether the rows of a `COPY` come from the client or go to it, rather than from or to a file.
 fn streams(sql: &str) -> bool {
     unquoted(sql).flat_map(words).any(|word| matches!(word, "STDIN" | "STDOUT"))
 }
 
-/// What stands outside of texts, where each of them ends at the next quote.
+/// Returns the parts outside of string literals, each of which ends at the next quote.
 fn unquoted(sql: &str) -> impl Iterator<Item = &str> {
     sql.split('\'').step_by(2)
 }
@@ -100,10 +100,10 @@ pub(super) fn in_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Where a statement begins.
+/// The beginning of a statement.
 pub(super) struct Beginning<'s> {
     pub(super) rest: &'s str,
-    /// Behind a comment that some servers carry out and others pass over.
+    /// `true` behind a comment that some servers execute and others skip.
     conditional: bool,
 }
 
@@ -130,7 +130,7 @@ pub(super) fn beginning(sql: &str, database: DatabaseKind) -> Beginning<'_> {
     }
 }
 
-/// What follows the comment that a text begins with.
+/// Returns the text behind the comment that it begins with.
 fn behind_comment(text: &str, nests: bool) -> &str {
     let (mut rest, mut depth) = (text, 0_u32);
     loop {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use slog::Logger;
 
-/// What a connection string asks for.
+/// The encryption that a connection string asks for.
 ///
 /// A certificate is never believed unverified: where one is required, it must lead to the trust anchors and name the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

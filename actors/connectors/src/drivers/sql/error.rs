@@ -7,7 +7,7 @@ use svc_outbound::AddressError;
 
 use crate::drivers::integrity::Integrity;
 
-/// Why there is no outcome. The texts hold nothing of the connection string.
+/// The failure of statements. The texts hold nothing of the connection string.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SqlError {
     /// The host may not be dialled, or has no address now.
@@ -16,7 +16,7 @@ pub(crate) enum SqlError {
     /// No connection, or one that broke off.
     #[error("{0}")]
     Unreachable(String),
-    /// Not done in time.
+    /// The statements were not done in time.
     #[error("{0}")]
     Timeout(String),
     /// Reached, but refused.
@@ -44,11 +44,11 @@ pub(crate) enum SqlError {
     /// A value that JSON has no place for.
     #[error("column '{column}' of type {kind} {why}")]
     Unreadable {
-        /// Of the result.
+        /// The column of the result.
         column: String,
-        /// As the database calls it.
+        /// The name that the database gives the type.
         kind: String,
-        /// What is wrong, and what helps.
+        /// The problem and its remedy.
         why: &'static str,
     },
 }
@@ -62,12 +62,12 @@ impl SqlError {
         Self::Timeout(format!("not done within {} ms", limit.as_millis()))
     }
 
-    /// Whether dialling was refused for good.
+    /// Tells whether dialling was refused for good.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(self, Self::Address(error) if !matches!(error, AddressError::Unresolved { .. }))
     }
 
-    /// Whether the connection it came over is as before.
+    /// Tells whether the error leaves its connection usable.
     pub(super) fn leaves_clean(&self) -> bool {
         matches!(self, Self::Refused(_) | Self::Input(_) | Self::Violation { .. })
     }

@@ -1,4 +1,4 @@
-//! What is asked of a database, and what it answers.
+//! Messages to the actor of a SQL database.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::error::SqlError;
 use super::read_only;
 use super::result::ResultBounds;
 
-/// RunStatements statements, several as one transaction. The deadline is the connector's, for all of them and for the wait for a
+/// Runs statements, several as one transaction. The deadline is the connector's, for all of them and for the wait for a
 /// connection.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Vec<StatementResult>, SqlError>")]
@@ -19,7 +19,7 @@ pub(crate) struct RunStatements {
     pub(crate) statements: Vec<BoundStatement>,
     /// Bounds of the rows that are answered; `None` where no rows are wanted.
     pub(crate) bounds: Option<ResultBounds>,
-    /// What several statements are to each other.
+    /// The transaction that several statements run in.
     pub(crate) transaction: TransactionMode,
     /// Permission of a single statement to write.
     pub(crate) access: StatementAccess,
@@ -34,13 +34,13 @@ pub(crate) enum StatementAccess {
     ReadWrite,
 }
 
-/// What the statements of one transaction are to each other.
+/// The transaction that several statements run in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum TransactionMode {
-    /// They write: all of them, or none.
+    /// The statements write: all of them, or none.
     #[default]
     Atomic,
-    /// They read, and see the same state of the database.
+    /// The statements read, and see the same state of the database.
     Snapshot,
 }
 
@@ -48,18 +48,18 @@ pub(crate) enum TransactionMode {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BoundStatement {
     pub(crate) sql: String,
-    /// For the placeholders, in order. Objects and arrays are sent as JSON text, but for an array where PostgreSQL wants one
-    /// of its own.
+    /// Values of the placeholders, in order. Objects and arrays are sent as JSON text, except an array where PostgreSQL expects
+    /// one of its own.
     pub(crate) params: Vec<Value>,
     pub(crate) origin: StatementOrigin,
 }
 
-/// Where the text of a statement comes from.
+/// The origin of the text of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StatementOrigin {
-    /// Its author wrote it, placeholders and all.
+    /// The author wrote it, with its placeholders.
     Author,
-    /// It was made here, of a portable document: nobody outside knows its placeholders.
+    /// The service made it of a portable document: its placeholders mean nothing to an author.
     Document {
         /// The table that rows are inserted into, where the key of a new one is wanted.
         inserts: Option<Arc<str>>,
@@ -72,7 +72,7 @@ impl StatementOrigin {
     }
 }
 
-/// What came of a statement.
+/// The result of a statement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct StatementResult {
     /// Objects by the names of their columns, in the order of these.
@@ -99,7 +99,7 @@ impl RunStatements {
         }
     }
 
-    /// Whether something may stay behind in the session, which must then serve nobody else.
+    /// Tells whether the statements may leave state behind in the session, which must then serve no other call.
     ///
     /// # Errors
     /// A statement that cannot be run as one of its own.

@@ -6,11 +6,11 @@ use percent_encoding::percent_decode_str;
 pub(super) struct Parameter<'t> {
     pub(super) name: &'t str,
     pub(super) value: String,
-    /// As written.
+    /// The parameter as written.
     pub(super) raw: &'t str,
 }
 
-/// What stands before the parameters, and these.
+/// Splits a connection string into the part before its parameters, and the parameters.
 pub(super) fn split(text: &str) -> (&str, Vec<Parameter<'_>>) {
     let Some((base, query)) = text.split_once('?') else { return (text, Vec::new()) };
     let parameters = query.split('&').filter(|pair| !pair.is_empty()).map(|raw| {
@@ -20,12 +20,12 @@ pub(super) fn split(text: &str) -> (&str, Vec<Parameter<'_>>) {
     (base, parameters.collect())
 }
 
-/// A text of a URL.
+/// Decodes a percent-encoded text.
 pub(super) fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// A parameter nobody reads would be a setting that does nothing: a misspelt `sslmode`, for one.
+/// Returns the refusal of a parameter that nothing reads: a misspelt `sslmode` would have no effect.
 pub(super) fn unknown(name: &str) -> String {
     format!("connection_string: the parameter '{name}' is not known")
 }

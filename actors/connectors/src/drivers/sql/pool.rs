@@ -101,7 +101,7 @@ impl SqlPool {
 struct Bounds {
     size: u32,
     wait: Duration,
-    /// Whether connections are kept however old and idle they are.
+    /// Keeps connections however old and idle they are.
     lasting: bool,
 }
 
@@ -163,7 +163,7 @@ impl<M: ManageConnection<Error = PoolError>> Bounded<M> {
     }
 }
 
-/// What goes wrong with a connection outside of a call.
+/// A failure of a connection outside of a call.
 #[derive(Clone, Debug)]
 pub(crate) enum PoolError {
     /// There is none.

@@ -1,4 +1,4 @@
-//! Whether a SQL database answers.
+//! The probe of a SQL database.
 
 use slog::{Discard, Logger, o};
 
@@ -11,7 +11,7 @@ use crate::settings::Settings;
 /// The operation that a probe tries.
 const OPERATION: &str = "SELECT 1";
 
-/// Asks the smallest question over a connection of its own.
+/// Runs the smallest statement over a connection of its own.
 pub(crate) async fn probe(name: &str, sql: &SqlSettings, settings: &Settings) -> ConnectorProbe {
     let context = PoolContext::new(name, settings, &Logger::root(Discard, o!()));
     let asked = match SqlPool::open(sql, &context) {

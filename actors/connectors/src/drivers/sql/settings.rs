@@ -19,23 +19,23 @@ use crate::settings::Settings;
 /// Connections at most when the config does not say.
 const MAX_CONNECTIONS: u32 = 5;
 
-/// How a database is used.
+/// The settings of a SQL database.
 pub(crate) struct SqlSettings {
     pub(super) target: SqlTarget,
     pub(super) max_connections: u32,
     pub(super) connect_timeout: Duration,
-    /// For all statements of one task.
+    /// Time limit of all statements of one task.
     pub(crate) query_timeout: Duration,
     pub(super) allow_private: bool,
     /// Most bytes of a result, where the server allows as many; `None` for the server's own bound.
     max_result_bytes: Option<usize>,
     /// Operations that tasks may not use.
     pub(crate) gates: OperationSwitches,
-    /// How the portable dialect may be used.
+    /// The bounds of the portable dialect.
     pub(crate) dialect: DialectConfig,
 }
 
-/// Which database.
+/// The server or file of a database, by kind.
 pub(super) enum SqlTarget {
     Postgres(PostgresTarget),
     MySql(MySqlTarget),
@@ -60,12 +60,12 @@ impl PoolContext {
     }
 }
 
-/// How a server is dialled.
+/// The settings and services that dialling a server needs.
 #[derive(Clone)]
 pub(super) struct DialContext {
     pub(super) outbound: Outbound,
     pub(super) allow_private: bool,
-    /// For each address of it.
+    /// Time limit for each address.
     pub(super) limit: Duration,
     pub(super) log: Logger,
 }
@@ -88,7 +88,7 @@ impl SqlSettings {
     /// Makes the settings of a config whose placeholders and references are replaced.
     ///
     /// # Errors
-    /// What cannot be used, without its value.
+    /// A text that names the unusable field without its value.
     pub(crate) fn new(config: &DbConfig) -> Result<Self, String> {
         let text = config.connection_string.expose();
         let target = match DatabaseKind::of(text) {

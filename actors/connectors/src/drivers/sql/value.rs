@@ -2,24 +2,24 @@
 
 use serde_json::{Number, Value};
 
-/// Why a type has no place in JSON, and what helps.
+/// The refusal of a type that has no place in JSON, with the remedy.
 pub(super) const UNSUPPORTED: &str = "has no place in JSON: cast it to text in the query";
-/// Why a number has none.
+/// The refusal of a number that JSON cannot hold.
 pub(super) const NOT_FINITE: &str = "holds a value that is not a finite number";
-/// Why what was sent cannot be made out.
+/// The refusal of a value that cannot be decoded.
 pub(super) const MALFORMED: &str = "holds a value that cannot be read";
 
-/// A double.
+/// Converts a double.
 pub(super) fn double(value: f64) -> Result<Value, &'static str> {
     Number::from_f64(value).map(Value::Number).ok_or(NOT_FINITE)
 }
 
-/// A single, by its shortest decimal form: 0.1 stays 0.1.
+/// Converts a single by its shortest decimal form: 0.1 stays 0.1.
 pub(super) fn single(value: f32) -> Result<Value, &'static str> {
     double(value.to_string().parse().map_err(|_| MALFORMED)?)
 }
 
-/// A decimal, given as digits. A whole number that fits keeps every digit; any other is the double next to it, which keeps
+/// Converts a decimal, given as digits. A whole number that fits keeps every digit; any other is the double next to it, which keeps
 /// 15 of them at least.
 pub(super) fn decimal(digits: &str) -> Result<Value, &'static str> {
     if let Ok(whole) = digits.parse::<i64>() {
@@ -31,7 +31,7 @@ pub(super) fn decimal(digits: &str) -> Result<Value, &'static str> {
     double(digits.parse().map_err(|_| MALFORMED)?)
 }
 
-/// Bytes: text where they are, else hexadecimal.
+/// Converts bytes: to text where they are UTF-8, else to hexadecimal.
 pub(super) fn bytes(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),

@@ -24,12 +24,12 @@ use crate::settings::Settings;
 /// Bytes of an answer that is to have none.
 const CAP: usize = 64 * 1024;
 
-/// Ask what is known of an object.
+/// Requests the metadata of an object.
 #[derive(Message)]
 #[rtype(result = "Result<OutboundResponse, FetchError>")]
 pub(crate) struct HeadObject(pub(crate) String);
 
-/// The actor.
+/// The actor of an object store.
 pub(crate) struct StorageActor {
     settings: Arc<StorageSettings>,
     peer: PeerClient,

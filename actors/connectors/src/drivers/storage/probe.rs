@@ -1,4 +1,4 @@
-//! Whether an object store answers.
+//! The probe of an object store.
 
 use svc_outbound::{Outbound, PeerRequest};
 
@@ -8,7 +8,7 @@ use crate::probe::{ConnectorProbe, PROBE_TIMEOUT};
 /// The operation that a probe tries.
 const OPERATION: &str = "HEAD bucket";
 
-/// Asks for the bucket. A store that refuses is there all the same.
+/// Requests the bucket. A store that refuses counts as reachable.
 pub(crate) async fn probe(storage: &StorageSettings, outbound: &Outbound) -> ConnectorProbe {
     let peer = match storage.peer(outbound) {
         Ok(peer) => peer,

@@ -6,14 +6,14 @@ use rusty_s3::{Bucket, BucketError, Credentials, UrlStyle};
 use svc_model::config::connector::{OperationSwitches, StorageConfig};
 use svc_outbound::check_url;
 
-/// How an object store is asked.
+/// The settings of an object store.
 pub(crate) struct StorageSettings {
     pub(super) bucket: Bucket,
     pub(super) credentials: Credentials,
     pub(super) allow_private: bool,
-    /// For one request.
+    /// Time limit of one request.
     pub(super) timeout: Duration,
-    /// What tasks may do.
+    /// Operations that tasks may use.
     pub(crate) operations: OperationSwitches,
 }
 
@@ -21,7 +21,7 @@ impl StorageSettings {
     /// Makes the settings of a config whose placeholders and references are replaced.
     ///
     /// # Errors
-    /// What cannot be used, without its value.
+    /// A text that names the unusable field without its value.
     pub(crate) fn new(config: &StorageConfig) -> Result<Self, String> {
         let endpoint = check_url(&config.endpoint, config.allow_private_urls)
             .map_err(|error| format!("connector.config.endpoint: {error}"))?;

@@ -7,15 +7,15 @@ use svc_outbound::Url;
 
 use super::settings::StorageSettings;
 
-/// How long a URL that the service asks for itself is good.
+/// Lifetime of a URL that the service signs for its own requests.
 const OWN: Duration = Duration::from_secs(300);
 
-/// What a URL is good for.
+/// The access that a presigned URL grants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ObjectAccess {
-    /// To read the object. The store answers with these headers instead of its own.
+    /// Reading the object. The store answers with these headers instead of its own.
     Get { content_type: Option<String>, content_disposition: Option<String> },
-    /// To write it. The request must have this type, if one is named.
+    /// Writing the object. The request must have this content type, if one is named.
     Put { content_type: Option<String> },
 }
 
@@ -24,9 +24,9 @@ pub(crate) enum ObjectAccess {
 pub(crate) struct PresignGrant {
     /// The object.
     pub(crate) key: String,
-    /// What for.
+    /// The access it grants.
     pub(crate) to: ObjectAccess,
-    /// From now on.
+    /// Lifetime from now on.
     pub(crate) expires_in: Duration,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct PresignGrant {
 /// or to another bucket.
 ///
 /// # Errors
-/// What is wrong.
+/// The problem.
 pub(crate) fn check_key(key: &str) -> Result<(), &'static str> {
     if key.is_empty() {
         return Err("must not be empty");
@@ -72,12 +72,12 @@ impl StorageSettings {
         }
     }
 
-    /// Where to ask what is known of an object.
+    /// Returns the signed URL for the metadata of an object.
     pub(super) fn object(&self, key: &str) -> Url {
         self.bucket.head_object(Some(&self.credentials), key).sign(OWN)
     }
 
-    /// Where to ask whether the bucket is there.
+    /// Returns the signed URL for the existence of the bucket.
     pub(super) fn bucket(&self) -> Url {
         self.bucket.head_bucket(Some(&self.credentials)).sign(OWN)
     }

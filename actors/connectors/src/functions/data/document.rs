@@ -1,4 +1,4 @@
-//! What both functions share: the task over a document, its backend, and the checks of authored documents.
+//! The parts that `data_query` and `data_write` share: the task, its backend, and the checks of authored documents.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,14 +20,14 @@ use crate::functions::CallSettings;
 use crate::functions::input::{self, given, text};
 use crate::handle::Connectors;
 
-/// What both functions have in common.
+/// The parts of a task that `data_query` and `data_write` share.
 pub(super) struct DocumentTask {
     pub(super) connectors: Connectors,
     pub(super) connector: Arc<str>,
     pub(super) inputs: Inputs,
     /// The database of a connector that has several.
     pub(super) database: Option<String>,
-    /// For a request over HTTP whose connector does not say.
+    /// Time limit of a request over HTTP whose connector sets none.
     pub(super) http_timeout: Duration,
     /// Most bytes of what a database answers.
     pub(super) max_result_bytes: u64,

@@ -62,7 +62,7 @@ pub(super) async fn write(
     written(call.expects, &parsed(base, &answer)?, &redact).map_err(|why| failed(base, &redact(why)))
 }
 
-/// Asks once; answers who was asked as well.
+/// Sends one request; returns the connector that was called as well.
 async fn exchange(
     base: &DocumentTask,
     extent: &DocumentExtent,
@@ -86,7 +86,7 @@ async fn exchange(
     Err(TaskError::new(ErrorCode::Function, message))
 }
 
-/// Whether a document was there already and stays, as it was asked to.
+/// Tells whether a document existed already and was kept, as the write asked.
 fn kept(call: &EsCall, answer: &OutboundResponse) -> bool {
     answer.status == StatusCode::CONFLICT && call.expects == EsExpectation::One { keeps: true }
 }
@@ -136,7 +136,7 @@ fn whole(output: Value) -> WriteResult {
     WriteResult { output, partial: false }
 }
 
-/// What the answer to a write says; `redact` hides what nobody may be shown of the reasons in it.
+/// Reads the response to a write; `redact` hides secrets in the reasons it gives.
 fn written(
     expects: EsExpectation,
     answer: &Value,
@@ -165,7 +165,7 @@ fn written(
     }
 }
 
-/// How many documents a query wrote, and how many it matched.
+/// Returns the numbers of documents that a query wrote and matched.
 fn counts(answer: &Value, name: &str) -> Result<(u64, u64), String> {
     let done = answer[name].as_u64();
     let done =
@@ -180,7 +180,7 @@ fn counts(answer: &Value, name: &str) -> Result<(u64, u64), String> {
     Ok((done, all))
 }
 
-/// What became of each document of a bulk request.
+/// Reads the result of each document of a bulk request.
 fn items(sent: usize, answer: &Value, redact: &dyn Fn(String) -> String) -> Result<WriteResult, String> {
     let Some(items) = answer["items"].as_array().filter(|items| items.len() == sent) else {
         return Err(format!("the answer of Elasticsearch does not say what became of {sent} documents"));

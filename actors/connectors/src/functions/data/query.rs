@@ -39,7 +39,7 @@ static ENTRY: FunctionEntry = FunctionEntry {
     )
 };
 
-/// The function.
+/// The task function.
 pub(crate) struct DataQuery {
     connectors: Connectors,
     settings: CallSettings,

@@ -52,7 +52,7 @@ pub(super) async fn query(
     Ok(rows)
 }
 
-/// Whether rows have a column of this name already.
+/// Tells whether rows already have a column of this name.
 fn holds(rows: &[Value], name: &str) -> bool {
     rows.first().is_some_and(|row| row.get(name).is_some())
 }
@@ -103,7 +103,7 @@ pub(super) async fn write(
     Ok(WriteResult { output: answer(operation, most, returning, outcomes), partial: false })
 }
 
-/// What a write of at most so many rows answers; MySQL counts a row twice that an upsert changes.
+/// Makes the output of a write of at most `most` rows; MySQL counts a row twice that an upsert changes.
 fn answer(operation: WriteOperation, most: usize, returning: bool, outcomes: Vec<StatementResult>) -> Value {
     let mut answer = Map::new();
     answer.insert("status".to_owned(), "ok".into());

@@ -41,7 +41,7 @@ static ENTRY: FunctionEntry = FunctionEntry {
     )
 };
 
-/// The function.
+/// The task function.
 pub(crate) struct DataWrite {
     connectors: Connectors,
     settings: CallSettings,

@@ -32,7 +32,7 @@ static ENTRY: FunctionEntry = FunctionEntry {
     )
 };
 
-/// The function.
+/// The task function.
 pub(crate) struct MongoAggregate {
     connectors: Connectors,
     settings: QuerySettings,

@@ -1,4 +1,4 @@
-//! What the functions over collections have in common: where they go, and how JSON and documents turn into each other.
+//! The parts that the functions over collections share: their target, and the conversion between JSON and documents.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -162,10 +162,10 @@ pub(super) fn documents(name: &str, value: Value) -> Result<Vec<Document>, TaskE
     each.map(|(index, item)| document(&format!("{name}[{index}]"), item)).collect()
 }
 
-/// What a result says of documents to insert, and whether only a part of them is stored.
+/// Returns the output for inserted documents, and `true` if only a part of them is stored.
 ///
 /// # Errors
-/// Why none is stored.
+/// [`MongoError`] if none is stored.
 pub(crate) fn inserted(items: &[InsertedItem]) -> Result<(Value, bool), MongoError> {
     let ids: Vec<_> = items.iter().filter_map(InsertedItem::id).map(extended).collect();
     if ids.len() == items.len() {

@@ -1,5 +1,5 @@
-//! What a write may say. What an author wrote out is held to it when a task is stored, the whole when it runs; problems are
-//! at paths inside the input.
+//! Checks of the content of a write. Authored parts are checked when a task is stored, the whole when it runs; problems are at
+//! paths inside the input.
 
 use std::collections::BTreeSet;
 
@@ -85,7 +85,7 @@ pub(super) fn batch(documents: &[Value], most: u64) -> Result<(), FieldError> {
     }
 }
 
-/// Whether every document matches a filter, whatever is in it, as far as its shape tells.
+/// Tells whether the shape of a filter shows that every document matches it.
 pub(super) fn matches_all(filter: &Document) -> bool {
     filter.iter().all(|(key, condition)| match key.as_str() {
         "$and" => parts(condition).all(matches_all),

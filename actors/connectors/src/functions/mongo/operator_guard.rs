@@ -29,12 +29,12 @@ const TYPED: [&str; 14] = [
 /// Operators that run code on the server.
 const CODE: [&str; 3] = ["$where", "$function", "$accumulator"];
 
-/// What stands at a place of an input.
+/// The syntactic context of a value in an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InputContext {
     /// A query: names of fields and logical operators.
     Query,
-    /// What a query asks of one field.
+    /// The condition of a query on one field.
     Field,
     /// An expression, or a stage of a pipeline.
     Expression,
@@ -54,10 +54,10 @@ pub(crate) struct GuardedInput {
 }
 
 enum Node {
-    /// As the author wrote it.
-    Written(Value),
-    /// From the message.
-    Brought(Template),
+    /// A value that the author wrote.
+    Authored(Value),
+    /// A value from the message.
+    FromMessage(Template),
     Array(Vec<Node>),
     Object(Vec<(String, Node)>),
 }
@@ -83,7 +83,7 @@ impl GuardedInput {
     }
 
     fn resolve_with(&self, fold: &dyn Fn(&Template) -> Value) -> Result<Value, TaskError> {
-        if let Node::Brought(template) = &self.node {
+        if let Node::FromMessage(template) = &self.node {
             let value = fold(template);
             return match code(&value) {
                 Some(operator) => Err(refused(self.name, operator)),
@@ -97,23 +97,23 @@ impl GuardedInput {
 impl Node {
     fn compile(source: &Value, template: &dyn Fn(&Value) -> Template) -> Self {
         match source {
-            source if is_var(source) => Self::Brought(template(source)),
+            source if is_var(source) => Self::FromMessage(template(source)),
             Value::Object(map) => {
                 let fields: Vec<_> =
                     map.iter().map(|(key, value)| (key.clone(), Self::compile(value, template))).collect();
-                if fields.iter().all(|(_, node)| matches!(node, Self::Written(_))) {
-                    return Self::Written(source.clone());
+                if fields.iter().all(|(_, node)| matches!(node, Self::Authored(_))) {
+                    return Self::Authored(source.clone());
                 }
                 Self::Object(fields)
             }
             Value::Array(items) => {
                 let nodes: Vec<_> = items.iter().map(|item| Self::compile(item, template)).collect();
-                if nodes.iter().all(|node| matches!(node, Self::Written(_))) {
-                    return Self::Written(source.clone());
+                if nodes.iter().all(|node| matches!(node, Self::Authored(_))) {
+                    return Self::Authored(source.clone());
                 }
                 Self::Array(nodes)
             }
-            scalar => Self::Written(scalar.clone()),
+            scalar => Self::Authored(scalar.clone()),
         }
     }
 
@@ -124,8 +124,8 @@ impl Node {
         fold: &dyn Fn(&Template) -> Value,
     ) -> Result<Value, TaskError> {
         match self {
-            Self::Written(value) => Ok(value.clone()),
-            Self::Brought(template) => place.admit(fold(template), at),
+            Self::Authored(value) => Ok(value.clone()),
+            Self::FromMessage(template) => place.admit(fold(template), at),
             Self::Array(nodes) => nodes.iter().map(|node| node.resolve(place.item(), at, fold)).collect(),
             Self::Object(fields) => {
                 let mut resolved = Map::new();
@@ -140,7 +140,7 @@ impl Node {
 }
 
 impl InputContext {
-    /// What stands under a key that the author wrote.
+    /// Returns the context below a key that the author wrote.
     fn below(self, key: &str) -> Self {
         match (self, key) {
             (Self::Query, "$and" | "$or" | "$nor") => Self::Query,
@@ -154,7 +154,7 @@ impl InputContext {
         }
     }
 
-    /// What stands in an array that the author wrote.
+    /// Returns the context of the items of an array that the author wrote.
     fn item(self) -> Self {
         if self == Self::Field { Self::Data } else { self }
     }
@@ -175,7 +175,7 @@ impl InputContext {
     }
 }
 
-/// Whether an authored value is left to the message.
+/// Tells whether an authored value is taken from the message.
 pub(super) fn is_var(source: &Value) -> bool {
     source.as_object().is_some_and(|map| map.len() == 1 && map.contains_key("var"))
 }
@@ -212,7 +212,7 @@ fn code(value: &Value) -> Option<&str> {
     }
 }
 
-/// Whether a text in a value would read a field in an expression.
+/// Tells whether a text in a value would read a field in an expression.
 fn names_field(value: &Value) -> bool {
     match value {
         Value::String(text) => text.starts_with('$'),

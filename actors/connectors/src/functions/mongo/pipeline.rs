@@ -1,4 +1,4 @@
-//! Which stages a pipeline may have. Their names are literal, so all is known when a task is stored.
+//! The stages that a pipeline may have. Their names are literal, so a pipeline is checked when its task is stored.
 
 use serde_json::{Map, Value};
 use svc_model::{FieldCode, FieldError};
@@ -43,7 +43,7 @@ pub(super) fn check(pipeline: &Value, at: &str, errors: &mut Vec<FieldError>) {
     stages(pipeline, at, true, errors);
 }
 
-/// Whether a pipeline writes.
+/// Tells whether a pipeline writes.
 pub(super) fn writes(pipeline: &Value) -> bool {
     let last = pipeline.as_array().and_then(|stages| stages.last()).and_then(Value::as_object);
     last.is_some_and(|stage| stage.keys().any(|name| WRITES.contains(&name.as_str())))

@@ -33,7 +33,7 @@ static ENTRY: FunctionEntry = FunctionEntry {
     )
 };
 
-/// The function.
+/// The task function.
 pub(crate) struct MongoRead {
     connectors: Connectors,
     settings: QuerySettings,

@@ -46,7 +46,7 @@ static ENTRY: FunctionEntry = FunctionEntry {
     )
 };
 
-/// The function.
+/// The task function.
 pub(crate) struct MongoWrite {
     connectors: Connectors,
     settings: WriteSettings,
@@ -239,7 +239,7 @@ impl MongoWriteTask {
         })
     }
 
-    /// Which documents. A filter of several that every document matches is a mistake unless two parties say that it is meant.
+    /// Returns the filter of the documents to change. A filter that matches every document needs `all` and the server's permission.
     fn filter(&self, cx: &TaskCx<'_>, many: bool) -> Result<Document, TaskError> {
         let filter = document("filter", resolved(self.filter.as_ref(), cx, Map::new().into())?)?;
         if !many || !content::matches_all(&filter) {
@@ -257,7 +257,7 @@ impl MongoWriteTask {
         Ok(filter)
     }
 
-    /// What is written to the output, and whether all was done.
+    /// Returns the value for the output, and the outcome of the task.
     fn result(&self, answer: mongo::OperationResult) -> Result<(Value, TaskOutcome), TaskError> {
         match answer {
             mongo::OperationResult::Inserted(items) => {

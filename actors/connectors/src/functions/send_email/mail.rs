@@ -1,4 +1,4 @@
-//! What a mail is made of, and the mail. Pure but for the date it bears.
+//! The parts of a mail, and its text. Pure but for the date of the mail.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ const LONGEST_NAME: usize = 76;
 pub(super) struct Draft<'h> {
     pub(super) to: Vec<Mailbox>,
     pub(super) cc: Vec<Mailbox>,
-    /// On the envelope alone.
+    /// Recipients on the envelope alone.
     pub(super) bcc: Vec<Mailbox>,
     pub(super) subject: String,
     pub(super) body: Body,
@@ -42,7 +42,7 @@ pub(super) struct Draft<'h> {
     pub(super) headers: &'h [(HeaderName, String)],
 }
 
-/// What a mail says.
+/// The body of a mail.
 pub(super) enum Body {
     Text(String),
     Html(String),

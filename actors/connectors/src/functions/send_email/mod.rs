@@ -53,7 +53,7 @@ const RECIPIENTS: [&str; 3] = ["to", "cc", "bcc"];
 const BODIES: [&str; 2] = ["text", "html"];
 const NO_BODY: &str = "give text, html, or both";
 
-/// The function.
+/// The task function.
 pub(crate) struct SendEmail {
     connectors: Connectors,
 }
@@ -208,7 +208,7 @@ impl SendEmailTask {
         }
     }
 
-    /// What is not handed over is worth another try only as long as no mail was begun.
+    /// Converts the failure to send a mail. It is retryable only if no mail was begun.
     fn failed(&self, error: &MailError) -> TaskError {
         let code = match error {
             MailError::Address(AddressError::Unresolved { .. }) | MailError::Connect { .. } => ErrorCode::Io,

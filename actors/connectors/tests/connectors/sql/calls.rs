@@ -1,4 +1,4 @@
-//! What tasks may ask, and what they are told.
+//! Statements of tasks, and their results and refusals.
 
 use serde_json::{Value, json};
 

@@ -20,7 +20,7 @@ fn endless(kind: Kind) -> &'static str {
     }
 }
 
-/// How many of them the server runs, told over another connector.
+/// Counts the statements that the server runs, over another connector.
 async fn running(world: &ConnectorWorld, kind: Kind) -> u64 {
     let query = match kind {
         Kind::Postgres => {

@@ -8,7 +8,7 @@ use svc_testkit::tls::issue_certificate;
 use super::{config, read};
 use crate::kit::{ConnectorWorld, Setup, run_in};
 
-/// Whether a connection with this mode is encrypted; `None` where it comes to none.
+/// Tells whether a connection with this mode is encrypted; `None` if it fails.
 async fn encrypted(world: &ConnectorWorld, url: &str, mode: &str, query: &str) -> Option<bool> {
     let url = if mode.is_empty() { url.to_owned() } else { format!("{url}?{mode}") };
     world.put("c", "db", true, config(&url, json!({}))).await;

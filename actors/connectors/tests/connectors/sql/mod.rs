@@ -28,7 +28,7 @@ enum Kind {
     Sqlite,
 }
 
-/// What keeps the database there.
+/// The guard that keeps the database alive.
 #[expect(dead_code, reason = "held for as long as the test runs")]
 enum Held {
     Postgres(Postgres),

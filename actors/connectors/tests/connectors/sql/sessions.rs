@@ -1,4 +1,4 @@
-//! What a statement does to its session ends with the task.
+//! State that a statement leaves in its session ends with the task.
 
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use mysql_async::Value as Bound;
 use serde_json::Value;
 
-/// What a value is on its way.
+/// Converts a value to a parameter.
 pub(super) fn param(value: &Value) -> Bound {
     match value {
         Value::Null => Bound::NULL,

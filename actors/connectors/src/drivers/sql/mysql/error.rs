@@ -1,4 +1,4 @@
-//! What MySQL and its driver complain about.
+//! Errors of MySQL and its driver.
 
 use mysql_async::{DriverError, Error, IoError, ServerError};
 
@@ -7,7 +7,7 @@ use crate::drivers::sql::encryption::{Encryption, REMEDIES};
 use crate::drivers::sql::error::SqlError;
 use crate::drivers::sql::messages::BoundStatement;
 
-/// Why there is no connection.
+/// Converts an error of opening a connection.
 pub(super) fn connecting(error: &Error, wanted: Encryption) -> SqlError {
     if matches!(error, Error::Io(IoError::Tls(_))) && wanted == Encryption::Preferred {
         let cause = cause(error);
@@ -16,7 +16,7 @@ pub(super) fn connecting(error: &Error, wanted: Encryption) -> SqlError {
     let Error::Server(told) = error else {
         return SqlError::Unreachable(format!("no connection to the database ({})", cause(error)));
     };
-    // Their own words repeat who connects, and to what.
+    // The server's text repeats the user and the database.
     let code = told.code;
     match code {
         1044 | 1045 | 1698 => SqlError::Refused(format!("the database refuses the credentials ({code})")),
@@ -26,7 +26,7 @@ pub(super) fn connecting(error: &Error, wanted: Encryption) -> SqlError {
     }
 }
 
-/// Why a statement was not carried out. Of one that was made of a document, what its values do not fit is their column.
+/// Converts an error of running a statement. For one made of a document, a value that does not fit names its column.
 pub(super) fn running(error: &Error, statement: Option<&BoundStatement>) -> SqlError {
     let told = match error {
         Error::Server(told) => told,
@@ -51,10 +51,10 @@ pub(super) fn running(error: &Error, statement: Option<&BoundStatement>) -> SqlE
         _ if away(told) => SqlError::Unreachable(format!("the database is going away ({code})")),
         1792 => SqlError::writes_in_read_only(code),
         _ if let Some(kind) = integrity(code) => {
-            // Which constraint it is stands in its words alone, beside the values.
+            // The constraint is named only in the server's text, beside the values.
             SqlError::Violation { kind, constraint: None, code: code.to_string() }
         }
-        // Its words repeat who asks.
+        // The server's text repeats the user.
         1142..=1143 | 1227 | 1370 => {
             SqlError::Refused(format!("the user of the connection may not do this ({code})"))
         }

@@ -14,11 +14,11 @@ use crate::drivers::sql::messages::{
 };
 use crate::drivers::sql::result::ResultBudget;
 
-/// How long the server may take to hear of a cancellation.
+/// Time limit of a cancellation at the server.
 const CANCEL: Duration = Duration::from_secs(5);
 /// A connection that was idle for longer is asked whether it is still there.
 const TRUSTED: Duration = Duration::from_secs(1);
-/// How long it may take to say so.
+/// Time limit of the answer to a ping.
 const PING: Duration = Duration::from_secs(2);
 
 /// A connection.
@@ -27,7 +27,7 @@ pub(crate) struct MySqlSession {
     options: Opts,
     io: Handle,
     used: Instant,
-    /// What runs, or ran and was left half way: nobody may use it again.
+    /// Statements run, or were abandoned: the connection must not be used again.
     busy: bool,
     /// A read-only transaction is still to be rolled back: nobody may use it before.
     in_transaction: bool,
@@ -62,7 +62,7 @@ impl MySqlSession {
         self.used = Instant::now();
     }
 
-    /// Whether the server still knows it: nothing is heard of a connection that nobody uses.
+    /// Tells whether the server still holds the connection: the loss of an unused connection is not noticed otherwise.
     pub(super) async fn is_there(&mut self) -> bool {
         if self.is_broken() || self.used.elapsed() < TRUSTED {
             return !self.is_broken();

@@ -1,4 +1,4 @@
-//! Where a MySQL is and how it is greeted: the connection string, read.
+//! The parsed connection string of a MySQL.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use crate::drivers::sql::parameters::{decoded, split, unknown};
 const PORT: u16 = 3306;
 /// Statements kept prepared for each connection.
 const PREPARED: usize = 200;
-/// How often a silent connection is asked whether it is there.
+/// Period of TCP keep-alives on a silent connection.
 const KEEPALIVE: Duration = Duration::from_secs(60);
-/// Where times are told from, so that results do not depend on the server's place.
+/// Sets the session's time zone to UTC, so that results do not depend on the server's zone.
 const SETUP: &str = "SET time_zone = '+00:00'";
 
 /// A connection string, read.

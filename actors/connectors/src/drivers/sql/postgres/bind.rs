@@ -13,8 +13,8 @@ use crate::drivers::sql::messages::StatementOrigin;
 #[derive(Debug, PartialEq)]
 pub(super) struct Param(Option<String>);
 
-/// What a value is for a placeholder of this type. A text for a place of JSON is JSON where its author wrote the statement,
-/// who may have it ready; a document stores values, and a text is one.
+/// Converts a value to a parameter of this type. For a JSON type a text is JSON in a statement that an author wrote, who may
+/// have it serialized already; in a portable document it is a string value.
 pub(super) fn param(value: &Value, kind: &Type, origin: &StatementOrigin) -> Param {
     Param(text(value, kind, origin))
 }
@@ -39,7 +39,7 @@ fn text(value: &Value, kind: &Type, origin: &StatementOrigin) -> Option<String> 
     }
 }
 
-/// What a domain is made over.
+/// Returns the type that a domain is made over.
 fn base(kind: &Type) -> &Type {
     match kind.kind() {
         Kind::Domain(under) => base(under),

@@ -15,7 +15,7 @@ use crate::drivers::sql::error::SqlError;
 use crate::drivers::sql::pool::PoolError;
 use crate::drivers::sql::settings::DialContext;
 
-/// Where times are told from, so that results do not depend on the server's place.
+/// Sets the session's time zone to UTC, so that results do not depend on the server's zone.
 const SETUP: &str = "SET TIME ZONE 'UTC'";
 
 /// Makes connections.

@@ -1,4 +1,4 @@
-//! What PostgreSQL and its driver complain about.
+//! Errors of PostgreSQL and its driver.
 
 use std::error::Error as _;
 use std::io;
@@ -13,14 +13,13 @@ use crate::drivers::integrity::Integrity;
 use crate::drivers::sql::error::SqlError;
 use crate::drivers::sql::messages::BoundStatement;
 
-/// Why there is no connection.
-/// `remedies` are named where it was not the database that refused.
+/// Converts an error of opening a connection. `remedies` are named where it was not the database that refused.
 pub(super) fn connecting(error: &Error, remedies: &str) -> SqlError {
     let Some(told) = error.as_db_error() else {
         let remedies = if remedies.is_empty() { String::new() } else { format!(": {remedies}") };
         return SqlError::Unreachable(format!("no connection to the database ({}){remedies}", cause(error)));
     };
-    // Their own words repeat who connects, and to what.
+    // The server's text repeats the user and the database.
     let code = told.code().code();
     match code {
         "28000" | "28P01" => SqlError::Refused(format!("the database refuses the credentials ({code})")),
@@ -30,7 +29,7 @@ pub(super) fn connecting(error: &Error, remedies: &str) -> SqlError {
     }
 }
 
-/// Why a statement was not carried out; `None` for one that is not of a task.
+/// Converts an error of running a statement; `statement` is `None` for one that is not of a task.
 pub(super) fn running(error: &Error, params: &[Type], statement: Option<&BoundStatement>) -> SqlError {
     let Some(told) = error.as_db_error() else {
         return SqlError::Unreachable(format!("the connection to the database broke off ({})", cause(error)));
@@ -111,8 +110,8 @@ fn compared(sql: &str, operator: usize) -> Option<&str> {
     before.trim_end().trim_end_matches(" NOT").strip_suffix('"')?.rsplit('"').next()
 }
 
-/// Whether a statement that was prepared earlier may no longer be right, and one prepared anew may be: it is gone, or a table
-/// has changed since. None of it was carried out.
+/// Tells whether a prepared statement is outdated and may succeed when prepared anew: it is gone, or a table has changed since.
+/// None of it was carried out.
 pub(super) fn outdated(error: &Error, params: &[Type]) -> bool {
     error.as_db_error().is_some_and(|told| match told.code().code() {
         "26000" => true,
@@ -165,7 +164,7 @@ fn parameter(context: &str) -> Option<usize> {
     digits.parse().ok()
 }
 
-/// What lies behind an error of the driver.
+/// Returns the text of an error of the driver, with its innermost cause.
 fn cause(error: &Error) -> String {
     let mut innermost = error.source();
     while let Some(deeper) = innermost.and_then(|cause| cause.source()) {

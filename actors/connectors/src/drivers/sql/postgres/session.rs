@@ -19,7 +19,7 @@ use crate::drivers::sql::result::ResultBudget;
 
 /// Statements kept prepared; one more, and all are forgotten.
 const PREPARED: usize = 200;
-/// How long the server may take to hear of a cancellation.
+/// Time limit of a cancellation at the server.
 const CANCEL: Duration = Duration::from_secs(5);
 
 /// A connection.
@@ -28,7 +28,7 @@ pub(crate) struct PostgresSession {
     tls: MakeRustlsConnect,
     io: Handle,
     prepared: HashMap<String, Prepared>,
-    /// What runs, or ran and was left half way: nobody may use it again.
+    /// Statements run, or were abandoned: the connection must not be used again.
     busy: bool,
     /// Something may be left in it: nobody else may use it.
     pub(crate) spent: bool,
@@ -215,9 +215,9 @@ impl PostgresSession {
     }
 }
 
-/// Why a statement was not carried out.
+/// The failure of a statement.
 enum Failed {
-    /// It was prepared before something changed, and was not begun.
+    /// The statement was prepared before a change of its tables, and was not begun.
     Outdated(SqlError),
     Error(SqlError),
 }

@@ -1,4 +1,4 @@
-//! Where a PostgreSQL is and how it is greeted: the connection string, read.
+//! The parsed connection string of a PostgreSQL.
 
 use std::net::IpAddr;
 

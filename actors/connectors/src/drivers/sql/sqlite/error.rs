@@ -1,4 +1,4 @@
-//! What SQLite complains about.
+//! Errors of SQLite.
 
 use std::ffi::c_int;
 
@@ -7,7 +7,7 @@ use rusqlite::{Error, ErrorCode, ffi};
 use crate::drivers::integrity::Integrity;
 use crate::drivers::sql::error::SqlError;
 
-/// Why there is no connection. SQLite's own words repeat the path.
+/// Converts an error of opening a connection. SQLite's own text repeats the path.
 pub(super) fn opening(error: &Error) -> SqlError {
     match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
@@ -18,7 +18,7 @@ pub(super) fn opening(error: &Error) -> SqlError {
     }
 }
 
-/// Why a statement was not carried out.
+/// Converts an error of running a statement.
 pub(super) fn running(error: &Error) -> SqlError {
     match (error, error.sqlite_error_code()) {
         (Error::MultipleStatement, _) => SqlError::Input("query: one statement at a time".to_owned()),

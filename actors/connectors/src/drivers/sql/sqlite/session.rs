@@ -1,4 +1,4 @@
-//! What is done over a connection to a SQLite, on a thread that may block.
+//! Statements over a connection to a SQLite, on a thread that may block.
 //!
 //! That thread has the connection until all is done or undone, also when whoever asked has left: it then stops at once.
 
@@ -135,8 +135,8 @@ fn one(
     Ok(StatementResult { rows, affected, last_insert_id })
 }
 
-/// Whether a row is inserted into the table of a statement from now on. The connection tells the key of the last insert ever,
-/// be it somebody else's, and a table without row ids has none to tell.
+/// Returns a flag that is set when a row is inserted into the table of a statement. The connection reports the key of the last
+/// insert ever, even of another statement, and a table without row ids has none.
 fn watch_inserts(connection: &Connection, origin: &StatementOrigin) -> rusqlite::Result<Arc<AtomicBool>> {
     let inserted = Arc::new(AtomicBool::new(false));
     let hook = match origin {

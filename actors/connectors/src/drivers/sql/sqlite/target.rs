@@ -1,4 +1,4 @@
-//! Where a SQLite is: the connection string, read.
+//! The parsed connection string of a SQLite.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub(crate) struct SqliteTarget {
     pub(super) access: FileMode,
 }
 
-/// What may be done to a file.
+/// The mode in which a database file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileMode {
     /// `ro`

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What an input comes to over this message.
+/// Resolves an input over a message.
 fn resolved(source: Value, place: InputContext, message: &Value) -> Result<Value, String> {
     let node = Node::compile(&source, &Template::compile);
     let bound = GuardedInput { name: "in", place, node };

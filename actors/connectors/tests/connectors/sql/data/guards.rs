@@ -1,4 +1,4 @@
-//! What a connector does not let documents do.
+//! The limits that a connector sets to documents.
 
 use serde_json::{Value, json};
 use svc_engine::ErrorCode;

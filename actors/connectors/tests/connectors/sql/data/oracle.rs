@@ -1,4 +1,4 @@
-//! What a filter means, told by walking it over rows in memory: the table of the dialect in three-valued logic, written
+//! The meaning of a filter, computed over rows in memory: the table of the dialect in three-valued logic, written
 //! apart from the code that it checks.
 
 use serde_json::Value;

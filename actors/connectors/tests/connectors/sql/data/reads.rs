@@ -1,4 +1,4 @@
-//! What `data_query` answers.
+//! The results of `data_query`.
 
 use serde_json::{Value, json};
 use svc_engine::ErrorCode;

@@ -1,4 +1,4 @@
-//! What `data_write` does.
+//! The effects of `data_write`.
 
 use serde_json::{Value, json};
 use svc_engine::ErrorCode;
