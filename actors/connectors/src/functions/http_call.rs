@@ -19,7 +19,7 @@ use super::call::{call_driver, call_with_breaker, channel_of, driver_of};
 use super::input::{self, Either, LONGEST_MS, check_timeout, given, text};
 use super::request::{self, BodyFormat};
 use super::response::{self, ResponseFormat};
-use super::retry::{RetryPlan, jitter};
+use super::retry::{RetryPlan, random_fraction};
 use crate::drivers::http::{Exchange, HttpDriver, HttpSettings};
 use crate::handle::Connectors;
 
@@ -235,7 +235,7 @@ impl HttpCallTask {
                 Err(error) => error,
             };
             attempts += 1;
-            let pause = plan.pause(attempts, Instant::now(), jitter()).filter(|_| error.retryable());
+            let pause = plan.pause(attempts, Instant::now(), random_fraction()).filter(|_| error.retryable());
             let Some(pause) = pause else {
                 if attempts > 1 {
                     error.retry_attempted = Some(true);

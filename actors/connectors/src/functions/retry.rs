@@ -19,7 +19,7 @@ pub(crate) struct RetryPlan {
 }
 
 impl RetryPlan {
-    /// The pause after so many attempts; `None` when there is to be no other. `jitter` is anywhere from 0 to 1.
+    /// Returns the pause after so many attempts; `None` if no other attempt follows. `jitter` is a random number from 0 to 1.
     pub(crate) fn pause(&self, attempts: u32, now: Instant, jitter: f64) -> Option<Duration> {
         if attempts > self.retries {
             return None;
@@ -30,8 +30,8 @@ impl RetryPlan {
     }
 }
 
-/// Anywhere from 0 to 1; the middle where the system has no jitter to give.
-pub(crate) fn jitter() -> f64 {
+/// Returns a random number from 0 to 1; the middle where the system has none to give.
+pub(crate) fn random_fraction() -> f64 {
     getrandom::u32().map_or(0.5, |drawn| f64::from(drawn) / f64::from(u32::MAX))
 }
 

@@ -45,7 +45,7 @@ pub(crate) async fn open(settings: &MongoSettings, outbound: &Outbound) -> Resul
 }
 
 async fn connect(settings: &MongoSettings, outbound: &Outbound) -> Result<Connected, MongoError> {
-    let failed = |error| MongoError::of(&error, settings.connect_timeout);
+    let failed = |error| MongoError::from_driver(&error, settings.connect_timeout);
     let options = ClientOptions::parse(settings.connection_string.expose()).await.map_err(failed)?;
     let mechanism = options.credential.as_ref().and_then(|credential| credential.mechanism.as_ref());
     if mechanism == Some(&AuthMechanism::MongoDbOidc) {
@@ -88,7 +88,7 @@ fn make(
     let client = Client::with_options(options);
     // The driver has read them.
     drop(anchors);
-    let client = client.map_err(|error| MongoError::of(&error, settings.connect_timeout))?;
+    let client = client.map_err(|error| MongoError::from_driver(&error, settings.connect_timeout))?;
     Ok(Connected { client, hop })
 }
 

@@ -51,7 +51,7 @@ pub(crate) enum MongoError {
 
 impl MongoError {
     /// The error of a task over this connector.
-    pub(crate) fn task(&self, connector: &str) -> TaskError {
+    pub(crate) fn to_task_error(&self, connector: &str) -> TaskError {
         let code = match self {
             Self::Unreachable(_) | Self::Address(AddressError::Unresolved { .. }) => ErrorCode::Io,
             // They say themselves what they protect from.
@@ -65,7 +65,7 @@ impl MongoError {
     }
 
     /// The error that a server's code and text come to. The text of a violation repeats the values, and is left out.
-    pub(super) fn of_write(code: i32, name: &str, message: &str) -> Self {
+    pub(super) fn from_server_code(code: i32, name: &str, message: &str) -> Self {
         if let Some(kind) = integrity(code) {
             return Self::Violation { kind, code };
         }
@@ -74,18 +74,18 @@ impl MongoError {
     }
 
     /// Converts an error of the driver; `limit` is the time limit of the operation.
-    pub(crate) fn of(error: &Error, limit: Duration) -> Self {
+    pub(crate) fn from_driver(error: &Error, limit: Duration) -> Self {
         match error.kind.as_ref() {
             ErrorKind::Command(failed) if failed.code == MAX_TIME_EXPIRED => Self::Deadline(limit),
             ErrorKind::Command(failed) if NOT_NOW.contains(&failed.code) => {
                 Self::Unreachable(format!("the server does not take it now ({})", failed.code_name))
             }
-            ErrorKind::Command(failed) => Self::of_write(failed.code, &failed.code_name, &failed.message),
+            ErrorKind::Command(failed) => Self::from_server_code(failed.code, &failed.code_name, &failed.message),
             ErrorKind::Write(WriteFailure::WriteError(failed)) => {
-                Self::of_write(failed.code, failed.code_name.as_deref().unwrap_or_default(), &failed.message)
+                Self::from_server_code(failed.code, failed.code_name.as_deref().unwrap_or_default(), &failed.message)
             }
             ErrorKind::Write(WriteFailure::WriteConcernError(failed)) => {
-                Self::of_write(failed.code, &failed.code_name, &failed.message)
+                Self::from_server_code(failed.code, &failed.code_name, &failed.message)
             }
             ErrorKind::Authentication { .. } => {
                 Self::Refused("the server refused the credentials of the connection string".to_owned())

@@ -71,7 +71,7 @@ impl CollectionOperation {
         limit: Duration,
         max_bytes: usize,
     ) -> Result<OperationResult, MongoError> {
-        let failed = |error| MongoError::of(&error, limit);
+        let failed = |error| MongoError::from_driver(&error, limit);
         let bounds = Bounds { documents: 0, bytes: max_bytes };
         match self {
             Self::Find { find, cap } => {
@@ -137,7 +137,7 @@ async fn collect(
 ) -> Result<OperationResult, MongoError> {
     let mut documents = Vec::new();
     let mut bytes = 0_usize;
-    while cursor.advance().await.map_err(|error| MongoError::of(&error, limit))? {
+    while cursor.advance().await.map_err(|error| MongoError::from_driver(&error, limit))? {
         if documents.len() as u64 >= bounds.documents {
             return Err(MongoError::TooMany(bounds.documents));
         }
@@ -175,7 +175,7 @@ async fn insert(
                 }
                 _ => Err(MongoError::Refused("the server could not confirm the write".to_owned())),
             },
-            _ => Err(MongoError::of(&error, limit)),
+            _ => Err(MongoError::from_driver(&error, limit)),
         },
     }
 }
@@ -194,7 +194,7 @@ fn items(ids: Vec<Bson>, errors: &[IndexedWriteError], ordered: bool) -> Vec<Ins
         errors.iter().map(|error| (error.index, error)).collect();
     let end = errors.keys().next().copied().filter(|_| ordered);
     let item = |(index, id)| match errors.get(&index) {
-        Some(error) => InsertedItem::Failed(MongoError::of_write(error.code, "", &error.message)),
+        Some(error) => InsertedItem::Failed(MongoError::from_server_code(error.code, "", &error.message)),
         None if end.is_some_and(|end| index > end) => InsertedItem::Skipped,
         None => InsertedItem::Stored(id),
     };

@@ -18,7 +18,7 @@ pub(crate) async fn probe(mongo: &MongoSettings, outbound: &Outbound) -> Connect
         let connected = open(mongo, outbound).await?;
         connected.check()?;
         let ping = connected.client.database("admin").run_command(doc! {"ping": 1}).await;
-        ping.map(drop).map_err(|error| MongoError::of(&error, PROBE_TIMEOUT))
+        ping.map(drop).map_err(|error| MongoError::from_driver(&error, PROBE_TIMEOUT))
     };
     match timeout(PROBE_TIMEOUT, asked).await.unwrap_or(Err(MongoError::Deadline(PROBE_TIMEOUT))) {
         Ok(()) => ConnectorProbe::reached(OPERATION),

@@ -120,15 +120,18 @@ impl MailSender {
             connection
                 .command(Mail::new(sender, options))
                 .await
-                .map_err(|error| MailError::at(settings, step, &error))?;
+                .map_err(|error| MailError::at_step(settings, step, &error))?;
             step = SmtpStep::Recipient;
             for recipient in mail.envelope.to() {
                 let recipient = Rcpt::new(recipient.clone(), Vec::new());
-                connection.command(recipient).await.map_err(|error| MailError::at(settings, step, &error))?;
+                connection
+                    .command(recipient)
+                    .await
+                    .map_err(|error| MailError::at_step(settings, step, &error))?;
             }
             step = SmtpStep::Data;
             let ready =
-                connection.command(Data).await.map_err(|error| MailError::at(settings, step, &error))?;
+                connection.command(Data).await.map_err(|error| MailError::at_step(settings, step, &error))?;
             if !ready.has_code(GO_ON) {
                 return Err(MailError::broken(
                     settings,
@@ -138,7 +141,7 @@ impl MailSender {
             }
             step = SmtpStep::Content;
             let taken = connection.message(&mail.content).await;
-            let taken = taken.map_err(|error| MailError::at(settings, step, &error))?;
+            let taken = taken.map_err(|error| MailError::at_step(settings, step, &error))?;
             let said: Vec<_> = taken.message().collect();
             Ok(settings.redact(&format!("{} {}", taken.code(), said.join(" "))))
         };

@@ -72,7 +72,7 @@ impl MailError {
     }
 
     /// Converts an error at a step of the conversation.
-    pub(super) fn at(settings: &SmtpSettings, step: SmtpStep, error: &Error) -> Self {
+    pub(super) fn at_step(settings: &SmtpSettings, step: SmtpStep, error: &Error) -> Self {
         match answer(error) {
             Some(said) => Self::refused(settings, step.name(), &said),
             None => Self::broken(settings, step, cause(error)),

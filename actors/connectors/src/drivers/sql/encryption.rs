@@ -20,7 +20,7 @@ pub(crate) enum Encryption {
 
 impl Encryption {
     /// Reads the spellings of PostgreSQL (`verify-full`) and MySQL (`VERIFY_IDENTITY`).
-    pub(crate) fn named(name: &str) -> Result<Self, String> {
+    pub(crate) fn parse(name: &str) -> Result<Self, String> {
         match name.to_ascii_lowercase().replace('_', "-").as_str() {
             "disable" | "disabled" => Ok(Self::Never),
             "allow" | "prefer" | "preferred" => Ok(Self::Preferred),
@@ -85,8 +85,8 @@ mod tests {
             ("verify-full", Encryption::Required),
             ("VERIFY_IDENTITY", Encryption::Required),
         ] {
-            assert_eq!(Encryption::named(name), Ok(due), "{name}");
+            assert_eq!(Encryption::parse(name), Ok(due), "{name}");
         }
-        assert!(Encryption::named("no-verify").is_err());
+        assert!(Encryption::parse("no-verify").is_err());
     }
 }

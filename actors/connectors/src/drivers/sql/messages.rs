@@ -103,7 +103,7 @@ impl RunStatements {
     ///
     /// # Errors
     /// A statement that cannot be run as one of its own.
-    pub(super) fn spends_session(&self, database: DatabaseKind) -> Result<bool, SqlError> {
+    pub(super) fn leaves_session_state(&self, database: DatabaseKind) -> Result<bool, SqlError> {
         let mut spends = false;
         let written = self.statements.iter().filter(|statement| !statement.origin.is_document());
         for statement in written {

@@ -70,7 +70,7 @@ impl SqlPool {
         run: RunStatements,
         limit: Duration,
     ) -> Result<Vec<StatementResult>, SqlError> {
-        let spends = run.spends_session(self.database)?;
+        let spends = run.leaves_session_state(self.database)?;
         let deadline = Instant::now() + limit;
         let timed_out = |_| SqlError::timed_out(limit);
         match &self.connections {

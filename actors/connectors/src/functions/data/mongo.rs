@@ -63,7 +63,7 @@ pub(super) async fn write(
     let outcome = run(base, write.extent(), write.operation().name(), collection, operation).await?;
     let (output, partial) = match outcome {
         OperationResult::Inserted(items) => {
-            inserted(&items).map_err(|failed| failed.task(&base.connector))?
+            inserted(&items).map_err(|failed| failed.to_task_error(&base.connector))?
         }
         OperationResult::Updated { matched, modified, upserted } => {
             let mut output = json!({"status": "ok", "matched": matched, "modified": modified});
@@ -109,5 +109,5 @@ async fn run(
         Ok((driver.address.clone(), run))
     };
     let (_, answer) = call_driver(&base.connectors, connector, message).await?;
-    answer.map_err(|error| error.task(connector))
+    answer.map_err(|error| error.to_task_error(connector))
 }

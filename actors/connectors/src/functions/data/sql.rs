@@ -78,7 +78,7 @@ pub(super) async fn write(
             WriteChange::Insert { target, .. } => Some(Arc::clone(&target.physical)),
             WriteChange::Update { .. } | WriteChange::Delete { .. } => None,
         };
-        let made = |sql::BoundStatement { sql, params }| {
+        let made = |sql::SqlStatement { sql, params }| {
             let origin = StatementOrigin::Document { inserts: inserts.clone() };
             BoundStatement { sql, params, origin }
         };
@@ -86,7 +86,7 @@ pub(super) async fn write(
         if returning {
             // A second statement makes a transaction of it, which is undone where there are too many rows.
             let (sql, params) = ("SELECT 1".to_owned(), Vec::new());
-            statements.push(sent(sql::BoundStatement { sql, params }));
+            statements.push(sent(sql::SqlStatement { sql, params }));
         }
         let bounds = settings.bounded(ResultBounds::new(MOST_RETURNED, base.max_result_bytes));
         let (bounds, transaction) = (returning.then_some(bounds), TransactionMode::Atomic);
@@ -130,7 +130,7 @@ fn flavour(settings: &SqlSettings) -> SqlFlavour {
     }
 }
 
-fn sent(statement: sql::BoundStatement) -> BoundStatement {
+fn sent(statement: sql::SqlStatement) -> BoundStatement {
     let origin = StatementOrigin::Document { inserts: None };
     BoundStatement { sql: statement.sql, params: statement.params, origin }
 }

@@ -69,14 +69,14 @@ impl CollectionTarget {
         };
         let call = async {
             let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
-            answer.map_err(|error| error.task(&self.connector))
+            answer.map_err(|error| error.to_task_error(&self.connector))
         };
         call_with_breaker(&self.connectors, &channel_of(cx), &self.connector, call).await
     }
 
     /// The error of documents of which none is stored.
     pub(super) fn refused(&self, failed: &MongoError) -> TaskError {
-        failed.task(&self.connector)
+        failed.to_task_error(&self.connector)
     }
 
     /// A whole number within bounds.

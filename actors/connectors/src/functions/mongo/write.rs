@@ -208,7 +208,7 @@ impl MongoWriteTask {
             }
             Op::InsertMany => {
                 let batch = self.target.inputs.require(cx, "documents")?;
-                held(batch.as_array(), |batch| content::batch(batch, self.settings.max_rows))?;
+                check_present(batch.as_array(), |batch| content::batch(batch, self.settings.max_rows))?;
                 CollectionOperation::Insert {
                     documents: documents("documents", batch)?,
                     ordered: self.ordered,
@@ -217,8 +217,8 @@ impl MongoWriteTask {
             Op::Update { many } => {
                 let update = resolved(self.update.as_ref(), cx, Map::new().into())?;
                 let array_filters = resolved(self.array_filters.as_ref(), cx, Value::Array(Vec::new()))?;
-                held(update.as_object(), content::operators)?;
-                held(update.as_object().zip(array_filters.as_array()), |(update, filters)| {
+                check_present(update.as_object(), content::operators)?;
+                check_present(update.as_object().zip(array_filters.as_array()), |(update, filters)| {
                     content::identifiers(update, filters)
                 })?;
                 CollectionOperation::Update {
@@ -231,7 +231,7 @@ impl MongoWriteTask {
             }
             Op::Replace => {
                 let replacement = self.target.inputs.require(cx, "document")?;
-                held(replacement.as_object(), content::plain)?;
+                check_present(replacement.as_object(), content::plain)?;
                 let document = document("document", replacement)?;
                 CollectionOperation::Replace { filter: self.filter(cx, false)?, document, upsert }
             }
@@ -285,7 +285,10 @@ fn resolved(bound: Option<&GuardedInput>, cx: &TaskCx<'_>, absent: Value) -> Res
 }
 
 /// Checks a value of the right type; one of another type is refused where it is turned into a document.
-fn held<T>(value: Option<T>, check: impl FnOnce(T) -> Result<(), FieldError>) -> Result<(), TaskError> {
+fn check_present<T>(
+    value: Option<T>,
+    check: impl FnOnce(T) -> Result<(), FieldError>,
+) -> Result<(), TaskError> {
     value.map_or(Ok(()), check).map_err(content::at_run_time)
 }
 

@@ -54,7 +54,7 @@ pub(super) enum Body {
 }
 
 impl Body {
-    pub(super) fn of(text: Option<String>, html: Option<String>) -> Option<Self> {
+    pub(super) fn from_parts(text: Option<String>, html: Option<String>) -> Option<Self> {
         match (text, html) {
             (Some(text), Some(html)) => Some(Self::Both { text, html }),
             (Some(text), None) => Some(Self::Text(text)),

@@ -156,7 +156,7 @@ impl SendEmailTask {
         let subject = self.inputs.require_text(cx, "subject")?;
         line(&subject).map_err(|why| refused("subject", why))?;
         let [text, html] = BODIES.map(|field| self.body(cx, field));
-        let body = Body::of(text?, html?);
+        let body = Body::from_parts(text?, html?);
         let reply_to = self.text(cx, "reply_to")?;
         Ok(Draft {
             to,

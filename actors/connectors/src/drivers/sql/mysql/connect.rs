@@ -86,7 +86,7 @@ impl ManageConnection for MySqlManager {
     }
 
     async fn is_valid(&self, session: &mut MySqlSession) -> Result<(), PoolError> {
-        if session.is_there().await { Ok(()) } else { Err(PoolError::Stale) }
+        if session.is_alive().await { Ok(()) } else { Err(PoolError::Stale) }
     }
 
     fn has_broken(&self, session: &mut MySqlSession) -> bool {

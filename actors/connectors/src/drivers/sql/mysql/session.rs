@@ -63,7 +63,7 @@ impl MySqlSession {
     }
 
     /// Tells whether the server still holds the connection: the loss of an unused connection is not noticed otherwise.
-    pub(super) async fn is_there(&mut self) -> bool {
+    pub(super) async fn is_alive(&mut self) -> bool {
         if self.is_broken() || self.used.elapsed() < TRUSTED {
             return !self.is_broken();
         }
@@ -79,8 +79,8 @@ impl MySqlSession {
         let cancel =
             Cancel { armed: true, id: self.conn.id(), options: self.options.clone(), io: self.io.clone() };
         let outcome = match run.statements.as_slice() {
-            [statement] => self.alone(statement, run).await.map(|outcome| vec![outcome]),
-            _ => self.transaction(run).await,
+            [statement] => self.run_single(statement, run).await.map(|outcome| vec![outcome]),
+            _ => self.run_in_transaction(run).await,
         };
         self.busy = outcome.as_ref().is_err_and(|error| !error.leaves_clean());
         self.used = Instant::now();
@@ -90,7 +90,7 @@ impl MySqlSession {
 
     /// A statement by itself. In a read-only transaction it leaves that open: ending it takes a round trip, which the answer
     /// does not wait for.
-    async fn alone(
+    async fn run_single(
         &mut self,
         statement: &BoundStatement,
         run: &RunStatements,
@@ -100,10 +100,10 @@ impl MySqlSession {
             begun.map_err(|error| error::running(&error, None))?;
             self.in_transaction = true;
         }
-        self.one(statement, &mut ResultBudget::new(run.bounds)).await
+        self.run_statement(statement, &mut ResultBudget::new(run.bounds)).await
     }
 
-    async fn transaction(&mut self, run: &RunStatements) -> Result<Vec<StatementResult>, SqlError> {
+    async fn run_in_transaction(&mut self, run: &RunStatements) -> Result<Vec<StatementResult>, SqlError> {
         let plain = |error: Error| error::running(&error, None);
         if run.transaction == TransactionMode::Snapshot {
             // Of the next transaction alone; on another level than this there is no snapshot.
@@ -118,7 +118,7 @@ impl MySqlSession {
         let mut outcomes = Vec::with_capacity(run.statements.len());
         let mut budget = ResultBudget::new(run.bounds);
         for statement in &run.statements {
-            match self.one(statement, &mut budget).await {
+            match self.run_statement(statement, &mut budget).await {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(error) => {
                     if error.leaves_clean() {
@@ -132,7 +132,7 @@ impl MySqlSession {
         Ok(outcomes)
     }
 
-    async fn one(
+    async fn run_statement(
         &mut self,
         statement: &BoundStatement,
         budget: &mut ResultBudget,

@@ -36,7 +36,7 @@ impl MySqlTarget {
         let mut encryption = Encryption::Preferred;
         for parameter in &parameters {
             let named = |name: &str| {
-                Encryption::named(name).map_err(|why| format!("connection_string: {}: {why}", parameter.name))
+                Encryption::parse(name).map_err(|why| format!("connection_string: {}: {why}", parameter.name))
             };
             match (parameter.name, parameter.value.as_str()) {
                 ("ssl-mode" | "sslmode" | "ssl_mode", mode) => encryption = named(mode)?,

@@ -1,7 +1,7 @@
 //! The column that a placeholder of a statement stands for. Statements that are made of documents have one form.
 
 /// The column that the placeholder of that number, counted from 1, is inserted into, set to or compared with.
-pub(super) fn of_placeholder(sql: &str, number: usize) -> Option<&str> {
+pub(super) fn find_column(sql: &str, number: usize) -> Option<&str> {
     let at = position(sql, number)?;
     let (before, _) = sql.split_at_checked(at)?;
     match before.find(" VALUES (") {
@@ -62,7 +62,7 @@ mod tests {
             (select, 11, Some("b")),
             (select, 7, None),
         ] {
-            assert_eq!(of_placeholder(sql, number), expected, "{sql} {number}");
+            assert_eq!(find_column(sql, number), expected, "{sql} {number}");
         }
     }
 }

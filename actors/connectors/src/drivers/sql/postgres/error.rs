@@ -55,7 +55,7 @@ pub(super) fn running(error: &Error, params: &[Type], statement: Option<&BoundSt
         let kind = params.get(index).map_or("unknown", |kind| kind.name());
         let value = statement.and_then(|statement| statement.params.get(index));
         let value = value.map_or("a value", kind_of);
-        let column = document.and_then(|document| column::of_placeholder(&document.sql, number));
+        let column = document.and_then(|document| column::find_column(&document.sql, number));
         return SqlError::Input(match (document, column) {
             (Some(_), Some(column)) => {
                 format!(

@@ -53,11 +53,11 @@ impl PostgresSession {
             io: self.io.clone(),
         };
         let outcome = match run.statements.as_slice() {
-            [statement] => self.alone(statement, run).await.map(|outcome| vec![outcome]),
-            _ => match self.transaction(run).await {
+            [statement] => self.run_single(statement, run).await.map(|outcome| vec![outcome]),
+            _ => match self.run_in_transaction(run).await {
                 // Reads that met a table as it was before are read again, prepared anew.
                 Err(Failed::Outdated(_)) if run.transaction == TransactionMode::Snapshot => {
-                    self.transaction(run).await
+                    self.run_in_transaction(run).await
                 }
                 outcome => outcome,
             }
@@ -69,22 +69,22 @@ impl PostgresSession {
     }
 
     /// A statement that is a transaction of its own.
-    async fn alone(
+    async fn run_single(
         &mut self,
         statement: &BoundStatement,
         run: &RunStatements,
     ) -> Result<StatementResult, SqlError> {
         let known = self.prepared.contains_key(&statement.sql);
-        match self.attempt(statement, run).await {
+        match self.attempt_single(statement, run).await {
             Err(Failed::Outdated(_)) if known => {
                 self.prepared.remove(&statement.sql);
-                self.attempt(statement, run).await.map_err(Failed::into_error)
+                self.attempt_single(statement, run).await.map_err(Failed::into_error)
             }
             outcome => outcome.map_err(Failed::into_error),
         }
     }
 
-    async fn attempt(
+    async fn attempt_single(
         &mut self,
         statement: &BoundStatement,
         run: &RunStatements,
@@ -125,7 +125,7 @@ impl PostgresSession {
         outcome
     }
 
-    async fn transaction(&mut self, run: &RunStatements) -> Result<Vec<StatementResult>, Failed> {
+    async fn run_in_transaction(&mut self, run: &RunStatements) -> Result<Vec<StatementResult>, Failed> {
         let plain = |error: Error| error::running(&error, &[], None);
         let begin = match run.transaction {
             TransactionMode::Atomic => "BEGIN",
@@ -135,7 +135,7 @@ impl PostgresSession {
         let mut outcomes = Vec::with_capacity(run.statements.len());
         let mut budget = ResultBudget::new(run.bounds);
         for statement in &run.statements {
-            match self.one(statement, &mut budget).await {
+            match self.run_statement(statement, &mut budget).await {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(failed) => {
                     if matches!(failed, Failed::Outdated(_)) {
@@ -153,7 +153,7 @@ impl PostgresSession {
         Ok(outcomes)
     }
 
-    async fn one(
+    async fn run_statement(
         &mut self,
         statement: &BoundStatement,
         budget: &mut ResultBudget,

@@ -52,7 +52,7 @@ impl PostgresTarget {
         for parameter in &parameters {
             match parameter.name {
                 "sslmode" | "ssl-mode" => {
-                    encryption = Encryption::named(&parameter.value)
+                    encryption = Encryption::parse(&parameter.value)
                         .map_err(|why| format!("connection_string: {}: {why}", parameter.name))?;
                 }
                 "sslrootcert" => {

@@ -40,7 +40,7 @@ pub(crate) async fn run<M: ManageConnection<Connection = SqliteSession>>(
 ) -> Result<Vec<StatementResult>, SqlError> {
     let stop = Stop(Arc::default());
     let stopped = Arc::clone(&stop.0);
-    let work = spawn_blocking(move || work(&session.connection, &run, deadline, stopped));
+    let work = spawn_blocking(move || run_blocking(&session.connection, &run, deadline, stopped));
     match timeout_at(deadline, work).await {
         Ok(Ok(Err(SqlError::Timeout(_)))) | Err(_) => Err(SqlError::timed_out(limit)),
         Ok(Ok(outcome)) => outcome,
@@ -57,7 +57,7 @@ impl Drop for Stop {
     }
 }
 
-fn work(
+fn run_blocking(
     connection: &Connection,
     run: &RunStatements,
     deadline: Instant,
@@ -68,7 +68,7 @@ fn work(
     connection.busy_timeout(left).map_err(failed)?;
     let over = move || stopped.load(Ordering::Relaxed) || Instant::now() >= deadline;
     connection.progress_handler(STEPS, Some(over)).map_err(failed)?;
-    let outcome = transaction(connection, run);
+    let outcome = run_in_transaction(connection, run);
     connection.progress_handler(0, None::<fn() -> bool>).map_err(failed)?;
     if !connection.is_autocommit() {
         connection.execute_batch("ROLLBACK").map_err(failed)?;
@@ -76,7 +76,10 @@ fn work(
     outcome
 }
 
-fn transaction(connection: &Connection, run: &RunStatements) -> Result<Vec<StatementResult>, SqlError> {
+fn run_in_transaction(
+    connection: &Connection,
+    run: &RunStatements,
+) -> Result<Vec<StatementResult>, SqlError> {
     let failed = |error: rusqlite::Error| error::running(&error);
     let mut budget = ResultBudget::new(run.bounds);
     // Set for each run: a statement of an author may have changed it.
@@ -89,7 +92,7 @@ fn transaction(connection: &Connection, run: &RunStatements) -> Result<Vec<State
                 return Err(SqlError::writes_in_read_only("SQLITE_READONLY"));
             }
         }
-        return one(connection, statement, &mut budget).map(|outcome| vec![outcome]);
+        return run_statement(connection, statement, &mut budget).map(|outcome| vec![outcome]);
     }
     connection
         .execute_batch(match run.transaction {
@@ -98,13 +101,13 @@ fn transaction(connection: &Connection, run: &RunStatements) -> Result<Vec<State
             TransactionMode::Snapshot => "BEGIN",
         })
         .map_err(failed)?;
-    let outcomes = run.statements.iter().map(|statement| one(connection, statement, &mut budget));
+    let outcomes = run.statements.iter().map(|statement| run_statement(connection, statement, &mut budget));
     let outcomes = outcomes.collect::<Result<Vec<_>, _>>()?;
     connection.execute_batch("COMMIT").map_err(failed)?;
     Ok(outcomes)
 }
 
-fn one(
+fn run_statement(
     connection: &Connection,
     statement: &BoundStatement,
     budget: &mut ResultBudget,

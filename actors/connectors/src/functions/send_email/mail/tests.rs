@@ -51,7 +51,8 @@ fn a_mail_has_its_headers_and_one_body() {
 
 #[test]
 fn text_and_html_are_alternatives_of_one_mail() {
-    let (_, mail) = written(&draft(Body::of(Some("plain".into()), Some("<b>rich</b>".into())).unwrap()));
+    let (_, mail) =
+        written(&draft(Body::from_parts(Some("plain".into()), Some("<b>rich</b>".into())).unwrap()));
     let (plain, html) = (mail.find("text/plain").unwrap(), mail.find("text/html").unwrap());
     assert!(
         mail.contains("Content-Type: multipart/alternative;") && plain < html,
