@@ -57,7 +57,7 @@ impl Connectors {
         Ok(Self { shared, reconciler, breakers, metrics })
     }
 
-    /// Brings what runs in line with what is stored. That single connectors cannot be loaded is no error.
+    /// Brings the running connectors in line with the stored ones. The failed load of a connector is no error.
     ///
     /// # Errors
     /// [`ConnectorReloadError`] if nothing changed.
@@ -98,7 +98,7 @@ impl Connectors {
         self.find(name).ok()?.settings.names_topic()
     }
 
-    /// Tries a stored connector out, loaded afresh, whether it is in use or not.
+    /// Tries out a stored connector, loaded anew, whether it is in use or not.
     ///
     /// # Errors
     /// [`ConnectorReloadError::Unavailable`] if the reconciler does not answer.

@@ -42,11 +42,11 @@ impl BreakerState {
 /// The decision about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// Goes ahead: the breaker is closed.
+    /// The call is admitted: the breaker is closed.
     Free,
-    /// Goes ahead alone, and decides about the breaker.
+    /// The call is admitted alone as a trial, whose result decides.
     Probe,
-    /// Is rejected.
+    /// The call is rejected.
     Refused,
 }
 

@@ -214,7 +214,7 @@ impl HttpCallTask {
         Ok(Asked { path, headers, body })
     }
 
-    /// Tries until there is an answer, or another attempt is not allowed or of no use.
+    /// Makes attempts until one succeeds, or another is not allowed or would not help.
     async fn attempts(
         &self,
         asked: &Asked,

@@ -13,7 +13,7 @@ const SHOWN: usize = 512;
 /// Bytes of a refused answer that a task keeps on request: 32 of them may stand in the metadata of one message.
 const CAPTURED: usize = 4096;
 
-/// May stand before a JSON text, and is no part of it (RFC 8259, 8.1).
+/// The mark that may precede a JSON text without being part of it (RFC 8259, 8.1).
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The format in which a response body is read.

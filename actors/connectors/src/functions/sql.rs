@@ -1,4 +1,4 @@
-//! Asking a SQL database, for the functions that do.
+//! Calls of a SQL database, for the functions that run SQL.
 
 use svc_engine::{ErrorCode, TaskError};
 use svc_model::config::connector::DatabaseKind;

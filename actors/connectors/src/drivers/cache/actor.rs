@@ -22,12 +22,12 @@ use crate::settings::Settings;
 /// which the bound may lag behind.
 const BOUND_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The text of a key; `None` for a miss.
+/// Reads the text of a key; `None` for a miss.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<Option<String>, CallFailure>")]
 pub(crate) struct ReadEntry(pub(crate) String);
 
-/// Keep a text under a key, for ever or for so many seconds. For 0 of them nothing is kept.
+/// Stores a text under a key, for ever or for so many seconds. With 0 seconds nothing is stored.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<(), CallFailure>")]
 pub(crate) struct WriteEntry {
@@ -36,7 +36,7 @@ pub(crate) struct WriteEntry {
     pub(crate) ttl_secs: Option<u64>,
 }
 
-/// Give a key that nobody has to an owner, for so many seconds; `false` where somebody has it. Of a cache that is shared.
+/// Claims a free key for an owner, for so many seconds; `false` where the key has an owner. For shared caches only.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<bool, CallFailure>")]
 pub(crate) struct ClaimCacheKey {
@@ -45,7 +45,7 @@ pub(crate) struct ClaimCacheKey {
     pub(crate) ttl_secs: u64,
 }
 
-/// Take a key from its owner, and from nobody else. Of a cache that is shared.
+/// Releases a key of this owner. For shared caches only.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<(), CallFailure>")]
 pub(crate) struct ReleaseCacheKey {

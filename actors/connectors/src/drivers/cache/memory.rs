@@ -1,4 +1,4 @@
-//! Entries in the memory of this process, the least recently used of them given up first.
+//! Entries in the memory of this process; beyond the bound the least recently used are evicted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +42,7 @@ impl Expiry<String, Entry> for Life {
 }
 
 impl MemoryCache {
-    /// Keeps at most so many entries; any number for 0.
+    /// Makes a cache of at most so many entries; 0 for no bound.
     pub(super) fn new(max_entries: usize) -> Self {
         let cache = Cache::builder().expire_after(Life).eviction_policy(EvictionPolicy::lru());
         let cache = match u64::try_from(max_entries) {
@@ -56,7 +56,7 @@ impl MemoryCache {
         self.entries.get(key).map(|entry| entry.text.as_ref().to_owned())
     }
 
-    /// Keeps a text; for ever, or for so many seconds. For 0 of them nothing is kept.
+    /// Stores a text, for ever or for so many seconds. With 0 seconds nothing is stored.
     pub(super) fn write(&self, key: String, text: &str, ttl_secs: Option<u64>) {
         if ttl_secs == Some(0) {
             self.entries.invalidate(&key);

@@ -1,7 +1,7 @@
-//! One connection to a Redis server, shared by all calls and opened again when it broke.
+//! The connection to a Redis server, shared by all calls and opened again after it broke.
 //!
-//! It is dialled at the addresses that were checked. A call that has no answer in time gives the connection up: what waits on it
-//! goes on to its own end, the next call opens another.
+//! Only checked addresses are dialled. A call without an answer in time drops the connection: calls that wait on it go on to their
+//! own end, the next call opens another.
 
 use std::io;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl RedisCache {
         Self { target: Arc::new(target), outbound, slot }
     }
 
-    /// The text of a key.
+    /// Returns the text of a key.
     pub(super) async fn read(&self, key: &str) -> Result<Option<String>, CallFailure> {
         let bytes: Option<Vec<u8>> = self.ask(redis::cmd("GET").arg(key)).await?;
         Ok(bytes.map(|bytes| match String::from_utf8(bytes) {
@@ -68,7 +68,7 @@ impl RedisCache {
         }))
     }
 
-    /// Keeps a text; for ever, or for so many seconds. For 0 of them nothing is kept.
+    /// Stores a text, for ever or for so many seconds. With 0 seconds nothing is stored.
     pub(super) async fn write(
         &self,
         key: &str,
@@ -130,7 +130,7 @@ impl RedisTarget {
         self.greet(tls.connect(name, stream).await.map_err(broken)?).await
     }
 
-    /// Logs in, chooses the database, and leaves the rest to a task.
+    /// Logs in, selects the database, and spawns the task that drives the socket.
     async fn greet<S>(&self, stream: S) -> Result<RedisConnection, CallFailure>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,

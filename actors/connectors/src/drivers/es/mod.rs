@@ -1,4 +1,4 @@
-//! Elasticsearch clusters: HTTP APIs of a known kind, asked by the same actor as any other.
+//! Elasticsearch clusters: HTTP APIs of a known kind, called through the same actor as any other.
 
 mod probe;
 mod settings;

@@ -8,7 +8,7 @@ use crate::drivers::http::HttpSettings;
 
 /// The settings of an Elasticsearch cluster.
 pub(crate) struct EsSettings {
-    /// Its URL and who calls, as of any HTTP API.
+    /// URL and credentials, as of any HTTP API.
     pub(crate) http: HttpSettings,
     /// Time limit of one request; `None` for the limit of all HTTP calls.
     pub(crate) timeout: Option<Duration>,

@@ -1,7 +1,7 @@
 //! The actor of one HTTP API.
 //!
-//! Owns the connections to it, and the source of its tokens where it wants any. Message in: [`Exchange`], read-only, so that calls run side by side and end with their
-//! callers. A restart opens new connections; nothing else is lost with it.
+//! Owns the connections to the API, and the source of its tokens if it wants any. Message in: [`Exchange`], read-only, so that
+//! calls run concurrently and end with their callers. A restart opens new connections; nothing else is lost.
 
 use std::sync::Arc;
 

@@ -26,7 +26,7 @@ use crate::drivers::pool::{OpenPools, PoolSlot};
 use crate::probe::ConnectorProbe;
 use crate::settings::Settings;
 
-/// RunOperation one operation of a collection.
+/// Runs one operation of a collection.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<OperationResult, MongoError>")]
 pub(crate) struct RunOperation {

@@ -10,18 +10,18 @@ use crate::drivers::integrity::Integrity;
 
 /// Bytes of a server's own text that an error shows.
 const SHOWN: usize = 512;
-/// The server gave up at the time it was told.
+/// Code of a server that gave up at its time limit.
 const MAX_TIME_EXPIRED: i32 = 50;
-/// The server is not, or no longer, the one to ask: another will be.
+/// Codes of a server that is not, or no longer, the primary; a later attempt may find another.
 const NOT_NOW: [i32; 11] = [6, 7, 89, 91, 189, 9001, 10_107, 11_600, 11_602, 13_435, 13_436];
 
 /// The failure of an operation.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum MongoError {
-    /// No server, or it went away.
+    /// No server is reachable, or the connection broke.
     #[error("{0}")]
     Unreachable(String),
-    /// A server where none may be, or nowhere.
+    /// A server at a forbidden address, or without an address.
     #[error(transparent)]
     Address(#[from] AddressError),
     /// A socket of the machine, where addresses must be public.
@@ -30,7 +30,7 @@ pub(crate) enum MongoError {
     /// The operation took too long.
     #[error("no answer within {} ms", .0.as_millis())]
     Deadline(Duration),
-    /// The server said no.
+    /// The server refused.
     #[error("{0}")]
     Refused(String),
     /// A constraint of the collection refuses the write. Holds no value of the document.
@@ -41,10 +41,10 @@ pub(crate) enum MongoError {
         /// The code of the server.
         code: i32,
     },
-    /// More documents than a result may have.
+    /// The result has more documents than its bound.
     #[error("the result has more than {0} documents; set a limit or filter more")]
     TooMany(u64),
-    /// More bytes than a result may have.
+    /// The result has more bytes than its bound.
     #[error("the result takes more than {0} bytes: project or filter more, or raise query.max_result_bytes")]
     TooLarge(usize),
 }

@@ -25,7 +25,7 @@ const VERSION: u8 = 5;
 /// Authentication by user name and password (RFC 1929), and the version of its exchange.
 const USER_AND_PASSWORD: u8 = 2;
 const AUTH_VERSION: u8 = 1;
-/// No authentication that the proxy takes.
+/// The reply that no offered authentication is accepted.
 const NO_METHOD: u8 = 0xff;
 /// The command `CONNECT`.
 const CONNECT: u8 = 1;
@@ -65,7 +65,7 @@ impl Hop {
     /// Listens on a loopback port. Each connection has `limit` to be made.
     ///
     /// # Errors
-    /// There is no port, or no random number.
+    /// No port or no random number is available.
     pub(super) async fn open(outbound: Outbound, allow_private: bool, limit: Duration) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let port = listener.local_addr()?.port();
@@ -131,7 +131,7 @@ async fn relay(mut client: TcpStream, shared: &Shared) -> io::Result<()> {
     copy_bidirectional(&mut client, &mut server).await.map(drop)
 }
 
-/// Agrees with the driver and dials where it wants to go; `None` where it was told no.
+/// Does the handshake with the driver and dials its target; `None` if the target was refused.
 async fn connect(client: &mut TcpStream, shared: &Shared) -> io::Result<Option<TcpStream>> {
     if !authenticate(client, shared).await? {
         return Ok(None);
@@ -166,7 +166,7 @@ async fn connect(client: &mut TcpStream, shared: &Shared) -> io::Result<Option<T
     }
 }
 
-/// Lets the driver in, and nobody else.
+/// Authenticates the driver; `false` for any other client.
 async fn authenticate(client: &mut TcpStream, shared: &Shared) -> io::Result<bool> {
     if client.read_u8().await? != VERSION {
         return Ok(false);
@@ -186,7 +186,7 @@ async fn authenticate(client: &mut TcpStream, shared: &Shared) -> io::Result<boo
     Ok(known)
 }
 
-/// Host and port of a request; `None` for a request that is no `CONNECT`.
+/// Reads host and port of a request; `None` for a request that is no `CONNECT`.
 async fn target(client: &mut TcpStream) -> io::Result<Option<(String, u16)>> {
     let [version, command, _, kind] = client.read_u32().await?.to_be_bytes();
     let host = match kind {
@@ -199,7 +199,7 @@ async fn target(client: &mut TcpStream) -> io::Result<Option<(String, u16)>> {
     Ok((version == VERSION && command == CONNECT).then_some((host, port)))
 }
 
-/// Bytes behind their number.
+/// Reads bytes that are preceded by their number.
 async fn short_bytes(client: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::from(client.read_u8().await?)];
     client.read_exact(&mut bytes).await?;

@@ -15,17 +15,17 @@ use super::error::MongoError;
 /// One operation of a collection.
 #[derive(Clone, Debug)]
 pub(crate) enum CollectionOperation {
-    /// Documents; with more than `cap` of them it fails.
+    /// Reads documents; with more than `cap` of them it fails.
     Find { find: Find, cap: u64 },
     /// Runs a pipeline; with more than `cap` documents it fails.
     Aggregate { pipeline: Vec<Document>, allow_disk_use: bool, cap: u64 },
-    /// New documents. With `ordered` the first that fails is the last that is tried.
+    /// Inserts documents. With `ordered` nothing is tried after the first failure.
     Insert { documents: Vec<Document>, ordered: bool },
-    /// Changes by update operators.
+    /// Changes documents by update operators.
     Update { filter: Document, update: Document, array_filters: Vec<Document>, upsert: bool, many: bool },
-    /// Another document in the place of one.
+    /// Replaces one document.
     Replace { filter: Document, document: Document, upsert: bool },
-    /// Removals.
+    /// Removes documents.
     Delete { filter: Document, many: bool },
 }
 

@@ -12,7 +12,7 @@ use crate::probe::{ConnectorProbe, PROBE_TIMEOUT};
 /// The operation that a probe tries.
 const OPERATION: &str = "ping";
 
-/// Pings it, as whoever the connection string names.
+/// Pings the deployment with the credentials of the connection string.
 pub(crate) async fn probe(mongo: &MongoSettings, outbound: &Outbound) -> ConnectorProbe {
     let asked = async {
         let connected = open(mongo, outbound).await?;

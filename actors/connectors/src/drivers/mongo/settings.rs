@@ -10,7 +10,7 @@ use svc_model::config::connector::{DbConfig, DialectConfig, OperationSwitches};
 pub(crate) struct MongoSettings {
     /// The servers and the credentials.
     pub(crate) connection_string: SecretText,
-    /// Connections to one server at most; `None` for the driver's own.
+    /// Most connections to one server; `None` for the driver's default.
     pub(crate) max_connections: Option<u32>,
     /// Time limit of finding a server and connecting to it.
     pub(crate) connect_timeout: Duration,

@@ -7,15 +7,15 @@ use svc_model::config::connector::DatabaseKind;
 /// The effect of a statement on the session it runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StatementEffect {
-    /// Rows are read or written; the session is as before.
+    /// Reads or writes rows; the session is unchanged.
     Rows,
-    /// Something may stay behind in the session: a setting, a lock, a temporary table, a variable.
+    /// May leave state in the session: a setting, a lock, a temporary table, a variable.
     Session,
-    /// A transaction would be opened or ended.
+    /// Opens or ends a transaction.
     Transaction,
-    /// Rows would come or go outside of a result.
+    /// Transfers rows outside of a result.
     Stream,
-    /// There is no statement.
+    /// No statement at all.
     Nothing,
 }
 
@@ -107,7 +107,7 @@ pub(super) struct Beginning<'s> {
     conditional: bool,
 }
 
-/// Passes over what stands before the first word: white space, comments, empty statements, parentheses.
+/// Skips everything before the first word: white space, comments, empty statements, parentheses.
 pub(super) fn beginning(sql: &str, database: DatabaseKind) -> Beginning<'_> {
     let (postgres, mysql) = (database == DatabaseKind::Postgres, database == DatabaseKind::MySql);
     let line_ends: &[char] = if postgres { &['\n', '\r'] } else { &['\n'] };

@@ -13,13 +13,13 @@ pub(crate) enum SqlError {
     /// The host may not be dialled, or has no address now.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// No connection, or one that broke off.
+    /// There is no connection, or it broke.
     #[error("{0}")]
     Unreachable(String),
     /// The statements were not done in time.
     #[error("{0}")]
     Timeout(String),
-    /// Reached, but refused.
+    /// The database was reached and refused.
     #[error("{0}")]
     Refused(String),
     /// A statement or a parameter that cannot be sent.
@@ -35,10 +35,10 @@ pub(crate) enum SqlError {
         /// The code of the database.
         code: String,
     },
-    /// More rows than are taken.
+    /// The result has more rows than its bound.
     #[error("the result has more than {0} rows: narrow the query")]
     TooManyRows(usize),
-    /// More bytes than are taken.
+    /// The result has more bytes than its bound.
     #[error("the result takes more than {0} bytes: select less, or raise query.max_result_bytes")]
     TooLarge(usize),
     /// A value that JSON has no place for.

@@ -166,7 +166,7 @@ impl<M: ManageConnection<Error = PoolError>> Bounded<M> {
 /// A failure of a connection outside of a call.
 #[derive(Clone, Debug)]
 pub(crate) enum PoolError {
-    /// There is none.
+    /// No connection could be opened.
     Failed(SqlError),
     /// An idle one is broken: another takes its place.
     Stale,

@@ -32,7 +32,7 @@ impl ResultBudget {
         Self { bounds, used: 0 }
     }
 
-    /// Reports that rows are wanted at all.
+    /// Tells whether rows are wanted at all.
     pub(super) const fn wants_rows(&self) -> bool {
         self.bounds.is_some()
     }

@@ -16,7 +16,7 @@ use super::sqlite::SqliteTarget;
 use crate::drivers::own_database::OwnDatabase;
 use crate::settings::Settings;
 
-/// Connections at most when the config does not say.
+/// Most connections when the config sets none.
 const MAX_CONNECTIONS: u32 = 5;
 
 /// The settings of a SQL database.
@@ -29,7 +29,7 @@ pub(crate) struct SqlSettings {
     pub(super) allow_private: bool,
     /// Most bytes of a result, where the server allows as many; `None` for the server's own bound.
     max_result_bytes: Option<usize>,
-    /// Operations that tasks may not use.
+    /// Operations that tasks may use.
     pub(crate) gates: OperationSwitches,
     /// The bounds of the portable dialect.
     pub(crate) dialect: DialectConfig,

@@ -1,4 +1,4 @@
-//! URLs that carry their permission: signature version 4 in the query. Pure but for the clock the signature names.
+//! Presigned URLs: signature version 4 in the query. Pure but for the time in the signature.
 
 use std::time::Duration;
 

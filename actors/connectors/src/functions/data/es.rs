@@ -116,7 +116,7 @@ fn request(base: &DocumentTask, settings: &EsSettings, call: &EsCall) -> Result<
     })
 }
 
-/// Below the cluster's URL; every segment is encoded.
+/// Returns a URL below that of the cluster; every segment is encoded.
 fn url(base: &Url, call: &EsCall) -> Option<Url> {
     let mut url = base.clone();
     url.path_segments_mut().ok()?.pop_if_empty().extend(&call.path);

@@ -1,4 +1,4 @@
-//! Inputs with operators of MongoDB in them, of which the author writes the operators and the message brings values.
+//! Inputs with MongoDB operators: the author writes the operators, the message provides values.
 //!
 //! `{"password": {"var": "data.password"}}` over a message that holds `{"$ne": null}` must not match every password. So a
 //! value from the message that would act — an object with a `$` key that is no extended JSON, a regular expression, code —
@@ -42,7 +42,7 @@ pub(crate) enum InputContext {
     Update,
     /// A value, whatever it looks like.
     Data,
-    /// Neither: nothing from a message may act here.
+    /// None of these: no value from a message may act as an operator here.
     Sealed,
 }
 

@@ -1,4 +1,4 @@
-//! One connection to a MySQL, and what is done over it.
+//! One connection to a MySQL, and the statements run over it.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(crate) struct MySqlSession {
     busy: bool,
     /// A read-only transaction is still to be rolled back: nobody may use it before.
     in_transaction: bool,
-    /// Something may be left in it: nobody else may use it.
+    /// State may be left in the session: no other call may use it.
     pub(crate) spent: bool,
 }
 
@@ -45,7 +45,7 @@ impl MySqlSession {
         self.busy || self.in_transaction || self.spent || self.conn.is_disconnected()
     }
 
-    /// Reports a read-only transaction that [`roll_back`](Self::roll_back) has to end.
+    /// Tells whether a read-only transaction is open that [`roll_back`](Self::roll_back) has to end.
     pub(crate) const fn is_in_transaction(&self) -> bool {
         self.in_transaction && !self.busy
     }
@@ -162,7 +162,7 @@ impl MySqlSession {
     }
 }
 
-/// Ends what a connection does when whoever waits for it leaves.
+/// Kills the connection at the server when the caller leaves before the end.
 struct Cancel {
     armed: bool,
     id: u32,

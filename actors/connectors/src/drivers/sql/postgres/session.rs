@@ -1,4 +1,4 @@
-//! One connection to a PostgreSQL, and what is done over it.
+//! One connection to a PostgreSQL, and the statements run over it.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -17,7 +17,7 @@ use crate::drivers::sql::messages::{
 };
 use crate::drivers::sql::result::ResultBudget;
 
-/// Statements kept prepared; one more, and all are forgotten.
+/// Most prepared statements kept; one more clears them all.
 const PREPARED: usize = 200;
 /// Time limit of a cancellation at the server.
 const CANCEL: Duration = Duration::from_secs(5);
@@ -30,7 +30,7 @@ pub(crate) struct PostgresSession {
     prepared: HashMap<String, Prepared>,
     /// Statements run, or were abandoned: the connection must not be used again.
     busy: bool,
-    /// Something may be left in it: nobody else may use it.
+    /// State may be left in the session: no other call may use it.
     pub(crate) spent: bool,
 }
 
@@ -242,7 +242,7 @@ impl From<SqlError> for Failed {
     }
 }
 
-/// Cancels what a connection does when whoever waits for it leaves.
+/// Cancels the running statement when the caller leaves before the end.
 struct Cancel {
     armed: bool,
     token: CancelToken,

@@ -1,4 +1,4 @@
-//! TLS as the driver wants it, observed: the driver does not tell whether a server offered it.
+//! TLS for the driver, observed: the driver does not tell whether a server offered it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ impl ObservedTls {
         Self { inner, offered: Arc::default() }
     }
 
-    /// Reports that the server has offered TLS, so that a handshake was begun.
+    /// Tells whether the server has offered TLS, so that a handshake was begun.
     pub(super) fn is_offered(&self) -> bool {
         self.offered.load(Ordering::Relaxed)
     }

@@ -21,13 +21,13 @@ use crate::drivers::sql::messages::{
 };
 use crate::drivers::sql::result::ResultBudget;
 
-/// Steps of SQLite's machine between two looks at the clock.
+/// Steps of SQLite's machine between two checks of the deadline.
 const STEPS: i32 = 1000;
 
 /// A connection.
 pub(crate) struct SqliteSession {
     pub(super) connection: Connection,
-    /// Something may be left in it: nobody else may use it.
+    /// State may be left in the session: no other call may use it.
     pub(crate) spent: bool,
 }
 
@@ -48,7 +48,7 @@ pub(crate) async fn run<M: ManageConnection<Connection = SqliteSession>>(
     }
 }
 
-/// Stops the work when whoever waits for it leaves.
+/// Stops the statements when the caller leaves.
 struct Stop(Arc<AtomicBool>);
 
 impl Drop for Stop {
