@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use svc_engine::catalogue::FunctionEntry;
-use svc_engine::{CompileCx, Expression, Path, Template};
+use svc_engine::{CompileCx, Expression, Path};
 use svc_model::FieldError;
 
 /// An input under its name or its second spelling. Null counts as absent.
@@ -43,13 +43,15 @@ pub(crate) fn path(text: &str) -> Result<Path, String> {
 }
 
 /// Returns the path of a result that is always written; by default the whole of `data`.
+#[cfg(any(feature = "smtp", feature = "storage"))]
 pub(crate) fn output(table: &FunctionEntry, input: &Value) -> Result<Path, String> {
     path(text(table, input, "output").unwrap_or("data"))
 }
 
 /// The value of a resolvable input that no message changes.
+#[cfg(any(feature = "mongo", feature = "smtp", feature = "storage"))]
 pub(crate) fn fixed(input: &Map<String, Value>, field: &str) -> Option<Value> {
-    Template::compile(input.get(field)?).as_literal().filter(|value| !value.is_null()).cloned()
+    svc_engine::Template::compile(input.get(field)?).as_literal().filter(|value| !value.is_null()).cloned()
 }
 
 /// The longest time that is waited for anything, in milliseconds: a day.

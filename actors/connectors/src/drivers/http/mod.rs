@@ -9,8 +9,11 @@ use svc_model::config::connector::HttpConfig;
 
 use crate::driver::{ResolveResult, erase};
 
-pub(crate) use actor::{Exchange, HttpActor, HttpDriver};
+#[cfg(feature = "es")]
+pub(crate) use actor::HttpActor;
+pub(crate) use actor::{Exchange, HttpDriver};
 pub(crate) use client::ExchangeError;
+#[cfg(feature = "es")]
 pub(crate) use probe::probe;
 pub(crate) use settings::HttpSettings;
 

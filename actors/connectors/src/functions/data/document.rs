@@ -1,7 +1,6 @@
 //! The parts that `data_query` and `data_write` share: the task, its backend, and the checks of authored documents.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Map, Value};
 use svc_dialect::{Bindings, DialectPolicy, DialectRefusal, DocumentExtent};
@@ -26,10 +25,13 @@ pub(super) struct DocumentTask {
     pub(super) connector: Arc<str>,
     pub(super) inputs: Inputs,
     /// The database of a connector that has several.
+    #[cfg(feature = "mongo")]
     pub(super) database: Option<String>,
     /// Time limit of a request over HTTP whose connector sets none.
-    pub(super) http_timeout: Duration,
+    #[cfg(feature = "es")]
+    pub(super) http_timeout: std::time::Duration,
     /// Most bytes of what a database answers.
+    #[cfg(any(feature = "mongo", feature = "sql"))]
     pub(super) max_result_bytes: u64,
     /// The open values of the document.
     pub(super) folded: Vec<Template>,
@@ -77,8 +79,11 @@ impl DocumentTask {
             connectors: connectors.clone(),
             connector: text(table, input, "connector").unwrap_or_default().into(),
             inputs: Inputs::new(table, input),
+            #[cfg(feature = "mongo")]
             database: text(table, input, "database").map(str::to_owned),
+            #[cfg(feature = "es")]
             http_timeout: settings.http_timeout,
+            #[cfg(any(feature = "mongo", feature = "sql"))]
             max_result_bytes: settings.query.max_result_bytes,
             folded: open.iter().map(|value| cx.template(value)).collect(),
             output: input::path(text(table, input, "output").unwrap_or("data"))?,
