@@ -64,6 +64,23 @@ fn no_file_names_a_machine() {
     }
 }
 
+/// Columns of a line of prose in a page.
+const COLUMNS: usize = 120;
+
+#[test]
+fn lines_of_pages_have_at_most_120_columns() {
+    for (path, text) in files_with(&[".md"]) {
+        let mut in_code = false;
+        for (number, line) in text.lines().enumerate() {
+            in_code ^= line.trim_start().starts_with("```");
+            // A row of a table is one line, and an address cannot be broken.
+            let may_be_long = in_code || line.starts_with('|') || line.split_whitespace().count() < 3;
+            let columns = line.chars().count();
+            assert!(may_be_long || columns <= COLUMNS, "{path}:{}: {columns} columns", number + 1);
+        }
+    }
+}
+
 #[test]
 fn log_messages_are_lowercase_without_a_final_dot() {
     let mut seen = 0;

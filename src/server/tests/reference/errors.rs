@@ -23,7 +23,7 @@ fn page() -> String {
     page.push_str("\n## Codes of answers\n\n`error.code` of the body.\n\n");
     table(&mut page, &head, rows(Code::ALL.iter().map(|code| code.entry())));
     page.push_str(
-        "\n## Codes of tasks\n\n`errors[].code` of an answer and of a trace, `code` of `metadata._svc_errors`. The status is that of a \
+        "\n## Codes of tasks\n\n`errors[].code` of an answer and of a trace, `code` of `metadata._svc_errors`. The status is that of a\n\
          run which the error stopped; see [workflows.md](workflows.md#outcomes).\n\n",
     );
     table(&mut page, &head, rows(ErrorCode::ALL.iter().map(|code| code.entry())));

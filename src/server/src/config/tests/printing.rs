@@ -63,7 +63,9 @@ fn manual() -> String {
     config.list("", "", &mut entries);
     let mut text = include_str!("manual.md").to_owned();
     for entry in &entries {
-        let doc = entry.doc.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        let lines: Vec<_> = entry.doc.lines().map(str::trim).collect();
+        // One line in a row of a table; the lines of the comment above it.
+        let (doc, prose) = (lines.join(" "), lines.join("\n"));
         match entry.setting {
             None if entry.path.is_empty() => {
                 text.push_str("\n## Top level\n\n| Key | Variable | Value | Default | Meaning |\n|---|---|---|---|---|\n");
@@ -71,7 +73,7 @@ fn manual() -> String {
             None => {
                 let _ = write!(
                     text,
-                    "\n## `[{}]`\n\n{doc}\n\n| Key | Variable | Value | Default | Meaning |\n|---|---|---|---|---|\n",
+                    "\n## `[{}]`\n\n{prose}\n\n| Key | Variable | Value | Default | Meaning |\n|---|---|---|---|---|\n",
                     entry.path
                 );
             }
@@ -79,7 +81,7 @@ fn manual() -> String {
             Some(setting) if setting.show().is_object() && !entry.path.contains('.') => {
                 let _ = write!(
                     text,
-                    "\n## `[{}]`\n\n{doc}\n\nIn the file only: {}.\n",
+                    "\n## `[{}]`\n\n{prose}\n\nIn the file only: {}.\n",
                     entry.path,
                     setting.expected()
                 );
