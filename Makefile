@@ -57,5 +57,6 @@ bench: ## measure beside a bare actix-web handler, in one run (PART=traces|submi
 doc: ## the API documentation of every crate
 	$(CARGO) doc --workspace --no-deps
 
-deny: ## licences, advisories, duplicates (needs cargo-deny)
-	$(CARGO) deny check
+deny: ## licences, banned crates, sources; installs cargo-deny where it is missing
+	@$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install --quiet --locked --debug cargo-deny
+	$(CARGO) deny --log-level error check licenses bans sources
