@@ -14,10 +14,10 @@ use crate::source::{HttpKeySetSource, KeySetSource};
 /// Sets that can be asked for at one time: one message each.
 const MAILBOX: usize = 16_384;
 
-/// How key sets are fetched.
+/// The settings of the cache.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Whose clients fetch.
+    /// The factory of HTTP clients.
     pub outbound: Outbound,
     /// Admits issuers at private addresses.
     pub allow_private: bool,

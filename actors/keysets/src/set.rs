@@ -48,7 +48,7 @@ impl KeySetDirectory {
     }
 }
 
-/// Where a set lies: read by everybody, changed by the actor alone.
+/// A shared key set: read by all users, changed by the actor alone.
 pub(crate) struct KeySetSlot {
     url: Url,
     name: Arc<str>,

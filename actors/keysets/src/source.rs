@@ -1,4 +1,4 @@
-//! Where key sets are fetched from.
+//! The source of key sets.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub(crate) enum KeySetFetchError {
     Panicked,
 }
 
-/// Who fetches.
+/// A source of key sets.
 pub(crate) trait KeySetSource: Send + Sync {
     fn fetch(&self, url: &Url) -> BoxFuture<'static, Result<FetchedKeySet, KeySetFetchError>>;
 }

@@ -13,7 +13,7 @@ pub enum TokenError {
     Rejected {
         /// Name of the connector.
         connector: Arc<str>,
-        /// What happened.
+        /// The cause.
         reason: String,
     },
     /// The token endpoint may not be asked.
@@ -24,7 +24,7 @@ pub enum TokenError {
     Unavailable {
         /// Name of the connector.
         connector: Arc<str>,
-        /// What happened.
+        /// The cause.
         reason: String,
     },
 }
@@ -38,7 +38,7 @@ impl TokenError {
         Self::Unavailable { connector: Arc::clone(connector), reason: reason.into() }
     }
 
-    /// Whether asking again at once is of no use.
+    /// Returns `true` if an immediate retry is pointless.
     pub const fn is_final(&self) -> bool {
         !matches!(self, Self::Unavailable { .. })
     }

@@ -10,10 +10,11 @@
 //!   30 seconds, and nobody is asked. Where there was no usable answer, the next call asks again.
 //! - A token that the API refuses is forgotten, and no other: the refresh token stays.
 //!
-//! Where each answer brings the next refresh token (grant `refresh_token`), using one twice ends them all. So one process at a time
-//! refreshes, under a lease in the database; the tokens are on disk before anybody gets to see them; who finds fresh ones there takes
-//! them. Of this grant the tokens survive the process, and a kill at any moment but between the answer of the token endpoint and the
-//! commit. Of the others nothing survives, and nothing has to.
+//! With the grant `refresh_token` each response brings the next refresh token, and a second use of one revokes them
+//! all. Therefore one process at a time refreshes, under a lease in the database. The tokens are stored before any
+//! caller receives them; a process that finds fresh ones there uses them. Tokens of this grant survive the process, and
+//! a kill at any moment except between the response of the token endpoint and the commit. Tokens of the other grants do
+//! not survive, and need not.
 //!
 //! No token, secret or description of an endpoint is in an error or a metric.
 

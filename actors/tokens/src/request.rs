@@ -1,4 +1,4 @@
-//! What is sent to a token endpoint (RFC 6749; RFC 8707 for `resource`).
+//! Requests to a token endpoint (RFC 6749; RFC 8707 for `resource`).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -55,7 +55,7 @@ impl TokenRequest {
     }
 }
 
-/// What of a request for a token nobody may be shown.
+/// Lists the secrets of a token request.
 pub fn secrets(oauth: &OAuth2, refresh_token: Option<&str>) -> Vec<String> {
     let (id, secret) = (oauth.client_id.as_str(), oauth.client_secret.expose());
     let seed = match &oauth.grant {

@@ -1,11 +1,11 @@
-//! What a token endpoint answers.
+//! Responses of a token endpoint.
 
 use std::time::Duration;
 
 use serde_json::Value;
 use svc_outbound::StatusCode;
 
-/// How long a token lives when its answer does not say.
+/// The lifetime of a token whose response does not specify one.
 const DEFAULT_LIFE: Duration = Duration::from_secs(300);
 /// A shorter life is taken for this one.
 const SHORTEST_LIFE: Duration = Duration::from_secs(30);
@@ -14,7 +14,7 @@ const LONGEST_LIFE: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// The longest code of an error that is repeated.
 const LONGEST_CODE: usize = 64;
 
-/// What was granted. Holds secrets.
+/// A granted token. Holds secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct GrantedToken {
     pub(crate) access_token: String,
@@ -99,7 +99,7 @@ fn lifetime(expires_in: &Value) -> Duration {
     Duration::from_secs_f64(bounded)
 }
 
-/// Whether a text can be a code: nothing else is repeated.
+/// Returns `true` if a text can be an error code: no other text is repeated.
 fn is_code(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     !text.is_empty() && text.len() <= LONGEST_CODE && text.bytes().all(plain)

@@ -17,9 +17,9 @@ use crate::fetcher::{REQUEST_LIMIT, TokenContext};
 use crate::slot::TokenSlot;
 use crate::state::{AccessToken, ExpiringToken};
 
-/// How long the turn to refresh lasts.
+/// The duration of the lease under which a process refreshes.
 const LEASE: Duration = Duration::from_secs(30);
-/// What must be left of it beyond a request, for the answer to be stored.
+/// The part of the lease that must remain after a request, so that the response can be stored.
 const STORING: Duration = Duration::from_secs(10);
 /// Looks at what another process stores, after the first, before giving up.
 const LOOKS: usize = 10;
@@ -30,7 +30,7 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(1);
 /// Attempts to store it.
 const ATTEMPTS: usize = 600;
 
-/// What only refreshes know of a connector.
+/// The state of one connector that only refreshes use.
 #[derive(Default)]
 pub(crate) struct Rotation {
     /// The refresh token that was last heard of.
@@ -43,17 +43,17 @@ pub(crate) struct Rotation {
 struct Unsaved {
     /// Id of the connector, whose name may have changed since.
     connector: String,
-    /// Whose turn it was to obtain them.
+    /// The holder of the lease under which they were obtained.
     holder: String,
-    /// What they are to replace.
+    /// The stored tokens that they replace.
     before: ExpectedTokens,
     state: TokenState,
-    /// When their life is over.
+    /// The end of their lifetime.
     ends: Instant,
 }
 
 impl Rotation {
-    /// Which refresh token to show: the stored one, unless memory has its successor.
+    /// Returns the refresh token to present: the stored one, unless memory holds its successor.
     fn next(&self, stored: Option<&str>, seed: &str) -> String {
         let unsaved = self.unsaved.as_ref().filter(|unsaved| match (&unsaved.before, stored) {
             (ExpectedTokens::These(before), Some(stored)) => before == stored,
@@ -69,7 +69,7 @@ impl Rotation {
     }
 }
 
-/// What it is the turn of this process for.
+/// A lease of this process to refresh the tokens of a connector.
 struct RefreshTurn {
     /// Id of the connector.
     connector: String,
@@ -196,7 +196,7 @@ async fn find(
     Err(TokenError::unavailable(&slot.connector, "its token is being refreshed elsewhere and is not ready"))
 }
 
-/// Whether stored tokens are as good as new ones: fresh, or obtained while this process waited.
+/// Returns `true` if stored tokens can be used: they are fresh, or were obtained while this process waited.
 fn serves(slot: &TokenSlot, rotation: &Rotation, stored: &TokenState, is_news: bool) -> bool {
     let lives = stored.lifetime > slot.margin() || (is_news && !stored.lifetime.is_zero());
     let superseded = rotation

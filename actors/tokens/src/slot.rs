@@ -1,4 +1,4 @@
-//! What the callers of one connector share.
+//! The tokens that the callers of one connector share.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,12 +23,12 @@ pub(crate) struct TokenDirectory {
     slots: Mutex<HashMap<Arc<str>, Weak<TokenSlot>>>,
 }
 
-/// What tokens are obtained with.
+/// The terms under which tokens are obtained.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct TokenTerms {
     pub(crate) oauth: OAuth2,
     pub(crate) url: Url,
-    /// Whether the token endpoint may have a private address.
+    /// True if the token endpoint may have a private address.
     pub(crate) allow_private: bool,
 }
 
@@ -95,7 +95,7 @@ impl TokenSlot {
         self.state.load_full()
     }
 
-    /// What is known for somebody who waited since so many fetches had ended.
+    /// Returns the result for a caller that has waited since `seen` fetches had ended.
     pub(crate) fn settled(&self, seen: u64) -> Option<TokenResult> {
         self.state.load().settled(Instant::now(), self.margin(), seen)
     }
@@ -118,7 +118,7 @@ impl Drop for TokenSlot {
     }
 }
 
-/// Where the tokens of one connector come from. Cheap to clone.
+/// The source of one connector's tokens. Cheap to clone.
 #[derive(Clone)]
 pub struct TokenSource {
     pub(crate) slot: Arc<TokenSlot>,

@@ -1,4 +1,4 @@
-//! What is known of the tokens of one connector. No clock, no I/O.
+//! The pure state of one connector's tokens. No clock, no I/O.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::error::TokenError;
 
-/// How long a refusal stands before anybody asks again.
+/// The time for which a refusal stands before a new request is made.
 const REFUSAL: Duration = Duration::from_secs(30);
 
 /// A token as calls show it. Not printable.
@@ -32,7 +32,7 @@ impl fmt::Debug for AccessToken {
     }
 }
 
-/// What asking for a token came to.
+/// The result of obtaining a token.
 pub(crate) type TokenResult = Result<Arc<AccessToken>, TokenError>;
 
 /// A token, and when its life is over.
@@ -42,7 +42,7 @@ pub(crate) struct ExpiringToken {
     pub(crate) ends: Instant,
 }
 
-/// What is known at one instant.
+/// The state of one connector's tokens.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     held: Option<ExpiringToken>,
@@ -52,17 +52,18 @@ pub(crate) struct State {
     refused: Option<(TokenError, Instant)>,
     /// Fetches that have ended.
     landings: u64,
-    /// What the last of them came to.
+    /// The result of the last fetch.
     last: Option<TokenResult>,
 }
 
 impl State {
-    /// How many fetches have ended.
+    /// Returns the number of fetches that have ended.
     pub(crate) fn landings(&self) -> u64 {
         self.landings
     }
 
-    /// What needs no fetch: a token with more than `margin` of its life left, or a refusal that still stands.
+    /// Returns a result that needs no fetch: a token with more than `margin` of its life left, or a refusal that still
+    /// stands.
     pub(crate) fn known(&self, now: Instant, margin: Duration) -> Option<TokenResult> {
         let fresh = self.held.as_ref().filter(|held| now + margin < held.ends);
         let refused = self.refused.as_ref().filter(|(_, until)| now < *until);
@@ -101,7 +102,7 @@ impl State {
         Self { held, dropped: Some(Arc::clone(sent)), ..self.clone() }
     }
 
-    /// Whether the API is not known to refuse a token.
+    /// Returns `true` unless the API has refused the token.
     pub(crate) fn admits(&self, token: &str) -> bool {
         self.dropped.as_ref().is_none_or(|dropped| dropped.expose() != token)
     }

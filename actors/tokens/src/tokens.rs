@@ -16,19 +16,19 @@ use crate::slot::{TokenDirectory, TokenSource, TokenTerms};
 
 /// Fetches that can be asked for at one time: a few for each connector.
 const MAILBOX: usize = 16_384;
-/// How long a fetch may go on at a restart: its request, and storing what came of it.
+/// The time that a running fetch gets at a restart: its request, and storing the response.
 const DRAIN: Duration = Duration::from_secs(20);
 
-/// How tokens are obtained.
+/// The settings of the crate.
 #[derive(Clone)]
 pub struct Settings {
-    /// Where refresh tokens are kept.
+    /// The store of refresh tokens.
     pub store: Store,
     /// Path of the store's node.
     pub needs: String,
-    /// Whose clients ask.
+    /// The factory of HTTP clients.
     pub outbound: Outbound,
-    /// Who this process is to others on the same database.
+    /// The name of this process among those on the same database.
     pub holder: String,
     /// Counts a failure, by one of the words of `svc_errors_total`.
     pub errors: Arc<dyn Fn(&'static str) + Send + Sync>,

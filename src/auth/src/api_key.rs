@@ -7,7 +7,8 @@ use subtle::{Choice, ConstantTimeEq};
 use svc_model::config::auth::{ApiKeyAuth, is_header_value};
 use svc_secrets::Resolver;
 
-use crate::authenticator::{CredentialFingerprint, PresentedRequest};
+use crate::identity::CredentialFingerprint;
+use crate::presented::PresentedRequest;
 use crate::reason::RefusalReason;
 use crate::scheme::credential;
 use crate::secret_field::{self, SecretFieldError};

@@ -15,12 +15,16 @@
 mod api_key;
 mod authenticator;
 mod hmac;
+mod identity;
 pub mod jwt;
 mod key_sets;
+mod presented;
 mod reason;
 mod scheme;
 mod secret_field;
 
-pub use authenticator::{Authenticator, CredentialFingerprint, Identity, PresentedRequest};
+pub use authenticator::Authenticator;
+pub use identity::{CredentialFingerprint, Identity};
 pub use key_sets::{Jwks, JwksError, KeySet, KeySets, MAX_CANDIDATES, MAX_KEYS};
+pub use presented::PresentedRequest;
 pub use reason::RefusalReason;

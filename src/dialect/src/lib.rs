@@ -35,5 +35,7 @@ pub use operand::Bindings;
 pub use predicate::{Comparison, Predicate, Quantifier, TextPosition};
 pub use query::{Included, Projection, QueryBounds, QueryDocument, Select, SortKey};
 pub use refusal::DialectRefusal;
-pub use schema::{ColumnKind, InElastic, InMongo, SchemaColumn, SchemaEntity, SchemaRelation, Through};
+pub use schema::{
+    InElastic, InMongo, RelationCardinality, SchemaColumn, SchemaEntity, SchemaRelation, Through,
+};
 pub use write::{Conflict, ConflictAction, WriteChange, WriteDocument, WriteLimits, WriteOperation};

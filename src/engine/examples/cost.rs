@@ -1,4 +1,5 @@
-//! What a run costs, for `make bench PART=engine`: does one thing so many times, and prints the nanoseconds of one.
+//! Measures the cost of a run, for `make bench PART=engine`: does one thing many times and prints the nanoseconds of
+//! one.
 //!
 //! `cost QUICKSTART_DIRECTORY WHAT-CASE RUNS`, where WHAT is `run` (the workflow), `bare` (its expressions with nothing
 //! around them) or `payload` (a copy of the payload, which every run is given).

@@ -104,7 +104,7 @@ pub(crate) fn processor_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
-/// What a run has used, and what it may use.
+/// The processor time and the deadline of a run.
 #[derive(Debug)]
 pub(crate) struct Meter {
     limit: Duration,
@@ -151,7 +151,7 @@ impl Drop for Outer {
     }
 }
 
-/// When the turn of the run that is polled now began; now, outside a run.
+/// Returns the start of the turn of the run that is polled now; outside a run, the current time.
 pub(crate) fn turn_started() -> Instant {
     TURN.get().map_or_else(Instant::now, |turn| turn.started)
 }

@@ -2,19 +2,20 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use serde_json::Value;
 use svc_model::{FieldError, WorkflowContent};
 
+use crate::authored::authored_input;
 use crate::builtin::{self, Builtin, InputCompiler};
 use crate::checks;
 use crate::engine::Engine;
 use crate::error::CompileError;
 use crate::expression::Condition;
 use crate::function::{CompileCx, CompileSecrets, Function};
-use crate::path::{self, Path};
-use crate::program::{CompiledStep, CompiledWorkflow, Loop, Span, StepAction};
+use crate::loop_spec::{Loop, parse_loop};
+use crate::program::{CompiledStep, CompiledWorkflow, Span, StepAction};
 use crate::reads::Reads;
 use crate::stubs::Stubs;
 
@@ -219,60 +220,4 @@ impl Assembly<'_> {
         let looping = parse_loop(block, self.engine.limits.max_loop_iterations, &mut errors);
         looping.ok_or_else(|| self.problems(&errors))
     }
-}
-
-/// The input of a function as it was written; absent and null are an empty one.
-pub(crate) fn authored_input(function: &Value) -> &Value {
-    static EMPTY: LazyLock<Value> = LazyLock::new(|| Value::Object(serde_json::Map::new()));
-    function.get("input").filter(|input| !input.is_null()).unwrap_or(&EMPTY)
-}
-
-/// The place of a counter, which must be writable where nothing stands yet.
-fn counter_path(text: &str) -> Result<Path, String> {
-    let path = Path::parse(&format!("temp_data.{text}")).map_err(|error| error.to_string())?;
-    path::check(None, path.segments(), &Value::Null, usize::MAX).map_err(|error| error.to_string())?;
-    Ok(path)
-}
-
-/// Reads a loop block; every problem is added to `errors` at its path.
-pub(crate) fn parse_loop(block: &Value, ceiling: i64, errors: &mut Vec<FieldError>) -> Option<Loop> {
-    if !block.is_object() {
-        errors.push(FieldError::type_mismatch("loop", "object", block));
-        return None;
-    }
-    let before = errors.len();
-    let counter = match &block["counter"] {
-        Value::Null => None,
-        Value::String(text) => {
-            counter_path(text).map_err(|reason| errors.push(FieldError::invalid("loop.counter", reason))).ok()
-        }
-        other => {
-            errors.push(FieldError::type_mismatch("loop.counter", "string", other));
-            None
-        }
-    };
-    let mut integer = |field: &str, default: Option<i64>| match (&block[field], default) {
-        (Value::Null, None) => {
-            errors.push(FieldError::required(format!("loop.{field}")));
-            None
-        }
-        (Value::Null, default) => default,
-        (value, _) => value.as_i64().or_else(|| {
-            errors.push(FieldError::type_mismatch(format!("loop.{field}"), "integer", value));
-            None
-        }),
-    };
-    let (init, increment, max) =
-        (integer("init", Some(0)), integer("increment", Some(1)), integer("max", None));
-    let (init, increment, max) = (init?, increment?, max?);
-    if increment < 1 {
-        errors.push(FieldError::invalid("loop.increment", "at least 1"));
-    }
-    if max <= init {
-        errors.push(FieldError::invalid("loop.max", "above init"));
-    }
-    if ceiling > 0 && max > ceiling {
-        errors.push(FieldError::invalid("loop.max", format!("at most {ceiling}")));
-    }
-    (errors.len() == before).then_some(Loop { counter, init, increment, max })
 }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -10,35 +9,19 @@ use slog::Logger;
 use svc_model::mask::is_secret_reference;
 use svc_model::{FieldError, Workflow, WorkflowContent};
 
-use crate::budget;
 use crate::builtin;
 use crate::catalogue::Catalogue;
 use crate::checks::{Misspellings, UnknownCall, literal_reads, unknown_calls};
+use crate::clock::{EngineClock, system_time};
 use crate::compile;
 use crate::dependencies::Dependencies;
 use crate::error::CompileError;
 use crate::expression::{Evaluator, Expression, SecretPolicy};
 use crate::function::{CompileSecrets, Function};
+use crate::limits::EngineLimits;
 use crate::operators::DeclaredSecrets;
 use crate::program::CompiledWorkflow;
 use crate::stubs::Stubs;
-
-/// Bounds of what a workflow may ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EngineLimits {
-    /// The largest `loop.max`; 0 = no bound.
-    pub max_loop_iterations: i64,
-    /// Bytes all that tasks write to one message may take: those of its text, and 32 for every value and key.
-    pub max_message_bytes: usize,
-    /// Processor time a run may use; waiting does not count.
-    pub cpu_budget: Duration,
-}
-
-impl Default for EngineLimits {
-    fn default() -> Self {
-        Self { max_loop_iterations: 10_000, max_message_bytes: 64 << 20, cpu_budget: budget::DEFAULT }
-    }
-}
 
 /// Compiles workflows and runs them.
 pub struct Engine {
@@ -51,9 +34,6 @@ pub struct Engine {
     pub(crate) version: String,
     pub(crate) clock: EngineClock,
 }
-
-/// Where a run takes its wall-clock time from.
-pub(crate) type EngineClock = Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>;
 
 impl Engine {
     /// An engine with the built-in functions only; more are added by the builder.
@@ -112,15 +92,15 @@ impl Engine {
         self.evaluator.compile(source, SecretPolicy::Refused("a channel"))
     }
 
-    /// Whether an expression is an object that calls no operator. It would be taken for a template, whatever its author
-    /// meant: where only its truth counts, it is always true.
+    /// Returns `true` if an expression is an object that calls no operator. Such an object is a template: as a
+    /// condition it is always true.
     pub fn is_template(&self, source: &Value) -> bool {
         let Value::Object(members) = source else { return false };
         members.len() != 1 || !members.keys().all(|name| self.evaluator.knows(name))
     }
 
-    /// Whether an expression is an object of one member, or none, that calls no operator: likely a misspelled one. With
-    /// more members it is a template.
+    /// Returns `true` if an expression is an object of at most one member that calls no operator, so most likely a
+    /// misspelt call. An object with more members is a template.
     pub fn is_unknown_call(&self, source: &Value) -> bool {
         source.as_object().is_some_and(|members| members.len() < 2) && self.is_template(source)
     }
@@ -146,7 +126,7 @@ impl Engine {
     /// Evaluates an expression over named roots.
     ///
     /// # Errors
-    /// What went wrong, for operators.
+    /// The reason of the failure, for operators.
     pub fn evaluate(&self, expression: &Expression, roots: &[(&str, &Value)]) -> Result<Value, String> {
         self.evaluator.evaluate_roots(expression, roots)
     }
@@ -222,7 +202,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Where `log` tasks and warnings about conditions go; without one they go nowhere.
+    /// Sets the logger of `log` tasks and of warnings about conditions; without one they are discarded.
     #[must_use]
     pub fn logger(mut self, logger: Logger) -> Self {
         self.logger = Some(logger);
@@ -236,7 +216,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Where runs take their wall-clock time from; the system's clock by default.
+    /// Sets the source of wall-clock time of the runs; the system clock by default.
     #[must_use]
     pub fn clock(mut self, clock: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
         self.clock = Some(Arc::new(clock));
@@ -257,9 +237,4 @@ impl EngineBuilder {
             clock: self.clock.unwrap_or_else(|| Arc::new(system_time)),
         }
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the default clock")]
-fn system_time() -> DateTime<Utc> {
-    Utc::now()
 }

@@ -1,4 +1,4 @@
-//! What goes wrong while a workflow is compiled or run.
+//! Errors of compiling and of running a workflow.
 
 use std::sync::Arc;
 
@@ -38,9 +38,9 @@ pub enum CompileError {
     Invalid {
         /// The workflow.
         workflow: String,
-        /// Where in the document, in authored coordinates.
+        /// The place in the document as its author wrote it.
         at: String,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
 }
@@ -60,12 +60,12 @@ pub struct TaskError {
     /// The task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<Arc<str>>,
-    /// When the run it happened in started.
+    /// The start of the run in which it happened.
     pub timestamp: DateTime<Utc>,
-    /// Whether the function tried more than once.
+    /// True if the function tried more than once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_attempted: Option<bool>,
-    /// How often it tried again.
+    /// The number of further attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_count: Option<u32>,
     /// Detail for operators only: kept in traces, never in an answer.
@@ -155,7 +155,7 @@ impl TaskError {
 /// The error that ended a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFailure {
-    /// What the run answers.
+    /// The kind of answer that the run gives.
     pub kind: FailureKind,
     /// The error of the task that stopped it.
     pub error: TaskError,

@@ -1,5 +1,5 @@
-//! How a run shares its thread: it gives way when it has held it for a while, and ends when its deadline passes or its
-//! processor time is used up.
+//! The budget of a run on its thread: it yields after a while, and ends when its deadline passes or its processor time
+//! is used up.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ const TURN: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(crate) struct EvaluationBudget {
-    /// When the turn is over.
+    /// The end of the turn.
     turn: Instant,
     deadline: Option<Instant>,
 }
 
-/// When a run that may take `limit` and not last beyond `until` must have ended.
+/// Returns the deadline of a run that may take `limit` and must not last beyond `until`.
 pub(crate) fn deadline(limit: Option<Duration>, until: Option<Instant>) -> Option<Instant> {
     let limited = limit.and_then(|limit| Instant::now().checked_add(limit));
     limited.into_iter().chain(until).min()

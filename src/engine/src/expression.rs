@@ -19,8 +19,8 @@ use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::{DataValue, Logic};
 use serde_json::{Map, Value};
 
-use crate::engine::EngineLimits;
 use crate::extent;
+use crate::limits::EngineLimits;
 use crate::operators::{self, DeclaredSecrets, SharedSecrets};
 use crate::path::Path;
 use crate::reads::{ReadExtent, Reads};
@@ -30,7 +30,7 @@ use crate::scope::{self, Arena};
 /// Containers inside containers that an authored expression may have.
 const MAX_NESTING: usize = 128;
 
-/// What an evaluation may take, as a multiple of what a value may.
+/// The memory of an evaluation, as a multiple of the bound of one value.
 const ARENA_SHARE: usize = 4;
 
 /// Operators an expression may call; data it only holds is not counted.
@@ -39,7 +39,7 @@ const MAX_CALLS: usize = 10_000;
 /// Operators that reach into the evaluation context.
 const ACCESSORS: [&str; 5] = ["var", "val", "missing", "missing_some", "exists"];
 
-/// Whether the place an expression stands in may read secrets.
+/// The permission to read secrets, by the place of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretPolicy {
     /// The result is used and forgotten.
@@ -57,7 +57,7 @@ pub struct Expression {
     reads: Arc<Reads>,
     /// Names of the secrets it reads.
     secrets: Arc<[String]>,
-    /// Where its result is made of them, as JSON pointers.
+    /// The parts of its result that are derived from secrets, as JSON pointers.
     derived: Arc<[String]>,
     copies: Option<Arc<Path>>,
 }
@@ -79,12 +79,12 @@ impl Expression {
         self.copies.as_deref()
     }
 
-    /// Whether its result is the same for every message.
+    /// Returns `true` if the result is the same for every message.
     pub(crate) fn is_constant(&self) -> bool {
         self.logic.is_constant()
     }
 
-    /// Whether evaluating it reads a secret.
+    /// Returns `true` if evaluating the expression reads a secret.
     pub fn reads_secrets(&self) -> bool {
         !self.secrets.is_empty()
     }
@@ -141,7 +141,7 @@ impl Evaluator {
     /// Compiles without asking whether secrets are declared or allowed: an author's check.
     ///
     /// # Errors
-    /// What is malformed.
+    /// A text for the author that names the malformed part.
     pub(crate) fn compile_syntax(&self, source: &Value) -> Result<Expression, String> {
         within_bounds(source)?;
         let survey = Survey::of(source);
@@ -169,8 +169,8 @@ impl Evaluator {
     /// Evaluates against a context that lives in the arena.
     ///
     /// # Errors
-    /// What went wrong, a result that is too deep or too large included; for an expression that reads a secret only that
-    /// something did.
+    /// The reason of the failure, including a result that is too deep or too large. The error of an expression that
+    /// reads a secret names no reason.
     pub(crate) fn evaluate<'r>(
         &self,
         expression: &'r Expression,
@@ -281,27 +281,27 @@ impl Evaluator {
         self.engine.builtin_operator_names().map(str::to_owned).chain(own).collect()
     }
 
-    /// Whether an expression may call an operator of this name.
+    /// Returns `true` if an expression may call an operator of this name.
     pub(crate) fn knows(&self, operator: &str) -> bool {
         (self.engine.has_custom_operator(operator) && !operators::INTERNAL.contains(&operator))
             || self.engine.builtin_operator_names().any(|name| name == operator)
     }
 }
 
-/// Whether a panic is that of an arena which may not grow.
+/// Returns `true` if a panic comes from an arena that reached its limit.
 fn is_refused_growth(panic: &(dyn Any + Send)) -> bool {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or_default();
     text == "out of memory" || text.starts_with("encountered allocation error")
 }
 
-/// What a walk over an authored expression finds.
+/// The reads and secrets of an authored expression, collected in one walk.
 #[derive(Default)]
 pub(crate) struct Survey<'s> {
     pub(crate) reads: Reads,
     /// Every secret read, by its literal name; `None` where the name is computed.
     pub(crate) secrets: Vec<Option<&'s str>>,
-    /// Whether the context is read as a whole: the payload is part of it for an expression that names it.
+    /// True if the context is read as a whole. The payload is part of it only for an expression that names it.
     whole: bool,
 }
 

@@ -1,4 +1,4 @@
-//! How deep and how large values may be.
+//! Bounds of the depth and the size of values.
 //!
 //! Copying, comparing, writing and dropping a value all recurse, and a value that doubles with every step outgrows any
 //! machine in a few dozen. What tasks build is therefore kept as shallow as what a JSON parser lets in, and within a
@@ -13,7 +13,7 @@ pub const MAX_DEPTH: usize = 128;
 /// Bytes counted for a value or key besides its text.
 const NODE: usize = 32;
 
-/// Which bound a value exceeds.
+/// The bound that a value exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Excess {
     #[error("nests more than {MAX_DEPTH} deep")]

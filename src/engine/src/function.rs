@@ -1,4 +1,4 @@
-//! What a task function is: compiled with its input once, run for every message.
+//! Task functions: compiled with their input once, run for every message.
 //!
 //! The built-ins of the engine are functions of their own kind; everything else (connectors, channel calls,
 //! plugins) implements [`Function`] and is registered under its name when the engine is built.
@@ -15,7 +15,7 @@ use svc_secrets::Resolver;
 use tokio::time::Instant;
 
 use crate::catalogue::FunctionEntry;
-use crate::engine::EngineClock;
+use crate::clock::EngineClock;
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
 use crate::expression::{Evaluator, Expression, SecretPolicy};
@@ -27,7 +27,7 @@ use crate::run_state::RunState;
 use crate::scope::{EvaluationScope, WrittenRoots};
 use crate::template::Template;
 
-/// What a task that did not fail answers.
+/// The result of a task that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskOutcome {
     /// Done: 200.
@@ -71,7 +71,7 @@ pub trait CompiledTask: Send + Sync {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> TaskFuture<'a>;
 }
 
-/// What a function may use while its task is compiled.
+/// The services that a function may use while its task is compiled.
 pub struct CompileCx<'e> {
     pub(crate) evaluator: &'e Evaluator,
     pub(crate) material: CompileSecrets<'e>,
@@ -80,9 +80,9 @@ pub struct CompileCx<'e> {
 /// The secrets a workflow is compiled with.
 #[derive(Clone, Copy)]
 pub struct CompileSecrets<'m> {
-    /// What the references in its secret fields stand for.
+    /// Resolves the references in secret fields.
     pub references: &'m dyn Resolver,
-    /// What the declared names stand for.
+    /// The values of the declared names.
     pub declared: &'m DeclaredSecrets,
 }
 
@@ -106,7 +106,7 @@ impl CompileCx<'_> {
     }
 }
 
-/// What a task may use while it runs.
+/// The services that a task may use while it runs.
 pub struct TaskCx<'x> {
     pub(crate) evaluator: &'x Evaluator,
     pub(crate) work: &'x mut RunState,
@@ -141,7 +141,7 @@ impl TaskCx<'_> {
         (self.clock)()
     }
 
-    /// When the run must have ended; this task is cancelled then.
+    /// Returns the deadline of the run; the task is cancelled then.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
@@ -157,7 +157,7 @@ impl TaskCx<'_> {
         self.chain
     }
 
-    /// What this run was told in confidence; whom it hands its payload to is told so too.
+    /// Returns the secrets of this run that no output may show. They must be passed on with the payload.
     pub fn redaction(&self) -> &Redaction {
         &self.work.redaction
     }

@@ -1,7 +1,7 @@
 //! The inputs of a task that are folded over every message.
 //!
-//! What an author wrote was held to the table of the function when it was stored; what the message makes of it is held
-//! to the same table here, so that a function only ever sees values of the kinds it declares.
+//! An authored input is checked against the table of its function when it is stored. The values that a message yields
+//! are checked against the same table here, so a function receives only values of the kinds that it declares.
 
 use serde_json::Value;
 use svc_model::FieldError;
@@ -26,7 +26,7 @@ impl Inputs {
         Self(given.collect())
     }
 
-    /// What the message makes of an input, of whatever kind; null when it was not given.
+    /// Folds an input over the message, whatever its kind; null if it was not given.
     pub fn fold(&self, cx: &TaskCx<'_>, name: &str) -> Value {
         let given = self.0.iter().find(|(field, _)| field.name == name);
         given.map(|(_, template)| cx.resolve(template)).unwrap_or_default()

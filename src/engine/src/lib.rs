@@ -9,10 +9,12 @@
 //!
 //! Compiled workflows are shared between threads; a run stays on the thread that started it.
 
+mod authored;
 mod budget;
 mod builtin;
 pub mod catalogue;
 mod checks;
+mod clock;
 mod compile;
 mod dependencies;
 mod engine;
@@ -21,8 +23,11 @@ mod error_code;
 mod evaluation_budget;
 mod expression;
 mod extent;
+mod failing_calls;
 mod function;
 mod inputs;
+mod limits;
+mod loop_spec;
 mod message;
 mod operators;
 pub mod path;
@@ -39,13 +44,14 @@ mod trace;
 
 pub use checks::UnknownCall;
 pub use dependencies::{ConnectorUse, Dependencies};
-pub use engine::{Engine, EngineBuilder, EngineLimits};
+pub use engine::{Engine, EngineBuilder};
 pub use error::{CompileError, RunFailure, TaskError};
 pub use error_code::{ErrorCode, FailureKind};
 pub use expression::{Expression, SecretPolicy};
 pub use extent::{MAX_DEPTH, value_bytes};
 pub use function::{CompileCx, CompileSecrets, CompiledTask, Function, TaskCx, TaskFuture, TaskOutcome};
 pub use inputs::Inputs;
+pub use limits::EngineLimits;
 pub use message::Message;
 pub use operators::DeclaredSecrets;
 pub use path::Path;

@@ -14,9 +14,9 @@ const STAMPED: [&str; 7] = ["channel", "cookies", "vars", "auth", "trigger", "pr
 pub struct Message {
     /// Time-ordered id, shown to the caller.
     pub id: Uuid,
-    /// What came in. Read-only for workflows.
+    /// The received payload. Read-only for workflows.
     pub payload: Value,
-    /// What tasks write and the caller gets back; starts as an empty object.
+    /// The result: tasks write it and the caller receives it. Starts as an empty object.
     pub data: Value,
     /// Request facts and stamps.
     pub metadata: Map<String, Value>,
@@ -64,10 +64,10 @@ impl Message {
         self.read(path).cloned().unwrap_or_default()
     }
 
-    /// Whether a value may be written at a path, and the bytes it adds at most.
+    /// Checks a write at a path and returns an upper bound of the bytes that it adds.
     ///
     /// # Errors
-    /// What the write would exceed; `limit` is in bytes.
+    /// The bound that the write would exceed; `limit` is in bytes.
     pub(crate) fn check(&self, path: &Path, new: &Value, limit: usize) -> Result<usize, WriteError> {
         let (slot, segments) = match (path.root(), path.segments()) {
             (Root::Data, segments) => (Some(&self.data), segments),

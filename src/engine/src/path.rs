@@ -21,10 +21,10 @@ pub const MAX_SEGMENTS: usize = 64;
 /// Nulls one write may pad arrays with: an index far beyond the end of its array is a mistake, and would cost memory.
 pub const MAX_PADDING: usize = 1024;
 
-/// Which part of a message a path starts in.
+/// The part of a message in which a path starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Root {
-    /// What the caller gets back.
+    /// The result that the caller receives.
     Data,
     /// Facts about the request and stamps of the engine.
     Metadata,
@@ -228,10 +228,10 @@ pub fn read_map<'v>(map: &'v Map<String, Value>, segments: &[Segment]) -> Option
     read(map.get(first.key())?, rest)
 }
 
-/// Whether `new` may be written below `slot`, and the bytes it adds if it takes the place of nothing.
+/// Checks a write of `new` below `slot` and returns the bytes that it adds if nothing is replaced.
 ///
 /// # Errors
-/// What the write would exceed; `limit` is in bytes.
+/// The bound that the write would exceed; `limit` is in bytes.
 pub(crate) fn check(
     slot: Option<&Value>,
     segments: &[Segment],

@@ -8,7 +8,7 @@ use svc_model::WorkflowVersion;
 use crate::builtin::Builtin;
 use crate::expression::Condition;
 use crate::function::CompiledTask;
-use crate::path::Path;
+use crate::loop_spec::Loop;
 use crate::reads::Reads;
 
 /// A compiled workflow. Cheap to share between threads.
@@ -21,7 +21,7 @@ pub struct CompiledWorkflow {
     pub(crate) content_hash: Box<str>,
     pub(crate) condition: Condition,
     pub(crate) steps: Box<[CompiledStep]>,
-    /// What its conditions and built-in functions read together.
+    /// The union of everything that its conditions and built-ins read.
     pub(crate) reads: Reads,
     /// Sorted by start; an outer group stands before those inside it.
     pub(crate) spans: Box<[Span]>,
@@ -84,7 +84,7 @@ pub(crate) struct CompiledStep {
     pub(crate) terminal: bool,
 }
 
-/// What a task does.
+/// The action of a task.
 pub(crate) enum StepAction {
     Builtin(Builtin),
     Task(Box<dyn CompiledTask>),
@@ -98,16 +98,7 @@ pub(crate) struct Span {
     pub(crate) terminal: bool,
 }
 
-/// How a workflow repeats.
-pub(crate) struct Loop {
-    /// Where the counter is written, below `temp_data`.
-    pub(crate) counter: Option<Path>,
-    pub(crate) init: i64,
-    pub(crate) increment: i64,
-    pub(crate) max: i64,
-}
-
-/// What serves a channel: the active versions of its workflow, with their shares of the traffic in percent.
+/// The active versions of the workflow of a channel, with their shares of the traffic in percent.
 #[derive(Debug, Clone, Default)]
 pub struct Flow {
     /// The versions and their shares.

@@ -1,4 +1,4 @@
-//! What an expression can read of a message, found when it is compiled.
+//! The parts of a message that an expression can read, computed when it is compiled.
 //!
 //! Over-approximated: reading too much costs time, too little would be wrong.
 
@@ -18,7 +18,7 @@ pub(crate) struct Reads {
     pub(crate) payload: ReadExtent,
 }
 
-/// How much of a value is read.
+/// The extent to which a value is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum ReadExtent {
     #[default]
@@ -27,20 +27,20 @@ pub(crate) enum ReadExtent {
     Whole,
 }
 
-/// What is read of a value that is not read as a whole.
+/// The members that are read of a value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Members {
     /// In the order of [`by_length`].
     list: Vec<Member>,
-    /// Whether the number of its elements is read.
+    /// True if the number of its elements is read.
     length: bool,
 }
 
-/// What is read of one member of an object, or element of an array.
+/// The reads of one member of an object, or of one element of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) key: Box<str>,
-    /// Which element it is where the container is an array.
+    /// The index of the element, where the container is an array.
     pub(crate) index: Option<usize>,
     pub(crate) part: ReadExtent,
 }
@@ -98,7 +98,7 @@ impl Reads {
         }
     }
 
-    /// What is read of a root; `None` for one of another name, which is always visible.
+    /// Returns the reads of a root; `None` for one of another name, which is always visible.
     pub(crate) fn root(&self, name: &str) -> Option<&ReadExtent> {
         match name {
             "data" => Some(&self.data),
@@ -139,7 +139,7 @@ impl ReadExtent {
         }
     }
 
-    /// What is read of a member, to be added to; `None` when the whole value is read from now on.
+    /// Returns the reads of a member, to be extended; `None` if the whole value is read from now on.
     fn entry(&mut self, key: &str) -> Option<&mut Self> {
         if self.is_nothing() {
             *self = Self::Some(Members::default());
@@ -165,7 +165,7 @@ impl ReadExtent {
         matches!(self, Self::Nothing)
     }
 
-    /// What is read of a member of an object.
+    /// Returns the reads of a member of an object.
     pub(crate) fn member(&self, key: &str) -> &Self {
         match self {
             Self::Nothing => &Self::Nothing,
@@ -174,7 +174,7 @@ impl ReadExtent {
         }
     }
 
-    /// What is read of an element of an array.
+    /// Returns the reads of an element of an array.
     pub(crate) fn element(&self, index: usize) -> &Self {
         match self {
             Self::Nothing => &Self::Nothing,

@@ -1,4 +1,4 @@
-//! What a run was told in confidence.
+//! The secrets that a run received with its payload, and their removal from everything that it records.
 //!
 //! A payload may carry the value of a secret, or what an expression made of one: the one place where a message does. The run
 //! that gets it may use it in whatever it calls. Of its own it records no values, as it may turn them into anything; what
@@ -39,7 +39,7 @@ impl fmt::Debug for Redaction {
 }
 
 impl Redaction {
-    /// Whether everything may be shown.
+    /// Returns `true` if there is nothing to redact.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -73,7 +73,7 @@ impl Redaction {
         Self { values: Arc::new(values), texts: texts.into() }
     }
 
-    /// Whether there is too much to look for: nothing may be shown then.
+    /// Returns `true` if there are too many values to search for, so that nothing may be shown.
     fn hides_all(&self) -> bool {
         self.texts.is_empty() && !self.is_empty()
     }

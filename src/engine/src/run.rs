@@ -36,14 +36,14 @@ use crate::trace::{AuditTrailEntry, ExecutionTrace, StepResult, TaskTiming, Timi
 /// Tasks one run executes at most: each leaves its records in memory.
 const MAX_TASKS: usize = 1_000_000;
 
-/// How a message is run.
+/// The options of one run.
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
-    /// Which share of the traffic the message belongs to, 0 to 99; without one it is drawn from the message's id.
+    /// The share of the traffic that the message belongs to, 0 to 99; drawn from the id of the message if absent.
     pub bucket: Option<u8>,
     /// The time the run may take.
     pub deadline: Option<Duration>,
-    /// When the run must have ended, whatever time it may take.
+    /// The latest end of the run, whatever time it may take.
     pub until: Option<Instant>,
     /// Records an execution trace.
     pub trace: Option<TraceOptions>,
@@ -52,16 +52,16 @@ pub struct RunOptions {
     /// Names of the channels that led to this run: first the one that took the message in, last the one that runs it.
     /// Empty for a run outside a channel.
     pub chain: Arc<[Arc<str>]>,
-    /// What the run was told in confidence.
+    /// The secrets that the run received with its payload.
     pub redaction: Redaction,
 }
 
-/// What a run made of a message.
+/// The result of a run.
 #[derive(Debug)]
 pub struct RunOutcome {
     /// The message as the tasks left it.
     pub message: Message,
-    /// Whether a workflow admitted the message.
+    /// True if a workflow admitted the message.
     pub matched: bool,
     /// One entry per task that recorded something.
     pub audit_trail: Vec<AuditTrailEntry>,
@@ -71,7 +71,7 @@ pub struct RunOutcome {
     pub failure: Option<RunFailure>,
     /// The execution trace, if it was asked for.
     pub trace: Option<ExecutionTrace>,
-    /// How long everything took.
+    /// The durations of the run and of its tasks.
     pub timings: Timings,
     /// The version of the workflow that the message was given to.
     pub workflow: Option<WorkflowVersion>,
@@ -100,7 +100,7 @@ impl Engine {
     }
 }
 
-/// How a pass over the tasks ended.
+/// The end of a pass over the tasks.
 enum End {
     /// The last task was reached.
     Completed,
@@ -391,7 +391,7 @@ impl<'e> Run<'e> {
     }
 }
 
-/// Where a pass stands.
+/// The position of a pass.
 #[derive(Default)]
 struct Cursor {
     /// The next task.

@@ -26,7 +26,7 @@ pub(crate) struct Progress {
     pub(crate) status: u16,
 }
 
-/// What the tasks of one run share.
+/// The state that the tasks of one run share.
 #[derive(Debug)]
 pub(crate) struct RunState {
     pub(crate) message: Message,
@@ -45,12 +45,12 @@ pub(crate) struct RunState {
     pub(crate) max_bytes: usize,
     /// Bytes the recorded changes may still take.
     pub(crate) change_bytes: usize,
-    /// What nothing that is recorded may show.
+    /// The secrets that no record may show.
     pub(crate) redaction: Redaction,
 }
 
 impl RunState {
-    /// Where `metadata.progress` is written.
+    /// Returns the path `metadata.progress`.
     fn progress_path() -> &'static Path {
         static PATH: std::sync::LazyLock<Path> =
             std::sync::LazyLock::new(|| Path::below_metadata("progress"));
@@ -93,7 +93,7 @@ impl RunState {
     /// Writes a value, keeping scope and changes in step.
     ///
     /// # Errors
-    /// What the write would exceed; nothing is written then.
+    /// The bound that the write would exceed; nothing is written then.
     pub(crate) fn put(
         &mut self,
         scope: &mut EvaluationScope<'_>,
@@ -121,7 +121,7 @@ impl RunState {
     /// Merges an object into a bare root key by key; sets anything else.
     ///
     /// # Errors
-    /// What the write would exceed.
+    /// The bound that the write would exceed.
     pub(crate) fn merge(
         &mut self,
         scope: &mut EvaluationScope<'_>,

@@ -89,7 +89,7 @@ impl WrittenRoots {
 #[derive(Clone, Copy)]
 pub(crate) struct EvaluationScope<'r> {
     bump: &'r Bump,
-    /// What is copied: as much as all expressions together can read.
+    /// The parts that are copied: the union of what all expressions can read.
     reads: &'r Reads,
     data: Option<DataValue<'r>>,
     metadata: Option<DataValue<'r>>,
@@ -107,7 +107,7 @@ impl<'r> EvaluationScope<'r> {
         self.bump
     }
 
-    /// Whether the arena has grown so large that it should be replaced.
+    /// Returns `true` if the arena has grown so large that it should be replaced.
     pub(crate) fn is_full(&self) -> bool {
         self.bump.allocated_bytes() > FULL_BYTES
     }

@@ -8,12 +8,12 @@ use svc_secrets::Reference;
 
 use crate::expression::Survey;
 
-/// What a workflow takes from outside its document.
+/// The secrets that a workflow uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecretUses {
     /// The references that stand in it, in whatever field.
     pub references: BTreeSet<Reference>,
-    /// Whether it reads declared secrets.
+    /// True if it reads declared secrets.
     pub declared: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a run leaves behind: audit entries, the optional execution trace, timings.
+//! The records of a run: audit entries, the optional execution trace, timings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,11 +20,11 @@ const MIN_STEPS: usize = 1000;
 /// One write a task made.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AuditChange {
-    /// Where.
+    /// The written path.
     pub path: String,
-    /// What stood there; null when nothing did.
+    /// The value before the write; null if there was none.
     pub old_value: Value,
-    /// What stands there now.
+    /// The value after the write.
     pub new_value: Value,
 }
 
@@ -46,7 +46,7 @@ pub struct AuditTrailEntry {
     pub loop_counter: Option<i64>,
 }
 
-/// How long a task took.
+/// The duration of one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskTiming {
     /// Its place among the tasks of the workflow.
@@ -61,7 +61,7 @@ pub struct TaskTiming {
     pub duration: Duration,
 }
 
-/// How long a workflow and its tasks took.
+/// The durations of a workflow and its tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Timings {
     /// The workflow that was admitted, if any.
@@ -72,7 +72,7 @@ pub struct Timings {
     pub tasks: Vec<TaskTiming>,
 }
 
-/// How an execution trace is recorded.
+/// The options of an execution trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceOptions {
     /// Bytes of JSON all snapshots together may take; further ones are left out.
@@ -85,7 +85,7 @@ impl Default for TraceOptions {
     }
 }
 
-/// How a step ended.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StepResult {
@@ -104,7 +104,7 @@ pub struct TraceStep {
     pub workflow_id: Arc<str>,
     /// The task; null when the condition of the whole workflow was not true.
     pub task_id: Option<Arc<str>>,
-    /// How it ended.
+    /// The result of the step.
     pub result: StepResult,
     /// `{data, metadata, temp_data}` after the step.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,10 +112,10 @@ pub struct TraceStep {
     /// For `map`: the context before each mapping.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mapping_contexts: Vec<Value>,
-    /// When it started.
+    /// The start of the step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<DateTime<Utc>>,
-    /// How long it took, in microseconds.
+    /// The duration in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_us: Option<u64>,
     /// The writes of the step.
@@ -126,12 +126,12 @@ pub struct TraceStep {
     pub loop_counter: Option<i64>,
 }
 
-/// What every step of a run did.
+/// The steps of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ExecutionTrace {
     /// The steps, in order.
     pub steps: Vec<TraceStep>,
-    /// Whether snapshots were left out because the budget was spent.
+    /// True if snapshots were left out because the budget was spent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
 }

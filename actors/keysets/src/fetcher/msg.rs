@@ -1,4 +1,4 @@
-//! What the actor is asked.
+//! The messages of the actor.
 
 use std::sync::Arc;
 

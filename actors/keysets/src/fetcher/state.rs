@@ -1,4 +1,4 @@
-//! What is known of one key set, and when to ask for it again. No clock, no I/O.
+//! The pure state of one key set: its keys, their freshness and the next fetch. No clock, no I/O.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use tokio::time::Instant;
 
 /// The longest a fetch may take, and with it any caller's wait.
 pub(crate) const FETCH_LIMIT: Duration = Duration::from_secs(5);
-/// When a fetch whose end was never seen is taken for lost. None is in an orderly service.
+/// The time after which a fetch without an end counts as lost. None is lost in an orderly service.
 const LOST_AFTER: Duration = Duration::from_secs(6);
 /// The least time between two fetches for unknown key ids. Other fetches do not count: the first key id that is not there
 /// makes for a fetch at once, however young the keys are.
 const FORCED_EVERY: Duration = Duration::from_secs(30);
-/// How long keys are fresh when their answer does not say.
+/// The freshness of keys whose response does not specify one.
 const DEFAULT_AGE: Duration = Duration::from_secs(300);
 const LEAST_AGE: Duration = Duration::from_secs(60);
 const GREATEST_AGE: Duration = Duration::from_secs(24 * 3600);
@@ -31,18 +31,18 @@ pub(crate) struct State {
     settled_until: Option<Instant>,
     /// A fetch runs, and is lost if it has not ended by then.
     busy_until: Option<Instant>,
-    /// When an unknown key id last made for a fetch.
+    /// The start of the last fetch for an unknown key id.
     forced_at: Option<Instant>,
     /// Fetches that failed since the last one that did not.
     failures: u32,
 }
 
-/// How long keys are fresh that came with this `max-age`.
+/// Returns the freshness of keys that came with this `max-age`.
 pub(crate) fn lifetime(max_age: Option<Duration>) -> Duration {
     max_age.unwrap_or(DEFAULT_AGE).clamp(LEAST_AGE, GREATEST_AGE)
 }
 
-/// What a caller is after.
+/// The demand of a caller.
 #[derive(Clone, Debug)]
 pub(crate) enum Want {
     /// Keys that are fresh.
@@ -51,7 +51,7 @@ pub(crate) enum Want {
     OtherThan(Arc<Jwks>),
 }
 
-/// What is to be done for it.
+/// The action that a demand requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// The keys at hand are the answer.
@@ -70,23 +70,24 @@ impl State {
         self.keys.clone()
     }
 
-    /// Whether the last fetch failed.
+    /// Returns `true` if the last fetch failed.
     pub(crate) fn is_failing(&self) -> bool {
         self.failures > 0
     }
 
-    /// Whether nobody needs to ask. While retries fail, the keys at hand serve and nobody waits for the next one.
+    /// Returns `true` if no caller needs a fetch. While retries fail, the cached keys serve and nobody waits for the
+    /// next retry.
     pub(crate) fn is_settled(&self, now: Instant) -> bool {
         let retrying = self.is_failing() && self.keys.is_some() && self.is_busy(now);
         retrying || self.settled_until.is_some_and(|until| now < until)
     }
 
-    /// Whether a fetch runs.
+    /// Returns `true` while a fetch runs.
     pub(crate) fn is_busy(&self, now: Instant) -> bool {
         self.busy_until.is_some_and(|until| now < until)
     }
 
-    /// What a caller's want makes necessary.
+    /// Returns the action that a demand requires.
     pub(crate) fn need(&self, now: Instant, want: &Want) -> Need {
         let running = self.is_busy(now);
         let (settled, fetch) = match (want, &self.keys) {

@@ -17,7 +17,7 @@ use crate::KeySetCache;
 
 const URL: &str = "https://issuer.example/keys?tenant=s3cret";
 
-/// Where never an answer comes from.
+/// An address that never answers.
 const SILENT: &str = "https://silent.example/keys";
 
 /// A set of so many keys.

@@ -1,4 +1,4 @@
-//! What fetches are made with, and one request.
+//! The context that all fetches share, and one request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,21 +14,21 @@ use crate::request::{TokenRequest, secrets};
 use crate::response::{self, GrantedToken, TokenRefusal};
 use crate::slot::TokenSlot;
 
-/// How long a token endpoint may take.
+/// The time limit of a request to a token endpoint.
 pub(crate) const REQUEST_LIMIT: Duration = Duration::from_secs(10);
 /// The longest answer that is read, in bytes.
 const CAP: usize = 64 * 1024;
 /// Characters of a description that the log shows.
 const SHOWN: usize = 256;
 
-/// What fetches are made with.
+/// The context that all fetches share.
 pub(crate) struct TokenContext {
     pub(crate) states: TokenStates,
     /// For token endpoints at public addresses alone.
     pub(crate) public: OutboundClient,
     /// For token endpoints at any address.
     pub(crate) private: OutboundClient,
-    /// Who this process is to the others.
+    /// The name of this process in the leases of the database.
     pub(crate) holder: String,
     pub(crate) metrics: TokenMetrics,
     /// Counts a failure, by one of the words of `svc_errors_total`.

@@ -1,4 +1,4 @@
-//! When a token is obtained, and by how many requests.
+//! The time and the number of requests for tokens.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -21,10 +21,10 @@ use svc_tokens::{Settings, TokenMetrics, TokenSource, Tokens};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// How long a test waits for a state before it fails.
+/// The time for which a test waits for a state before it fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a test plays with.
+/// A store, a token endpoint and a supervision tree.
 pub(crate) struct TokenFixture {
     io: Arc<Runtime>,
     arbiter: Arbiter,

@@ -1,4 +1,4 @@
-//! What there is instead of a token.
+//! Errors in place of a token.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -10,9 +10,9 @@ use svc_tokens::TokenSource;
 
 use crate::kit::{Provider, TokenNode, content, granting, mutation, oauth, rotating, row, run};
 
-/// How many callers of a node.
+/// Callers of one node.
 const CALLERS: usize = 100;
-/// How many tokens each wants, one after the other.
+/// Tokens that each caller asks for, one after the other.
 const EACH: usize = 20;
 
 #[test]

@@ -13,7 +13,8 @@ use svc_model::config::auth::{HmacAuth, ReplayWindow, SignatureEncoding, Signatu
 use svc_model::config::{HeaderField, SigningTemplate, TemplatePart};
 use svc_secrets::Resolver;
 
-use crate::authenticator::{CredentialFingerprint, PresentedRequest};
+use crate::identity::CredentialFingerprint;
+use crate::presented::PresentedRequest;
 use crate::reason::RefusalReason;
 use crate::secret_field::{self, SecretFieldError};
 use macs::Macs;

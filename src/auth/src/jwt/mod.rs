@@ -20,8 +20,9 @@ use serde_json::{Map, Value};
 use svc_model::config::auth::{JwtAuth, JwtKey};
 use svc_secrets::{Resolver, is_reference};
 
-use crate::authenticator::{Identity, PresentedRequest};
+use crate::identity::Identity;
 use crate::key_sets::KeySets;
+use crate::presented::PresentedRequest;
 use crate::reason::RefusalReason;
 use crate::secret_field;
 use source::TokenLocator;

@@ -3,7 +3,7 @@
 use svc_model::config::auth::TokenLocation;
 
 use super::cookie::cookie;
-use crate::authenticator::PresentedRequest;
+use crate::presented::PresentedRequest;
 use crate::reason::RefusalReason;
 use crate::scheme::credential;
 

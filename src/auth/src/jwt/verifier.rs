@@ -72,18 +72,20 @@ impl TokenVerifier {
     /// Verifies the signature with the static keys, then with the key set. A key that does not match passes
     /// on to the next.
     async fn check_signature(&self, token: &CompactToken<'_>) -> Result<(), RefusalReason> {
-        let own = tried(self.own_keys(token), token);
-        if own == Some(true) {
+        let own = check_keys(self.own_keys(token), token);
+        if own == SignatureCheck::Valid {
             return Ok(());
         }
         let published = match &self.key_set {
             // A published key is never a shared secret, so the key set is not fetched for these algorithms.
-            Some(set) if token.algorithm.min_key_bytes().is_none() => published(set.as_ref(), token).await?,
-            _ => None,
+            Some(set) if token.algorithm.min_key_bytes().is_none() => {
+                check_published(set.as_ref(), token).await?
+            }
+            _ => SignatureCheck::NoKey,
         };
         match (own, published) {
-            (_, Some(true)) => Ok(()),
-            (None, None) => Err(RefusalReason::UnknownKid),
+            (_, SignatureCheck::Valid) => Ok(()),
+            (SignatureCheck::NoKey, SignatureCheck::NoKey) => Err(RefusalReason::UnknownKid),
             _ => Err(RefusalReason::BadSignature),
         }
     }
@@ -107,7 +109,10 @@ impl fmt::Debug for TokenVerifier {
 }
 
 /// Verifies the signature with a key set, which is renewed once if it lacks the key id.
-async fn published(set: &dyn KeySet, token: &CompactToken<'_>) -> Result<Option<bool>, RefusalReason> {
+async fn check_published(
+    set: &dyn KeySet,
+    token: &CompactToken<'_>,
+) -> Result<SignatureCheck, RefusalReason> {
     let mut keys = match set.fresh() {
         Some(keys) => keys,
         None => set.obtain().await.ok_or(RefusalReason::KeysUnavailable)?,
@@ -118,17 +123,28 @@ async fn published(set: &dyn KeySet, token: &CompactToken<'_>) -> Result<Option<
     {
         keys = newer;
     }
-    Ok(tried(keys.candidates(kid, token.algorithm), token))
+    Ok(check_keys(keys.candidates(kid, token.algorithm), token))
 }
 
-/// Returns true if one of the keys signed the token, false if none did; `None` if there are no keys.
-fn tried<'k>(keys: impl Iterator<Item = &'k VerifyingKey>, token: &CompactToken<'_>) -> Option<bool> {
-    let mut outcome = None;
+/// The result of a signature check under a number of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SignatureCheck {
+    /// No key could have signed the token.
+    NoKey,
+    /// None of the keys signed the token.
+    Invalid,
+    /// One of the keys signed the token.
+    Valid,
+}
+
+/// Checks the signature of a token under each key until one fits.
+fn check_keys<'k>(keys: impl Iterator<Item = &'k VerifyingKey>, token: &CompactToken<'_>) -> SignatureCheck {
+    let mut result = SignatureCheck::NoKey;
     for key in keys {
         if key.verify(token.signed, &token.signature) {
-            return Some(true);
+            return SignatureCheck::Valid;
         }
-        outcome = Some(false);
+        result = SignatureCheck::Invalid;
     }
-    outcome
+    result
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::constant::Constant;
 use crate::predicate::{Comparison, Predicate, Quantifier, TextPosition};
 use crate::refusal::DialectRefusal;
-use crate::schema::{ColumnKind, InMongo, SchemaRelation};
+use crate::schema::{InMongo, RelationCardinality, SchemaRelation};
 
 /// Translates a predicate to a query document.
 ///
@@ -105,7 +105,7 @@ fn related(
         return Err(DialectRefusal::at("filter", why));
     }
     let name = format!("{prefix}{}", relation.name);
-    if relation.kind == ColumnKind::HasOne {
+    if relation.kind == RelationCardinality::HasOne {
         let one = below(&format!("{name}."), predicate)?;
         let there = json!({"$and": [{name: {"$ne": null}}, one]});
         return Ok(match quantifier {

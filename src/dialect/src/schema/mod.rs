@@ -30,7 +30,7 @@ pub struct SchemaColumn {
 
 /// The cardinality of a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnKind {
+pub enum RelationCardinality {
     /// At most one row.
     HasOne,
     /// Any number of rows.
@@ -76,7 +76,7 @@ pub struct SchemaRelation {
     /// The entity of the related rows.
     pub target: SchemaEntity,
     /// The cardinality.
-    pub kind: ColumnKind,
+    pub kind: RelationCardinality,
     /// The column of this entity that is joined.
     pub local: SchemaColumn,
     /// The column of the target that is joined.
@@ -116,7 +116,7 @@ struct DeclaredColumn {
 struct DeclaredRelation {
     name: Arc<str>,
     to: String,
-    kind: ColumnKind,
+    kind: RelationCardinality,
     local: String,
     foreign: String,
     through: Option<Through>,

@@ -7,19 +7,20 @@ use serde_json::{Map, Value};
 use svc_model::FieldError;
 
 use super::{
-    ColumnKind, Declared, DeclaredColumn, DeclaredRelation, InElastic, InMongo, Schema, SchemaEntity, Through,
+    Declared, DeclaredColumn, DeclaredRelation, InElastic, InMongo, RelationCardinality, Schema,
+    SchemaEntity, Through,
 };
 use crate::name;
 use crate::reader::{DocumentReader, join};
 use crate::schema::SchemaColumn;
 
 const RELATION: [&str; 7] = ["to", "kind", "local", "foreign", "through", "mongo", "es"];
-const KINDS: [(&str, ColumnKind); 5] = [
-    ("has_one", ColumnKind::HasOne),
-    ("has_many", ColumnKind::HasMany),
-    ("many_to_many", ColumnKind::ManyToMany),
-    ("one", ColumnKind::HasOne),
-    ("many", ColumnKind::HasMany),
+const KINDS: [(&str, RelationCardinality); 5] = [
+    ("has_one", RelationCardinality::HasOne),
+    ("has_many", RelationCardinality::HasMany),
+    ("many_to_many", RelationCardinality::ManyToMany),
+    ("one", RelationCardinality::HasOne),
+    ("many", RelationCardinality::HasMany),
 ];
 
 impl Schema {
@@ -111,9 +112,12 @@ impl DocumentReader {
         let foreign = self.required_name(members, "foreign", at);
         let through = members.get("through").and_then(|through| self.through(through, &join(at, "through")));
         let kind = self.choice(members.get("kind"), &join(at, "kind"), &KINDS);
-        let kind =
-            kind.unwrap_or(if through.is_some() { ColumnKind::ManyToMany } else { ColumnKind::HasMany });
-        if kind == ColumnKind::ManyToMany && !members.contains_key("through") {
+        let kind = kind.unwrap_or(if through.is_some() {
+            RelationCardinality::ManyToMany
+        } else {
+            RelationCardinality::HasMany
+        });
+        if kind == RelationCardinality::ManyToMany && !members.contains_key("through") {
             self.errors.push(FieldError::required(join(at, "through")));
         }
         let mongo = [("embedded", InMongo::Embedded), ("referenced", InMongo::Referenced)];

@@ -1,6 +1,7 @@
 //! `filter`: goes on only when its condition is exactly `true`.
 
-use super::{BuiltinCx, BuiltinInput, is_true};
+use super::context::{BuiltinCx, is_true};
+use super::input::BuiltinInput;
 use crate::catalogue::{FunctionEntry, InputField};
 use crate::expression::{Expression, SecretPolicy};
 use crate::function::TaskOutcome;

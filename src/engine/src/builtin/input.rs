@@ -5,19 +5,24 @@ use std::cell::RefCell;
 use serde_json::{Map, Value};
 use svc_model::{FieldError, Issue};
 
-use crate::checks::{Impossible, failing};
+use crate::catalogue::InputField;
 use crate::expression::{Evaluator, Expression, SecretPolicy};
+use crate::failing_calls::{Impossible, failing_calls};
 use crate::path::Path;
 use crate::reads::Reads;
+
+/// The input of the path below `data` that a built-in writes.
+pub(super) const TARGET: InputField =
+    InputField::string("target", "Path below data that is written").required();
 
 /// Compiles expressions for the engine, or only checks them for an author.
 pub(crate) struct InputCompiler<'e> {
     pub(crate) evaluator: &'e Evaluator,
     /// An author's check does not know which secrets the serving process declares.
     pub(crate) check_secrets: bool,
-    /// What the expressions read together.
+    /// The union of everything that the compiled expressions read.
     pub(crate) reads: RefCell<Reads>,
-    /// What is likely wrong, though it may never matter.
+    /// Likely mistakes that do not prevent the workflow from running.
     pub(crate) warnings: RefCell<Vec<Issue>>,
 }
 
@@ -37,7 +42,7 @@ impl InputCompiler<'_> {
         };
         let compiled = compiled.map_err(|message| (String::new(), message))?;
         if !self.check_secrets {
-            for Impossible { place, reason, always } in failing(self.evaluator, source) {
+            for Impossible { place, reason, always } in failing_calls(self.evaluator, source) {
                 if always {
                     return Err((place, reason));
                 }

@@ -5,7 +5,8 @@ use serde_json::Value;
 use slog::Level;
 use svc_model::mask::MASK;
 
-use super::{BuiltinCx, BuiltinInput};
+use super::context::BuiltinCx;
+use super::input::BuiltinInput;
 use crate::catalogue::{FunctionEntry, InputField};
 use crate::error::TaskError;
 use crate::expression::{Expression, SecretPolicy};
@@ -22,7 +23,7 @@ pub(super) static ENTRY: FunctionEntry = FunctionEntry {
     ..FunctionEntry::built_in("log", "Writes a line to the service's log")
 };
 
-/// What stands in the line for an expression that failed.
+/// The text that replaces an expression that failed.
 const FAILED: &str = "<eval error>";
 
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! `map`: writes the results of expressions, in order; each mapping sees the writes of those before it.
 
-use super::{BuiltinCx, BuiltinInput};
+use super::context::BuiltinCx;
+use super::input::BuiltinInput;
 use crate::catalogue::{FunctionEntry, InputField, PathUse};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;

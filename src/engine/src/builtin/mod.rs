@@ -3,6 +3,7 @@
 //! Each is compiled from its authored input, reporting every problem at the path where it stands, so that the same
 //! code answers an author's check and builds the task.
 
+mod context;
 mod filter;
 mod input;
 mod log;
@@ -12,24 +13,15 @@ mod publish;
 mod validation;
 mod xml;
 
-use datalogic_rs::DataValue;
 use serde_json::Value;
-use slog::Logger;
 use svc_model::FieldError;
 
-use crate::catalogue::{FunctionEntry, InputField};
+use crate::catalogue::FunctionEntry;
 use crate::error::TaskError;
-use crate::evaluation_budget::EvaluationBudget;
-use crate::expression::{Evaluator, Expression};
 use crate::function::TaskOutcome;
-use crate::path::Path;
-use crate::run_state::RunState;
-use crate::scope::{Arena, EvaluationScope};
 
+pub(crate) use context::BuiltinCx;
 pub(crate) use input::{BuiltinInput, InputCompiler};
-
-/// The input of the path below `data` that a built-in writes.
-const TARGET: InputField = InputField::string("target", "Path below data that is written").required();
 
 /// Compiles one built-in from its input; `None` when the input has problems.
 type CompileBuiltin = fn(&mut BuiltinInput<'_, '_>) -> Option<Builtin>;
@@ -71,48 +63,6 @@ pub(crate) enum Builtin {
     PublishJson(publish::PublishJsonTask),
     PublishXml(publish::PublishXmlTask),
     Validation(validation::ValidationTask),
-}
-
-/// What a built-in runs with.
-pub(crate) struct BuiltinCx<'c, 'r> {
-    pub(crate) evaluator: &'c Evaluator,
-    pub(crate) logger: &'c Logger,
-    pub(crate) workflow: &'c str,
-    pub(crate) task: &'c str,
-    pub(crate) work: &'c mut RunState,
-    pub(crate) scope: &'c mut EvaluationScope<'r>,
-    pub(crate) pace: &'c mut EvaluationBudget,
-}
-
-impl<'r> BuiltinCx<'_, 'r> {
-    /// Evaluates an expression over the message. A task that has filled the arena goes on with one of its own for each
-    /// expression.
-    fn evaluate<T>(
-        &mut self,
-        expression: &'r Expression,
-        then: impl FnOnce(&DataValue<'_>) -> T,
-    ) -> Result<T, String> {
-        if !self.scope.is_full() {
-            let context = self.work.context(self.scope, expression.reads());
-            return self.evaluator.evaluate(expression, context, self.scope.bump()).map(then);
-        }
-        let arena = Arena::lease();
-        let context = self
-            .work
-            .context(&mut EvaluationScope::new(arena.bump(), expression.reads()), expression.reads());
-        self.evaluator.evaluate(expression, context, arena.bump()).map(then)
-    }
-
-    /// Writes what the task made.
-    fn put(&mut self, path: &Path, value: Value) -> Result<TaskOutcome, TaskError> {
-        self.work.put(self.scope, path, value).map_err(|error| error.at(path))?;
-        Ok(TaskOutcome::Success)
-    }
-}
-
-/// Only exactly `true` passes.
-fn is_true(value: &DataValue<'_>) -> bool {
-    matches!(value, DataValue::Bool(true))
 }
 
 impl Builtin {

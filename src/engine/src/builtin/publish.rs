@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::{BuiltinCx, BuiltinInput, TARGET, xml};
+use super::context::BuiltinCx;
+use super::input::{BuiltinInput, TARGET};
+use super::xml;
 use crate::catalogue::{FunctionEntry, InputField};
 use crate::error::TaskError;
 use crate::function::TaskOutcome;

@@ -1,6 +1,7 @@
 //! `validation`: reports every rule that is not exactly `true`.
 
-use super::{BuiltinCx, BuiltinInput, is_true};
+use super::context::{BuiltinCx, is_true};
+use super::input::BuiltinInput;
 use crate::catalogue::{FunctionEntry, InputField};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;

@@ -59,7 +59,7 @@ impl Element {
 /// Parses a document.
 ///
 /// # Errors
-/// What is not well-formed, or nested too deep.
+/// Text that is not well-formed, or that nests too deep.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
     let mut reader = Reader::from_str(text);
     let mut open: Vec<Element> = Vec::new();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// What an input must evaluate to.
+/// The JSON type that an input must evaluate to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputKind {
     /// Text.
@@ -32,7 +32,7 @@ impl InputKind {
         }
     }
 
-    /// Whether a JSON value is of this kind.
+    /// Returns `true` if a JSON value is of this kind.
     pub fn holds(self, value: &Value) -> bool {
         match self {
             Self::String => value.is_string(),
@@ -64,19 +64,19 @@ pub enum PathUse {
 pub struct InputField {
     /// Its name in `function.input`.
     pub name: &'static str,
-    /// What it must evaluate to.
+    /// The type that it must evaluate to.
     pub kind: InputKind,
-    /// Whether it must be there.
+    /// True for a required input.
     pub required: bool,
-    /// Whether `{"var": path}` nodes in it are folded, at any depth.
+    /// True if `{"var": path}` nodes in it are folded, at any depth.
     pub resolvable: bool,
-    /// Whether it is an expression.
+    /// True for an expression.
     pub logic: bool,
     /// Paths inside it where secret references and `{"secret": name}` are resolved.
     pub secret_at: &'static [&'static str],
     /// Its second spelling; one that ends in `_logic` is an expression.
     pub alias: Option<&'static str>,
-    /// Whether both spellings may be there, the second of which counts.
+    /// True if both spellings may be present; the second one then wins.
     pub alias_wins: bool,
     /// The texts it may be; empty = any.
     pub one_of: &'static [&'static str],

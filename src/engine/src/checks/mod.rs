@@ -1,9 +1,7 @@
-//! What an author is told before anything is stored: expressions, function names and inputs.
+//! Checks of a workflow before it is stored: expressions, function names and inputs.
 //!
 //! The shape of the document has been checked before; these checks pass over what they cannot read.
 
-mod arity;
-mod constant;
 mod input;
 mod misspellings;
 mod reads;
@@ -18,14 +16,12 @@ use svc_model::{
     ChannelChecks, FieldCode, FieldError, Issue, MAX_LABEL, WorkflowChecks, WorkflowContent, nearest,
 };
 
+use crate::authored::authored_input;
 use crate::builtin::{self, Builtin, InputCompiler};
-use crate::compile::{authored_input, parse_loop};
 use crate::engine::Engine;
-use crate::expression::Evaluator;
+use crate::failing_calls::{Impossible, failing_calls, impossible};
+use crate::loop_spec::parse_loop;
 
-pub(crate) use arity::Impossible;
-use arity::impossible;
-use constant::failing_constant;
 pub(crate) use misspellings::Misspellings;
 pub(crate) use reads::literal_reads;
 pub use unknown_calls::UnknownCall;
@@ -51,7 +47,7 @@ impl WorkflowChecks for Engine {
     }
 }
 
-/// What is wrong with the input of a function that has a handler, by its table and by the handler itself.
+/// Checks the input of a registered function against its table, then by the function itself.
 pub(crate) fn input_errors(
     engine: &Engine,
     name: &str,
@@ -67,22 +63,10 @@ pub(crate) fn input_errors(
     errors
 }
 
-/// The calls of an expression that cannot succeed: one that is always evaluated, if there is any, else all that stand in
-/// branches, which may not run.
-pub(crate) fn failing(evaluator: &Evaluator, source: &Value) -> Vec<Impossible> {
-    let mut found = impossible(source);
-    if !found.iter().any(|call| call.always)
-        && let Some((place, reason)) = failing_constant(evaluator, source)
-    {
-        found = vec![Impossible { place, reason, always: true }];
-    }
-    found
-}
-
 impl ChannelChecks for Engine {
     fn compiles(&self, expression: &Value) -> Result<(), String> {
         self.compile_expression(expression)?;
-        match failing(&self.evaluator, expression).into_iter().find(|call| call.always) {
+        match failing_calls(&self.evaluator, expression).into_iter().find(|call| call.always) {
             Some(Impossible { place, reason, .. }) => Err(format!("{place}: {reason}")),
             None => Ok(()),
         }
@@ -92,7 +76,7 @@ impl ChannelChecks for Engine {
 /// A walk over the tasks of one workflow.
 struct Check<'e, 'r> {
     engine: &'e Engine,
-    /// What is stored is asked less of.
+    /// True for the document of an author; a stored one is checked less strictly.
     author: bool,
     errors: &'r mut Vec<FieldError>,
     warnings: &'r mut Vec<Issue>,
@@ -104,7 +88,7 @@ impl Check<'_, '_> {
             self.errors.push(FieldError::invalid(at, message));
         } else {
             let found =
-                if self.author { failing(&self.engine.evaluator, source) } else { impossible(source) };
+                if self.author { failing_calls(&self.engine.evaluator, source) } else { impossible(source) };
             for Impossible { place, reason, always } in found {
                 if always {
                     self.errors.push(FieldError::invalid(format!("{at}{place}"), reason));

@@ -156,7 +156,7 @@ fn call(at: &str, operator: &str, operands: &Value, reads: &mut Vec<(String, Str
     true
 }
 
-/// Whether one path is the other or leads to it.
+/// Returns `true` if one path equals the other or is a prefix of it.
 fn touches(read: &str, written: &str) -> bool {
     let leads = |from: &str, to: &str| {
         to.strip_prefix(from).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

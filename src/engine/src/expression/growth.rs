@@ -10,7 +10,7 @@ use crate::budget::processor_time;
 /// Members, elements or words of the smaller operands; the larger ones have four times as many.
 const SIZE: usize = 1500;
 
-/// What is quicker than this is quick enough, however it grows.
+/// Evaluations below this duration pass, whatever their growth.
 const QUICK: Duration = Duration::from_millis(6);
 
 /// Four times the operands take four times as long, and a little more where something is sorted; sixteen times is the square.

@@ -1,4 +1,4 @@
-//! What becomes of an authored expression before it is compiled.
+//! The rewriting of an authored expression before it is compiled.
 //!
 //! A `var` whose path forces an object key with `#` is read by our own rules. The body of a `reduce` is guarded: it is
 //! the only place where a value can grow with every element. The bodies of all loops are guarded in time, unless what
@@ -85,7 +85,7 @@ fn call(operator: &str, argument: &Value) -> Value {
     replaced(operator, source, argument)
 }
 
-/// Whether what a loop goes through stands in the message, so that reading every element once takes no more time than
+/// Returns `true` if a loop iterates over a value of the message, so that one read of each element takes no longer than
 /// reading the message.
 fn is_of_message(source: &Value) -> bool {
     let path = source.get("var").map(|path| path.get(0).unwrap_or(path));
@@ -93,7 +93,7 @@ fn is_of_message(source: &Value) -> bool {
     root.is_some_and(|root| ROOTS.contains(&root))
 }
 
-/// Whether an expression does little, and only with what `var` finds below the element of a loop: no piece of it takes longer
+/// Returns `true` if an expression is short and reads only the element of a loop, through `var`: no step takes longer
 /// than the element is long.
 fn is_short(body: &Value, quick: &[&str]) -> bool {
     fn calls(body: &Value, quick: &[&str]) -> Option<usize> {
@@ -111,7 +111,7 @@ fn is_short(body: &Value, quick: &[&str]) -> bool {
     calls(body, quick).is_some_and(|calls| calls <= SHORT)
 }
 
-/// Whether a step may go through more than the element it is for: what stands around the loop, or another loop.
+/// Returns `true` if a step may walk over more than its element: the values around the loop, or another loop.
 fn reaches_out(body: &Value) -> bool {
     match body {
         Value::Object(members) => members.iter().any(|(operator, argument)| {

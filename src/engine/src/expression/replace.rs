@@ -177,7 +177,7 @@ fn sort_by(source: &Value, items: &Value, ascending: &Value, key: &Value) -> Opt
     Some(json!({"if": [{"===": [items, null]}, null, { SORT_BY: [pairs, ascending] }]}))
 }
 
-/// Whether comparing a value with it takes no more than reading both.
+/// Returns `true` if comparing a value with it costs no more than reading both.
 fn is_simple(source: &Value) -> bool {
     match source {
         Value::Object(members) => {
@@ -187,7 +187,7 @@ fn is_simple(source: &Value) -> bool {
     }
 }
 
-/// Whether comparing any number of values with it takes no more than reading them.
+/// Returns `true` if comparing any number of values with it costs no more than reading them.
 fn is_short(source: &Value) -> bool {
     match source {
         Value::Object(members) => {
@@ -197,7 +197,7 @@ fn is_short(source: &Value) -> bool {
     }
 }
 
-/// Whether there is no call in it, and no object.
+/// Returns `true` if it contains no call and no object.
 fn is_literal(source: &Value) -> bool {
     match source {
         Value::Object(_) => false,

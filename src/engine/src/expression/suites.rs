@@ -147,7 +147,7 @@ fn mapped(engine: &Engine, rule: &Value, roots: Map<String, Value>) -> RunOutcom
     runtime.block_on(engine.run(&flow, message, RunOptions::default()))
 }
 
-/// Whether an expression looks at the whole of its context, which a message has more in than a case.
+/// Returns `true` if an expression reads its whole context, which differs between a message and a case.
 fn sees_the_whole(rule: &Value) -> bool {
     !Survey::of(rule).reads.data.is_nothing()
 }
@@ -188,7 +188,7 @@ fn a_rule_that_gives_a_result_is_never_refused_to_its_author() {
     let limits = EngineLimits { max_message_bytes: 1 << 20, ..EngineLimits::default() };
     let evaluator = Evaluator::new(DeclaredSecrets::default(), &limits);
     for Case { name, rule, expected, .. } in every_case() {
-        let refused = crate::checks::failing(&evaluator, &rule);
+        let refused = crate::failing_calls::failing_calls(&evaluator, &rule);
         let refused = refused.iter().any(|call| call.always);
         assert!(!refused || expected.is_err(), "{name}");
     }

@@ -17,7 +17,7 @@ impl CustomOperator for Echo {
         arena: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
         let [DataValue::String(name), value] = args else {
-            return Err(super::refuse("an echo takes a name and a value"));
+            return Err(super::arguments::refuse("an echo takes a name and a value"));
         };
         Ok(arena.alloc(DataValue::Object(arena.alloc_slice_copy(&[(*name, **value)]))))
     }

@@ -7,14 +7,14 @@ use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::operator::EvalContext;
 use datalogic_rs::{ArenaExt as _, CustomOperator, DataValue};
 
-use super::{refuse, text_argument};
+use super::arguments::{refuse, text_argument};
 
 const PADDED: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, PADDED);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, PADDED.with_encode_padding(false));
 
-/// How bytes are written as text.
+/// The encoding of bytes as text.
 #[derive(Clone, Copy)]
 pub(super) enum TextCodec {
     Base64,

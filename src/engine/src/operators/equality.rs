@@ -50,7 +50,7 @@ impl CustomOperator for Equality {
         _: &mut EvalContext<'_, 'a>,
         arena: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
-        let [one, other] = args else { return Err(super::refuse("Invalid Arguments")) };
+        let [one, other] = args else { return Err(super::arguments::refuse("Invalid Arguments")) };
         let equal = if self.strict { strictly_equal(one, other)? } else { loosely_equal(one, other)? };
         Ok(arena.bool(equal == self.expected))
     }
@@ -63,7 +63,7 @@ impl CustomOperator for Contained {
         _: &mut EvalContext<'_, 'a>,
         arena: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
-        let [needle, haystack] = args else { return Err(super::refuse("Invalid Arguments")) };
+        let [needle, haystack] = args else { return Err(super::arguments::refuse("Invalid Arguments")) };
         let found = match (needle, haystack) {
             (DataValue::String(needle), DataValue::String(haystack)) => {
                 spend(text_units(haystack))?;
@@ -76,7 +76,7 @@ impl CustomOperator for Contained {
     }
 }
 
-/// Whether one of the items is strictly equal to a value, which is read once for the time it may stand for.
+/// Returns `true` if one of the items is strictly equal to a value. The value is parsed as a time only once.
 fn is_among(needle: &DataValue<'_>, items: &[DataValue<'_>]) -> datalogic_rs::Result<bool> {
     let times = Times::of(needle);
     for item in items {
@@ -140,7 +140,7 @@ fn loosely_equal(one: &DataValue<'_>, other: &DataValue<'_>) -> datalogic_rs::Re
 }
 
 fn not_a_number() -> datalogic_rs::Error {
-    super::refuse("NaN")
+    super::arguments::refuse("NaN")
 }
 
 /// Equality of what values hold: of objects whatever the order of their members.
@@ -210,7 +210,7 @@ fn members_equal(one: &Members<'_>, other: &Members<'_>) -> datalogic_rs::Result
     Ok(true)
 }
 
-/// Whether two values stand for the same time; `None` where they are not both instants, nor both durations.
+/// Compares the times that two values stand for; `None` unless both are instants, or both durations.
 fn times_equal(one: &DataValue<'_>, other: &DataValue<'_>) -> Option<bool> {
     if !may_be_time(one) || !may_be_time(other) {
         return None;

@@ -20,7 +20,7 @@ impl CustomOperator for Forced {
         arena: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
         let [value, DataValue::String(path)] = args else {
-            return Err(super::refuse("a read takes a value and a path"));
+            return Err(super::arguments::refuse("a read takes a value and a path"));
         };
         Ok(path.split('.').try_fold(*value, step).unwrap_or_else(|| arena.null()))
     }

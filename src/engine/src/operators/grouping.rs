@@ -89,7 +89,7 @@ fn listed<'a>(args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<&'a [DataValue
     match args {
         [DataValue::Array(items)] => Ok(items),
         [DataValue::Null] => Ok(&[]),
-        _ => Err(super::refuse("Invalid Arguments")),
+        _ => Err(super::arguments::refuse("Invalid Arguments")),
     }
 }
 
@@ -122,7 +122,7 @@ struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// Where a key stands among those that differ; it is added if it is new.
+    /// Returns the position of a key among the distinct ones; a new key is added.
     fn place(&mut self, key: &'a DataValue<'a>) -> datalogic_rs::Result<usize> {
         spend(1)?;
         let hash = match Times::of(key) {

@@ -91,7 +91,7 @@ impl CustomOperator for Timely {
         _: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
         spend(self.0)?;
-        args.first().copied().ok_or_else(|| super::refuse("a guard takes one value"))
+        args.first().copied().ok_or_else(|| super::arguments::refuse("a guard takes one value"))
     }
 }
 
@@ -106,7 +106,8 @@ impl CustomOperator for Bounded {
         _: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
         spend(STRIDE as usize)?;
-        let value = args.first().copied().ok_or_else(|| super::refuse("a guard takes one value"))?;
+        let value =
+            args.first().copied().ok_or_else(|| super::arguments::refuse("a guard takes one value"))?;
         match extent::check_arena(value, self.0) {
             Ok(()) => Ok(value),
             Err(excess) => Err(Error::custom_message(format!("the value {excess}"))),

@@ -28,7 +28,7 @@ impl CustomOperator for Missing {
         _: &mut EvalContext<'_, 'a>,
         arena: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
-        let [context, paths @ ..] = args else { return Err(super::refuse("Invalid Arguments")) };
+        let [context, paths @ ..] = args else { return Err(super::arguments::refuse("Invalid Arguments")) };
         let (mut reader, mut missing) = (Reader::default(), BumpVec::new_in(arena));
         for paths in paths {
             let paths = match paths {
@@ -54,7 +54,7 @@ impl CustomOperator for MissingSome {
         _: &mut EvalContext<'_, 'a>,
         arena: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
-        let [context, count, paths] = args else { return Err(super::refuse("Invalid Arguments")) };
+        let [context, count, paths] = args else { return Err(super::arguments::refuse("Invalid Arguments")) };
         let needed = usize::try_from(count.as_i64().unwrap_or(1)).unwrap_or(0);
         let (mut reader, mut missing) = (Reader::default(), BumpVec::new_in(arena));
         let mut present = 0;

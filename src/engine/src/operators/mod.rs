@@ -1,5 +1,6 @@
 //! The operators the service adds to JSONLogic.
 
+mod arguments;
 mod echo;
 mod encoding;
 mod equality;
@@ -14,8 +15,7 @@ mod text;
 
 use std::sync::Arc;
 
-use datalogic_rs::datavalue::NumberValue;
-use datalogic_rs::{DataValue, Engine, Error};
+use datalogic_rs::Engine;
 
 pub(crate) use echo::ECHO;
 pub(crate) use equality::{CONTAINED, DIFFERENT, EQUAL, SAME, UNEQUAL};
@@ -88,32 +88,4 @@ pub(crate) fn engine(secrets: &SharedSecrets, max_bytes: usize) -> Engine {
         .add_operator(SORT_BY, sorting::SortByOperator)
         .add_operator(CHARACTERS, text::Characters)
         .build()
-}
-
-/// An argument error in the words of the operator's author.
-fn refuse(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
-    Error::invalid_arguments(message)
-}
-
-fn text_argument<'a>(operator: &str, args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<&'a str> {
-    match args {
-        [DataValue::String(text)] => Ok(text),
-        _ => Err(refuse(format!("{operator} takes one string"))),
-    }
-}
-
-/// Appends a value as `cat` renders it: null is nothing, an array is its elements, an object is JSON.
-fn render(value: &DataValue<'_>, out: &mut String) {
-    use std::fmt::Write as _;
-    // Writing to a string cannot fail.
-    let _ = match value {
-        DataValue::Null => Ok(()),
-        DataValue::String(text) => out.write_str(text),
-        DataValue::Number(NumberValue::Integer(number)) => write!(out, "{number}"),
-        DataValue::Array(items) => {
-            items.iter().for_each(|item| render(item, out));
-            Ok(())
-        }
-        other => write!(out, "{other}"),
-    };
 }

@@ -7,8 +7,8 @@ use datalogic_rs::operator::EvalContext;
 use datalogic_rs::{ArenaExt as _, CustomOperator, DataValue, Error};
 use uuid::Uuid;
 
+use super::arguments::refuse;
 use super::encoding::TextCodec;
-use super::refuse;
 
 /// Integers every JSON reader represents exactly.
 const SAFE_INTEGER: i64 = (1 << 53) - 1;

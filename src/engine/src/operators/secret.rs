@@ -44,7 +44,7 @@ impl DeclaredSecrets {
         self.0.values()
     }
 
-    /// Whether a name leads to a value.
+    /// Returns `true` if a name leads to a value.
     pub fn declares(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
@@ -62,7 +62,7 @@ impl CustomOperator for SecretOperator {
         _: &mut EvalContext<'_, 'a>,
         arena: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
-        let name = super::text_argument("secret", args)?;
+        let name = super::arguments::text_argument("secret", args)?;
         match self.0.load().get(name) {
             Some(Value::String(value)) => Ok(arena.string(value)),
             Some(value) => Ok(arena.alloc(DataValue::from_serde_value_in(value, arena))),

@@ -52,7 +52,7 @@ fn array<'a>(args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<Option<&'a [Dat
     match args.first() {
         Some(DataValue::Array(items)) => Ok(Some(items)),
         Some(DataValue::Null) => Ok(None),
-        _ => Err(super::refuse("Invalid Arguments")),
+        _ => Err(super::arguments::refuse("Invalid Arguments")),
     }
 }
 

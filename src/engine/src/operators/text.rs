@@ -6,8 +6,8 @@ use datalogic_rs::operator::EvalContext;
 use datalogic_rs::{ArenaExt as _, CustomOperator, DataValue};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use super::arguments::{refuse, render, text_argument};
 use super::guard::{spend, text_units};
-use super::{refuse, render, text_argument};
 
 /// `[text]`: its characters, as `split` at an empty text gives them. Not an operator for authors.
 pub(crate) const CHARACTERS: &str = "#characters";

@@ -12,7 +12,7 @@ use super::SHORT;
 /// Everything but the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What stands in no part of a URL as it is.
+/// Characters that are percent-encoded in every part of a URL.
 const DELIMITERS: &AsciiSet =
     &CONTROLS.add(b' ').add(b'+').add(b'/').add(b'=').add(b'%').add(b'&').add(b'?').add(b'#');
 

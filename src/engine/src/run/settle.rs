@@ -1,4 +1,4 @@
-//! What follows from a task's outcome: its records, and whether its workflow goes on.
+//! The handling of a task's outcome: its records, and the decision to continue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,7 +103,7 @@ impl Run<'_> {
         End::Expired(Box::new(RunFailure::new(error)))
     }
 
-    /// What ends a run whose last task ended after the deadline.
+    /// Returns the failure of a run whose last task ended after the deadline.
     pub(super) fn overrun(&mut self, id: &Arc<str>) -> Option<RunFailure> {
         let error = self.pace.in_time().err()?;
         match self.expire(id, error, "ended after its deadline") {

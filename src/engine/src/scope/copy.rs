@@ -1,6 +1,6 @@
 //! Arena copies of values, of as much of them as is read.
 //!
-//! What is not read is absent from a copied object, and null in a copied array.
+//! Parts that are not read are absent from a copied object, and null in a copied array.
 
 use datalogic_rs::DataValue;
 use datalogic_rs::bumpalo::Bump;

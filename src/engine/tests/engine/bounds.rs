@@ -1,4 +1,4 @@
-//! What a workflow builds is bounded: in depth, in padding, and in the time it holds its thread.
+//! Bounds of what a workflow builds: depth, padding, and the time it holds its thread.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What an author is told.
+//! Refusals and warnings for authors.
 
 use serde_json::{Value, json};
 use svc_engine::catalogue::{self, FunctionEntry};

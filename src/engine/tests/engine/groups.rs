@@ -13,7 +13,7 @@ enum Node {
     Group { condition: Ask, terminal: bool, members: Vec<Node> },
 }
 
-/// Whether `temp_data.n` leaves a remainder; `None` = no condition.
+/// A condition that `temp_data.n` leaves a remainder; `None` = no condition.
 type Ask = Option<(i64, i64)>;
 
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ fn logic(ask: &Ask) -> Value {
     }
 }
 
-/// What a pass over the tree did.
+/// The events of a pass over the tree.
 #[derive(Debug, Default, PartialEq)]
 struct Record {
     writes: i64,

@@ -1,4 +1,4 @@
-//! What grows with every step meets a bound, and says so.
+//! Values that grow with every step meet a bound and fail with its name.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a create accepts, loads.
+//! Every workflow that a create accepts also loads.
 
 use std::cell::Cell;
 
@@ -10,7 +10,7 @@ use svc_engine::{CompileError, CompileSecrets, Engine};
 use svc_model::{LifecycleStatus, Timestamp, Workflow, WorkflowContent, parse_new_workflow};
 use svc_secrets::Readings;
 
-/// What stands in the place of something right.
+/// Values that replace a correct one.
 fn odd() -> Vec<Value> {
     vec![
         json!(null),

@@ -1,4 +1,4 @@
-//! What `log` writes.
+//! The lines that `log` writes.
 
 use std::sync::{Arc, Mutex};
 

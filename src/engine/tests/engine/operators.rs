@@ -1,4 +1,4 @@
-//! What operators mean.
+//! The meaning of the operators.
 
 use futures_util::future::{FutureExt as _, LocalBoxFuture};
 use serde_json::{Map, Value, json};

@@ -44,7 +44,7 @@ fn written(value: &Value, path: &[&str], new: &Value) -> Value {
     }
 }
 
-/// What a read gives; null where the path leads nowhere.
+/// Returns the result of a read; null where the path leads nowhere.
 fn read(value: &Value, path: &[&str]) -> Value {
     let Some((first, rest)) = path.split_first() else { return value.clone() };
     match (value, segment(first)) {
@@ -57,7 +57,7 @@ fn read(value: &Value, path: &[&str]) -> Value {
     .unwrap_or_default()
 }
 
-/// What a mapping does: an object meeting the object at a bare root is merged into it.
+/// Returns the result of a mapping: an object is merged into an object at a bare root.
 fn mapped(data: &Value, path: &[&str], new: &Value) -> Value {
     match (data, new) {
         (Value::Object(old), Value::Object(new)) if path.is_empty() => {

@@ -1,4 +1,4 @@
-//! Where secrets may be read, decided when a workflow is compiled.
+//! Places in which secrets may be read, decided when a workflow is compiled.
 
 use serde_json::{Value, json};
 use svc_engine::{CompileError, Engine};

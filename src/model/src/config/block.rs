@@ -4,13 +4,14 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::ROOT;
 use crate::field::FieldError;
 use crate::suggest::nearest;
 use crate::validate::{is_annotation, unknown_key};
 
-/// A JSON object that is being read. Keys that were not read by the time of [`finish`](Self::finish) are
-/// unknown.
+/// The path of the config in a channel document.
+const ROOT: &str = "channel.config";
+
+/// A JSON object that is being read. Keys that were not read by the time of [`finish`](Self::finish) are unknown.
 pub(in crate::config) struct ConfigBlock<'a> {
     /// Kind of entity that the config belongs to, for messages.
     schema: &'static str,
@@ -271,4 +272,15 @@ fn mismatch(schema: &str, path: impl Into<String>, expected: &str, got: &Value) 
 /// Prefixes a message that applies to a document without the shape of a config.
 fn unlike_schema(schema: &str, why: String) -> String {
     format!("config does not match the {schema} schema: {why}")
+}
+
+/// Returns what was read; adds the problem to `errors` if there is one.
+pub(in crate::config) fn keep_or_report<T>(
+    read: Result<Option<T>, FieldError>,
+    errors: &mut Vec<FieldError>,
+) -> Option<T> {
+    read.unwrap_or_else(|error| {
+        errors.push(error);
+        None
+    })
 }

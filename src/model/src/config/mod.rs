@@ -17,7 +17,7 @@ mod template;
 use serde_json::Value;
 
 use crate::field::FieldError;
-use block::ConfigBlock;
+use block::{ConfigBlock, keep_or_report};
 
 pub use auth::AuthConfig;
 pub use guards::{
@@ -28,9 +28,6 @@ pub use request::{BodyMode, RequestConfig};
 pub use response::{ErrorBody, ErrorBodyKey, Placeholder, ResponseConfig, ResponseMode};
 pub use secret::SecretText;
 pub use template::{HeaderField, SigningTemplate, TemplatePart};
-
-/// Path of the config in a channel document.
-pub(crate) const ROOT: &str = "channel.config";
 
 /// The `config` of a channel.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -90,22 +87,23 @@ impl ChannelConfig {
         let mut root = ConfigBlock::root(config).map_err(|error| vec![error])?;
         let mut errors = Vec::new();
         let parsed = Self {
-            auth: kept(root.block("auth", auth::parse), &mut errors),
-            request: kept(root.block("request", request::parse), &mut errors).unwrap_or_default(),
-            response: kept(root.block("response", response::parse), &mut errors).unwrap_or_default(),
-            rate_limit: kept(root.block("rate_limit", guards::rate_limit), &mut errors),
-            principal_rate_limit: kept(
+            auth: keep_or_report(root.block("auth", auth::parse), &mut errors),
+            request: keep_or_report(root.block("request", request::parse), &mut errors).unwrap_or_default(),
+            response: keep_or_report(root.block("response", response::parse), &mut errors)
+                .unwrap_or_default(),
+            rate_limit: keep_or_report(root.block("rate_limit", guards::rate_limit), &mut errors),
+            principal_rate_limit: keep_or_report(
                 root.block("principal_rate_limit", guards::principal_rate_limit),
                 &mut errors,
             ),
-            timeout_ms: kept(root.positive("timeout_ms"), &mut errors),
-            cache: kept(root.block("cache", guards::cache), &mut errors),
-            origin_allow_list: kept(root.strings("origin_allow_list"), &mut errors),
-            backpressure: kept(root.block("backpressure", guards::backpressure), &mut errors),
-            deduplication: kept(root.block("deduplication", guards::deduplication), &mut errors),
+            timeout_ms: keep_or_report(root.positive("timeout_ms"), &mut errors),
+            cache: keep_or_report(root.block("cache", guards::cache), &mut errors),
+            origin_allow_list: keep_or_report(root.strings("origin_allow_list"), &mut errors),
+            backpressure: keep_or_report(root.block("backpressure", guards::backpressure), &mut errors),
+            deduplication: keep_or_report(root.block("deduplication", guards::deduplication), &mut errors),
             validation_logic: root.any("validation_logic"),
-            on_failure: kept(root.string("on_failure"), &mut errors),
-            tracing: kept(root.block("tracing", guards::tracing), &mut errors).unwrap_or_default(),
+            on_failure: keep_or_report(root.string("on_failure"), &mut errors),
+            tracing: keep_or_report(root.block("tracing", guards::tracing), &mut errors).unwrap_or_default(),
         };
         if parsed.on_failure.as_deref().is_some_and(|name| name.trim().is_empty()) {
             errors.push(root.invalid("on_failure", "name the channel that is told of failures"));
@@ -147,13 +145,6 @@ impl ChannelConfig {
         .filter_map(|(path, name, logic, roots)| Some(GuardExpression { path, name, logic: logic?, roots }))
         .collect()
     }
-}
-
-fn kept<T>(read: Result<Option<T>, FieldError>, errors: &mut Vec<FieldError>) -> Option<T> {
-    read.unwrap_or_else(|error| {
-        errors.push(error);
-        None
-    })
 }
 
 /// An expression that a guard of a channel evaluates.

@@ -8,7 +8,7 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
 use svc_connectors::{ConnectorScope, LoadState, OwnDatabase};
-use svc_model::config::connector::{ConnectorConfig, SecretPlace};
+use svc_model::config::connector::{ConnectionTarget, ConnectorConfig};
 use svc_model::{
     Connector, ConnectorChecks, ConnectorContent, EntityKind, FieldCode, FieldError, Issue, LifecycleStatus,
     Page, PageOf, ServiceError, parse_connector_update, parse_new_connector, validate_connector,
@@ -43,10 +43,10 @@ impl ConnectorRules {
 impl ConnectorChecks for ConnectorRules {
     fn config(&self, config: &ConnectorConfig) -> Vec<FieldError> {
         let private = config.allows_private();
-        let refused = config.places().into_iter().filter_map(|(field, place)| {
+        let refused = config.connection_targets().into_iter().filter_map(|(field, place)| {
             let checked = match place {
-                SecretPlace::Url(url) => check_peer_url(url, private).map(drop),
-                SecretPlace::Host(host) => check_host(host, private),
+                ConnectionTarget::Url(url) => check_peer_url(url, private).map(drop),
+                ConnectionTarget::Host(host) => check_host(host, private),
             };
             checked.err().map(|why| FieldError::invalid(field, why.to_string()))
         });

@@ -88,7 +88,7 @@ fn a_fetch_whose_end_is_never_seen_is_given_up() {
     assert_eq!(begun.need(now + LOST_AFTER, &Want::Fresh), Need::Fetch);
 }
 
-/// What can happen to a set.
+/// An event in the life of a key set.
 #[derive(Clone, Debug)]
 enum Step {
     Pass(u64),

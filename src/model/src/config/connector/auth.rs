@@ -1,9 +1,10 @@
 //! The `auth` block of an http connector.
 
-use super::http::check_header;
+use super::headers::check_header;
 use super::oauth2::{self, OAuth2};
-use crate::config::block::ConfigBlock;
-use crate::config::{SecretText, kept};
+use super::unresolved;
+use crate::config::SecretText;
+use crate::config::block::{ConfigBlock, keep_or_report};
 use crate::field::FieldError;
 
 /// The credentials that a connector sends.
@@ -54,7 +55,7 @@ pub(super) fn read(block: &mut ConfigBlock<'_>, errors: &mut Vec<FieldError>) ->
         return None;
     }
     let mut problems = Vec::new();
-    let made = kept(block.block("auth", |block| parse(block, &mut problems)), errors).flatten();
+    let made = keep_or_report(block.block("auth", |block| parse(block, &mut problems)), errors).flatten();
     errors.append(&mut problems);
     made
 }
@@ -62,7 +63,7 @@ pub(super) fn read(block: &mut ConfigBlock<'_>, errors: &mut Vec<FieldError>) ->
 /// Returns true if the `type` of the block `auth` is still a placeholder or reference.
 pub(super) fn is_open(block: &mut ConfigBlock<'_>) -> bool {
     let auth = block.map("auth").ok().flatten();
-    auth.and_then(|auth| auth.get("type")?.as_str()).is_some_and(super::is_open)
+    auth.and_then(|auth| auth.get("type")?.as_str()).is_some_and(unresolved::is_open)
 }
 
 fn parse(
@@ -70,7 +71,7 @@ fn parse(
     problems: &mut Vec<FieldError>,
 ) -> Result<Option<HttpAuth>, FieldError> {
     let scheme = block.choice("type", &SCHEMES)?.ok_or_else(|| block.missing("type"))?;
-    let mut text = |read: Result<String, FieldError>| kept(read.map(Some), problems);
+    let mut text = |read: Result<String, FieldError>| keep_or_report(read.map(Some), problems);
     Ok(match scheme {
         Scheme::Bearer => {
             text(credential(block, "token")).map(|token| HttpAuth::Bearer { token: SecretText::new(token) })
@@ -93,7 +94,7 @@ fn parse(
 
 fn header(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
     let header = block.required_string("header")?;
-    if !super::is_open(&header)
+    if !unresolved::is_open(&header)
         && let Err(why) = check_header(&header, "")
     {
         return Err(block.invalid("header", why));

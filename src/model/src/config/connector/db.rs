@@ -1,7 +1,7 @@
 //! The `config` of a database connector.
 
 use super::fields::{ConnectorFields, DialectConfig, OperationSwitches};
-use super::is_open;
+use super::unresolved::is_open;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::field::FieldError;

@@ -1,8 +1,7 @@
 //! The `config` of an Elasticsearch connector.
 
-use super::MAX_RESPONSE_SIZE;
 use super::auth::{self, HttpAuth};
-use super::fields::{ConnectorFields, DialectConfig, OperationSwitches, url};
+use super::fields::{ConnectorFields, DialectConfig, MAX_RESPONSE_SIZE, OperationSwitches, url};
 use crate::config::block::ConfigBlock;
 use crate::field::FieldError;
 

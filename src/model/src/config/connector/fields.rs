@@ -1,9 +1,11 @@
 //! Readers of settings that several connector types share.
 
-use super::is_open;
-use crate::config::block::ConfigBlock;
-use crate::config::kept;
+use super::unresolved::is_open;
+use crate::config::block::{ConfigBlock, keep_or_report};
 use crate::field::FieldError;
+
+/// Default maximum size of a response, in bytes.
+pub(super) const MAX_RESPONSE_SIZE: u64 = 10 * 1024 * 1024;
 
 /// Largest port number.
 const MAX_PORT: u64 = 65_535;
@@ -24,7 +26,7 @@ impl<'b, 'a> ConnectorFields<'b, 'a> {
         &mut self,
         read: impl FnOnce(&mut ConfigBlock<'a>) -> Result<Option<T>, FieldError>,
     ) -> Option<T> {
-        kept(read(self.block), &mut self.errors)
+        keep_or_report(read(self.block), &mut self.errors)
     }
 
     /// Reads a required field; returns the default value after a problem.
@@ -47,7 +49,7 @@ impl<'b, 'a> ConnectorFields<'b, 'a> {
     /// Reads one of a set of names. For a placeholder or reference, returns the first of them.
     pub(super) fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Option<T> {
         let open = |block: &mut ConfigBlock<'a>| Ok(block.string(name)?.is_some_and(|text| is_open(&text)));
-        match kept(open(self.block).map(Some), &mut self.errors) {
+        match keep_or_report(open(self.block).map(Some), &mut self.errors) {
             Some(true) => choices.first().map(|(_, value)| *value),
             Some(false) => self.read(|block| block.choice(name, choices)),
             None => None,

@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use super::auth::{self, HttpAuth};
-use super::{MAX_RESPONSE_SIZE, fields, is_open};
-use crate::config::block::ConfigBlock;
-use crate::config::guards::is_token;
-use crate::config::{SecretText, kept};
+use super::fields::{self, MAX_RESPONSE_SIZE};
+use super::headers::check_header;
+use super::unresolved::is_open;
+use crate::config::SecretText;
+use crate::config::block::{ConfigBlock, keep_or_report};
 use crate::field::FieldError;
 use crate::mask::decoded;
 
@@ -14,18 +15,6 @@ use crate::mask::decoded;
 const MAX_RETRIES: u64 = 16;
 /// The methods that a task may use.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
-/// Headers that control message framing; only the client sets them.
-const FRAMING: [&str; 8] = [
-    "connection",
-    "content-length",
-    "keep-alive",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
-
 /// Settings of an http connector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpConfig {
@@ -58,22 +47,24 @@ struct Retry {
 
 pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<HttpConfig, Vec<FieldError>> {
     let mut errors = Vec::new();
-    let retry = kept(block.block("retry", retry), &mut errors);
+    let retry = keep_or_report(block.block("retry", retry), &mut errors);
     let Retry { max_retries, delay_ms } = retry.unwrap_or(Retry { max_retries: 3, delay_ms: 1000 });
-    let url = kept(fields::url(block, "url", &["http", "https"]).map(Some), &mut errors).unwrap_or_default();
-    let query_params = kept(query_params(block, &url).map(Some), &mut errors).unwrap_or_default();
+    let url = keep_or_report(fields::url(block, "url", &["http", "https"]).map(Some), &mut errors)
+        .unwrap_or_default();
+    let query_params = keep_or_report(query_params(block, &url).map(Some), &mut errors).unwrap_or_default();
     // Accepted without effect: the task names the method.
-    kept(block.string("method"), &mut errors);
+    keep_or_report(block.string("method"), &mut errors);
     let parsed = HttpConfig {
-        headers: kept(headers(block).map(Some), &mut errors).unwrap_or_default(),
+        headers: keep_or_report(headers(block).map(Some), &mut errors).unwrap_or_default(),
         auth: auth::read(block, &mut errors),
         max_retries: u32::try_from(max_retries).unwrap_or_default(),
         retry_delay_ms: delay_ms,
-        retry_non_idempotent: kept(block.boolean("retry_non_idempotent"), &mut errors).unwrap_or(false),
-        max_response_size: kept(block.positive("max_response_size"), &mut errors)
+        retry_non_idempotent: keep_or_report(block.boolean("retry_non_idempotent"), &mut errors)
+            .unwrap_or(false),
+        max_response_size: keep_or_report(block.positive("max_response_size"), &mut errors)
             .unwrap_or(MAX_RESPONSE_SIZE),
-        allow_private_urls: kept(block.boolean("allow_private_urls"), &mut errors).unwrap_or(false),
-        methods: kept(block.block("operations", methods), &mut errors).unwrap_or_default(),
+        allow_private_urls: keep_or_report(block.boolean("allow_private_urls"), &mut errors).unwrap_or(false),
+        methods: keep_or_report(block.block("operations", methods), &mut errors).unwrap_or_default(),
         url,
         query_params,
     };
@@ -93,23 +84,6 @@ fn headers(block: &mut ConfigBlock<'_>) -> Result<Vec<(String, SecretText)>, Fie
         headers.push((name.to_ascii_lowercase(), SecretText::new(text)));
     }
     Ok(headers)
-}
-
-/// Checks that a header can be sent with a request.
-///
-/// # Errors
-/// The reason why it cannot; contains no part of the value.
-pub fn check_header(name: &str, value: &str) -> Result<(), &'static str> {
-    if !is_token(name) {
-        return Err("this is no header name");
-    }
-    if FRAMING.iter().any(|framing| framing.eq_ignore_ascii_case(name)) {
-        return Err("the client writes this header");
-    }
-    if value.bytes().any(|byte| byte < b' ' && byte != b'\t' || byte == 0x7f) {
-        return Err("a header cannot hold control characters");
-    }
-    Ok(())
 }
 
 fn query_params(block: &mut ConfigBlock<'_>, url: &str) -> Result<Vec<(String, SecretText)>, FieldError> {

@@ -4,7 +4,7 @@
 //! with other brokers needs its own credentials.
 
 use super::fields::{ConnectorFields, OperationSwitches, check_host, filled, split_port};
-use super::is_open;
+use super::unresolved::is_open;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::field::FieldError;

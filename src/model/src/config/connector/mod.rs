@@ -10,37 +10,37 @@ mod cache;
 mod db;
 mod es;
 mod fields;
+mod headers;
 mod http;
 mod kafka;
 mod masking;
 mod oauth2;
 mod smtp;
 mod storage;
+mod unresolved;
 
 use serde_json::Value;
 
 use crate::config::block::ConfigBlock;
 use crate::entity::ConnectorType;
 use crate::field::{FieldError, Issue};
-use crate::mask::{is_reserved_reference, is_secret_reference};
 
 pub use auth::HttpAuth;
 pub use cache::{CacheBackend, CacheConfig};
 pub use db::{DatabaseKind, DbConfig};
 pub use es::EsConfig;
 pub use fields::{DialectConfig, OperationSwitches};
-pub use http::{HttpConfig, check_header};
+pub use headers::check_header;
+pub use http::HttpConfig;
 pub use kafka::{KafkaConfig, KafkaProtocol, KafkaSasl, KafkaSecurity};
 pub use masking::{mask_connector_config, restore_connector_config};
 pub use oauth2::{OAuth2, OAuth2ClientAuth, OAuth2Grant};
 pub use smtp::{SmtpConfig, SmtpTls};
 pub use storage::StorageConfig;
+pub use unresolved::is_open;
 
 /// Path of the config in a connector document.
 pub(crate) const ROOT: &str = "connector.config";
-
-/// Default maximum size of a response, in bytes.
-const MAX_RESPONSE_SIZE: u64 = 10 * 1024 * 1024;
 
 /// The settings of a connector.
 #[derive(Clone, Debug)]
@@ -63,8 +63,8 @@ pub enum ConnectorConfig {
 
 /// A network destination in the settings of a connector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SecretPlace<'c> {
-    /// An http or https URL.
+pub enum ConnectionTarget<'c> {
+    /// To an http or https URL.
     Url(&'c str),
     /// A host name or address.
     Host(&'c str),
@@ -133,9 +133,8 @@ impl ConnectorConfig {
         }
     }
 
-    /// Returns the destinations of connections with the paths of their fields, except for placeholders and
-    /// references.
-    pub fn places(&self) -> Vec<(String, SecretPlace<'_>)> {
+    /// Lists the addresses of the connections, each with the path of its field. Unresolved ones are left out.
+    pub fn connection_targets(&self) -> Vec<(String, ConnectionTarget<'_>)> {
         let (field, text) = match self {
             Self::Http(config) => ("url", config.url.as_str()),
             Self::Es(config) => ("url", config.url.as_str()),
@@ -150,7 +149,10 @@ impl ConnectorConfig {
                 let brokers = config.brokers.iter().enumerate().filter(|(_, broker)| !is_open(broker));
                 return brokers
                     .map(|(index, broker)| {
-                        (format!("{ROOT}.brokers[{index}]"), SecretPlace::Host(fields::split_port(broker).0))
+                        (
+                            format!("{ROOT}.brokers[{index}]"),
+                            ConnectionTarget::Host(fields::split_port(broker).0),
+                        )
                     })
                     .collect();
             }
@@ -164,20 +166,15 @@ impl ConnectorConfig {
                 };
                 let urls = [Some(("url", text)), token].into_iter().flatten();
                 let known = urls.filter(|(_, url)| !is_open(url));
-                known.map(|(field, url)| (format!("{ROOT}.{field}"), SecretPlace::Url(url))).collect()
+                known.map(|(field, url)| (format!("{ROOT}.{field}"), ConnectionTarget::Url(url))).collect()
             }
             _ if is_open(text) => Vec::new(),
-            Self::Es(_) | Self::Storage(_) => vec![(field, SecretPlace::Url(text))],
-            Self::Smtp(_) => vec![(field, SecretPlace::Host(text))],
+            Self::Es(_) | Self::Storage(_) => vec![(field, ConnectionTarget::Url(text))],
+            Self::Smtp(_) => vec![(field, ConnectionTarget::Host(text))],
             Self::Db(_) if DatabaseKind::of(text) == Some(DatabaseKind::Sqlite) => Vec::new(),
-            _ => fields::hosts(text).map(|host| (field.clone(), SecretPlace::Host(host))).collect(),
+            _ => fields::hosts(text).map(|host| (field.clone(), ConnectionTarget::Host(host))).collect(),
         }
     }
-}
-
-/// Returns true if the text is not the final value: it is a reference, or contains a placeholder.
-pub fn is_open(text: &str) -> bool {
-    text.contains("${") || is_secret_reference(text) || is_reserved_reference(text)
 }
 
 fn root(config: &Value) -> Result<ConfigBlock<'_>, FieldError> {

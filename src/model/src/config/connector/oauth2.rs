@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{fields, is_open};
+use super::fields;
+use super::unresolved::is_open;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::content_hash;
@@ -212,7 +213,7 @@ mod tests {
 
     use super::*;
     use crate::ConnectorType;
-    use crate::config::connector::{ConnectorConfig, HttpAuth, SecretPlace};
+    use crate::config::connector::{ConnectionTarget, ConnectorConfig, HttpAuth};
 
     fn config(more: Value) -> Value {
         let mut auth = json!({"type": "oauth2", "grant": "client_credentials",
@@ -308,9 +309,9 @@ mod tests {
     #[test]
     fn the_token_endpoint_is_a_place_connections_go_to() {
         let config = ConnectorConfig::parse(ConnectorType::Http, &config(json!({}))).unwrap();
-        let places = config.places();
+        let places = config.connection_targets();
         let token =
-            ("connector.config.auth.token_url".to_owned(), SecretPlace::Url("https://id.example/token"));
+            ("connector.config.auth.token_url".to_owned(), ConnectionTarget::Url("https://id.example/token"));
         assert_eq!(places.len(), 2);
         assert_eq!(places[1], token);
     }

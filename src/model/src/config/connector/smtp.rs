@@ -1,7 +1,7 @@
 //! The `config` of a mail connector.
 
 use super::fields::{ConnectorFields, check_host, filled, port, split_port};
-use super::is_open;
+use super::unresolved::is_open;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::field::FieldError;

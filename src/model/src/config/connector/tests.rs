@@ -169,7 +169,7 @@ fn any_text_may_still_be_open() {
         ),
     ] {
         assert_eq!(problems(kind, &config), Vec::<String>::new(), "{config}");
-        assert!(ConnectorConfig::parse(kind, &config).unwrap().places().is_empty(), "{config}");
+        assert!(ConnectorConfig::parse(kind, &config).unwrap().connection_targets().is_empty(), "{config}");
     }
 }
 
@@ -178,9 +178,9 @@ fn where_a_config_leads_is_known_by_field() {
     use ConnectorType::{Cache, Db, Kafka, Smtp};
     let hosts = |kind, config: Value| {
         let config = ConnectorConfig::parse(kind, &config).unwrap();
-        let places = config.places().into_iter().map(|(field, place)| match place {
-            SecretPlace::Host(host) => format!("{field} {host}"),
-            SecretPlace::Url(url) => format!("{field} {url}"),
+        let places = config.connection_targets().into_iter().map(|(field, place)| match place {
+            ConnectionTarget::Host(host) => format!("{field} {host}"),
+            ConnectionTarget::Url(url) => format!("{field} {url}"),
         });
         places.collect::<Vec<_>>()
     };

@@ -72,7 +72,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::engine::EngineLimits;
+    use crate::limits::EngineLimits;
     use crate::operators::DeclaredSecrets;
 
     #[test]

@@ -14,7 +14,7 @@ pub(crate) struct Impossible {
     pub(crate) place: String,
     /// The reason why it fails.
     pub(crate) reason: String,
-    /// Whether it is evaluated whenever the expression is.
+    /// True if it is evaluated whenever the expression is.
     pub(crate) always: bool,
 }
 
@@ -60,7 +60,7 @@ fn search(source: &Value, at: &str, always: bool, found: &mut Vec<Impossible>) {
     }
 }
 
-/// Whether an operator evaluates its operand of this number whatever the others give.
+/// Returns `true` if an operator evaluates its operand at position `n` whatever the other operands give.
 pub(super) fn is_always_evaluated(operator: &str, n: usize) -> bool {
     match operator {
         "if" | "?:" | "and" | "or" | "??" | "switch" | "match" | "map" | "filter" | "all" | "some"

@@ -1,0 +1,23 @@
+//! Calls in an expression that fail whatever the message holds.
+
+mod arity;
+mod constant;
+
+use serde_json::Value;
+
+use crate::expression::Evaluator;
+
+pub(crate) use arity::{Impossible, impossible};
+use constant::failing_constant;
+
+/// The calls of an expression that cannot succeed: one that is always evaluated, if there is any, else all that stand in
+/// branches, which may not run.
+pub(crate) fn failing_calls(evaluator: &Evaluator, source: &Value) -> Vec<Impossible> {
+    let mut found = impossible(source);
+    if !found.iter().any(|call| call.always)
+        && let Some((place, reason)) = failing_constant(evaluator, source)
+    {
+        found = vec![Impossible { place, reason, always: true }];
+    }
+    found
+}
