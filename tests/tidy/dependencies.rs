@@ -13,13 +13,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("src/auth", &["svc-model", "svc-secrets"]),
     ("src/functions", &["svc-auth", "svc-engine", "svc-model", "svc-secrets"]),
     ("src/outbound", &[]),
+    ("src/single-flight", &[]),
     ("src/vault", &["svc-outbound", "svc-secrets"]),
     ("src/ledger", &[]),
     ("src/dialect", &["svc-model"]),
     ("actors/supervision", &[]),
     ("actors/store", &["actix-supervision", "svc-ledger", "svc-model", "svc-secrets"]),
-    ("actors/keysets", &["actix-supervision", "svc-auth", "svc-outbound"]),
-    ("actors/tokens", &["actix-supervision", "svc-model", "svc-outbound", "svc-secrets", "svc-store"]),
+    ("actors/keysets", &["actix-supervision", "svc-auth", "svc-outbound", "svc-single-flight"]),
+    (
+        "actors/tokens",
+        &["actix-supervision", "svc-model", "svc-outbound", "svc-secrets", "svc-single-flight", "svc-store"],
+    ),
     (
         "actors/connectors",
         &[

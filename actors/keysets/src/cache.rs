@@ -8,7 +8,7 @@ use svc_auth::{KeySet, KeySets};
 use svc_outbound::{ClientOptions, Outbound, SetupError, check_url};
 
 use crate::fetcher::{FETCH_LIMIT, KeySetFetcher};
-use crate::set::{KeySetDirectory, SharedSet};
+use crate::set::{KeySetDirectory, KeySetSlot, SharedSet};
 use crate::source::{HttpKeySetSource, KeySetSource};
 
 /// Sets that can be asked for at one time: one message each.
@@ -89,7 +89,7 @@ impl KeySets for KeySetCache {
         if url.scheme() != "https" {
             return Err("key sets are fetched over https only".to_owned());
         }
-        let slot = self.directory.slot(url);
+        let slot = self.directory.get_or_insert(url.as_str(), |_| true, || KeySetSlot::new(url.clone()));
         Ok(Arc::new(SharedSet { slot, fetcher: self.fetcher.clone() }))
     }
 }

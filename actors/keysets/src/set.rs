@@ -1,77 +1,44 @@
 //! One key set, as its users share it.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 
 use actix_supervision::Address;
 use arc_swap::ArcSwap;
 use futures_util::future::BoxFuture;
 use svc_auth::{Jwks, KeySet};
 use svc_outbound::Url;
-use tokio::sync::{Mutex as Turn, watch};
+use svc_single_flight::{SharedEntry, SharedMap};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use crate::fetcher::{FETCH_LIMIT, KeySetFetcher, Need, Refresh, State, Want};
 
-/// The sets in use, by URL. Each takes itself out when its last user leaves.
-#[derive(Default)]
-pub(crate) struct KeySetDirectory {
-    slots: Mutex<HashMap<Arc<str>, Weak<KeySetSlot>>>,
-}
+/// The sets in use, by URL.
+pub(crate) type KeySetDirectory = SharedMap<KeySetSlot>;
 
-impl KeySetDirectory {
-    pub(crate) fn slot(self: &Arc<Self>, url: Url) -> Arc<KeySetSlot> {
-        let mut slots = self.lock();
-        if let Some(slot) = slots.get(url.as_str()).and_then(Weak::upgrade) {
-            return slot;
-        }
-        let name: Arc<str> = url.as_str().into();
-        let slot = Arc::new(KeySetSlot {
-            url,
-            name: Arc::clone(&name),
-            state: ArcSwap::default(),
-            turn: Turn::default(),
-            landings: watch::Sender::default(),
-            directory: Arc::clone(self),
-        });
-        slots.insert(name, Arc::downgrade(&slot));
-        slot
-    }
-
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.lock().len()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Weak<KeySetSlot>>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+/// A set as its users hold it.
+pub(crate) type SharedSlot = SharedEntry<KeySetSlot>;
 
 /// A shared key set: read by all users, changed by the actor alone.
 pub(crate) struct KeySetSlot {
     url: Url,
-    name: Arc<str>,
     state: ArcSwap<State>,
-    /// One caller at a time asks the actor, so that those of one issuer never fill its mailbox.
-    turn: Turn<()>,
     /// Tells those who wait that a fetch has ended.
     landings: watch::Sender<()>,
-    directory: Arc<KeySetDirectory>,
 }
 
 impl KeySetSlot {
+    pub(crate) fn new(url: Url) -> Self {
+        Self { url, state: ArcSwap::default(), landings: watch::Sender::default() }
+    }
+
     pub(crate) fn url(&self) -> &Url {
         &self.url
     }
 
-    pub(crate) fn name(&self) -> Arc<str> {
-        Arc::clone(&self.name)
-    }
-
     /// The URL as logs name it: a query may hold a secret.
     pub(crate) fn shown(&self) -> &str {
-        self.name.split('?').next().unwrap_or_default()
+        self.url.as_str().split('?').next().unwrap_or_default()
     }
 
     pub(crate) fn state(&self) -> Arc<State> {
@@ -89,19 +56,9 @@ impl KeySetSlot {
     }
 }
 
-impl Drop for KeySetSlot {
-    fn drop(&mut self) {
-        let mut slots = self.directory.lock();
-        // Another may have taken the place since the last user left.
-        if slots.get(&self.name).is_some_and(|slot| slot.strong_count() == 0) {
-            slots.remove(&self.name);
-        }
-    }
-}
-
 /// A user's hold on a set.
 pub(crate) struct SharedSet {
-    pub(crate) slot: Arc<KeySetSlot>,
+    pub(crate) slot: Arc<SharedSlot>,
     pub(crate) fetcher: Address<KeySetFetcher>,
 }
 
@@ -116,13 +73,13 @@ impl SharedSet {
     async fn settle(&self, want: Want) {
         // From here on no landing is missed.
         let mut landings = self.slot.landings.subscribe();
-        if self.needs_fetch(&want) {
-            let _turn = self.slot.turn.lock().await;
-            if self.needs_fetch(&want) {
-                let refresh = Refresh { slot: Arc::clone(&self.slot), want: want.clone() };
-                let _ = self.fetcher.call_within(refresh, FETCH_LIMIT).await;
-            }
-        }
+        // One caller at a time asks the actor, so that those of one issuer never fill its mailbox.
+        let settled = || (!self.needs_fetch(&want)).then_some(());
+        let request_fetch = async || {
+            let refresh = Refresh { slot: Arc::clone(&self.slot), want: want.clone() };
+            let _ = self.fetcher.call_within(refresh, FETCH_LIMIT).await;
+        };
+        self.slot.single_flight(settled, request_fetch).await;
         // Where nothing runs now, the actor is down, and nothing will.
         if self.need(&want) == Need::Running {
             let _ = landings.changed().await;

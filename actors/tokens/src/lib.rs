@@ -24,6 +24,7 @@ mod metrics;
 mod request;
 mod response;
 mod rotation;
+mod shared;
 mod slot;
 mod state;
 mod tokens;

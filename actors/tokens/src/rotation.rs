@@ -13,7 +13,7 @@ use svc_store::{ExpectedTokens, RefreshLease, SaveOutcome, TokenState};
 use tokio::time::{Instant, sleep};
 
 use crate::error::TokenError;
-use crate::fetcher::{REQUEST_LIMIT, TokenContext};
+use crate::shared::{REQUEST_LIMIT, TokenContext};
 use crate::slot::TokenSlot;
 use crate::state::{AccessToken, ExpiringToken};
 
@@ -87,12 +87,12 @@ enum StoredOrTurn {
 
 /// Takes fresh tokens from the database, or refreshes them.
 pub(crate) async fn refresh(
-    desk: &TokenContext,
+    context: &TokenContext,
     slot: &TokenSlot,
     seed: &str,
     rotation: &mut Rotation,
 ) -> Result<ExpiringToken, TokenError> {
-    let taken = match find(desk, slot, rotation).await? {
+    let taken = match find(context, slot, rotation).await? {
         StoredOrTurn::Turn(taken) => taken,
         StoredOrTurn::Tokens(stored) => {
             let ends = Instant::now() + stored.lifetime;
@@ -102,7 +102,7 @@ pub(crate) async fn refresh(
         }
     };
     if taken.since.elapsed() + REQUEST_LIMIT + STORING > LEASE {
-        release(desk, slot, &taken.holder).await;
+        release(context, slot, &taken.holder).await;
         return Err(TokenError::unavailable(
             &slot.connector,
             "the database took too long to let it refresh its token",
@@ -116,10 +116,10 @@ pub(crate) async fn refresh(
         None if rotation.held.is_some() => ExpectedTokens::Nothing,
         None => ExpectedTokens::Others,
     };
-    let granted = match desk.obtain(slot, Some(&shown)).await {
+    let granted = match context.obtain(slot, Some(&shown)).await {
         Ok(granted) => granted,
         Err(error) => {
-            release(desk, slot, &taken.holder).await;
+            release(context, slot, &taken.holder).await;
             return Err(error);
         }
     };
@@ -134,28 +134,28 @@ pub(crate) async fn refresh(
     rotation.held = Some(state.refresh_token.clone());
     rotation.unsaved =
         Some(Unsaved { connector: taken.connector, holder: taken.holder, before, state, ends });
-    if let Err(why) = save(desk, slot, rotation).await {
-        error!(desk.log, "refreshed tokens could not be stored, they are kept in memory";
+    if let Err(why) = save(context, slot, rotation).await {
+        error!(context.log, "refreshed tokens could not be stored, they are kept in memory";
             "connector" => &*slot.connector, "reason" => why);
-        (desk.errors)("oauth_state_persist");
+        (context.errors)("oauth_state_persist");
     }
     Ok(ExpiringToken { token, ends })
 }
 
 /// Looks until there are fresh tokens, or it is the turn of this process.
 async fn find(
-    desk: &TokenContext,
+    context: &TokenContext,
     slot: &TokenSlot,
     rotation: &Rotation,
 ) -> Result<StoredOrTurn, TokenError> {
-    let holder = format!("{}:{}", desk.holder, new_ordered_id());
+    let holder = format!("{}:{}", context.holder, new_ordered_id());
     let mut first: Option<Option<String>> = None;
     for _ in 0..=LOOKS {
         if first.is_some() {
             sleep(BETWEEN_LOOKS).await;
         }
         let since = Instant::now();
-        let RefreshLease { connector, turn, abandoned, state } = look(desk, slot, &holder).await?;
+        let RefreshLease { connector, turn, abandoned, state } = look(context, slot, &holder).await?;
         let Some(connector) = connector else {
             // Its tokens are kept by another name: a refresh from here would use the seed again.
             let reason = "it was renamed or deleted, its token is not refreshed under this name";
@@ -165,7 +165,7 @@ async fn find(
             Ok(stored) => stored,
             Err(why) => {
                 if turn {
-                    release(desk, slot, &holder).await;
+                    release(context, slot, &holder).await;
                 }
                 let reason = format!(
                     "its stored tokens cannot be read ({why}); restore the key, or update it with a fresh refresh_token"
@@ -178,7 +178,7 @@ async fn find(
         let stored = match stored {
             Some(stored) if serves(slot, rotation, &stored, is_news) => {
                 if turn {
-                    release(desk, slot, &holder).await;
+                    release(context, slot, &holder).await;
                 }
                 return Ok(StoredOrTurn::Tokens(stored));
             }
@@ -186,7 +186,7 @@ async fn find(
         };
         if turn {
             if abandoned {
-                warn!(desk.log, "a refresh was begun and never ended, its refresh token may be lost";
+                warn!(context.log, "a refresh was begun and never ended, its refresh token may be lost";
                     "connector" => &*slot.connector);
             }
             return Ok(StoredOrTurn::Turn(RefreshTurn { connector, holder, since, stored }));
@@ -206,18 +206,18 @@ fn serves(slot: &TokenSlot, rotation: &Rotation, stored: &TokenState, is_news: b
     lives && !superseded && slot.state().admits(&stored.access_token)
 }
 
-async fn look(desk: &TokenContext, slot: &TokenSlot, holder: &str) -> Result<RefreshLease, TokenError> {
+async fn look(context: &TokenContext, slot: &TokenSlot, holder: &str) -> Result<RefreshLease, TokenError> {
     let fingerprint = &slot.terms.oauth.fingerprint;
-    desk.states.begin(&slot.connector, fingerprint, holder, LEASE).await.map_err(|why| {
-        warn!(desk.log, "the stored tokens of a connector cannot be looked at";
+    context.states.begin(&slot.connector, fingerprint, holder, LEASE).await.map_err(|why| {
+        warn!(context.log, "the stored tokens of a connector cannot be looked at";
             "connector" => &*slot.connector, "reason" => %why);
         TokenError::unavailable(&slot.connector, "its stored tokens cannot be looked at")
     })
 }
 
-async fn release(desk: &TokenContext, slot: &TokenSlot, holder: &str) {
-    if let Err(why) = desk.states.release(holder).await {
-        warn!(desk.log, "the turn to refresh a token could not be given back, it ends by itself";
+async fn release(context: &TokenContext, slot: &TokenSlot, holder: &str) {
+    if let Err(why) = context.states.release(holder).await {
+        warn!(context.log, "the turn to refresh a token could not be given back, it ends by itself";
             "connector" => &*slot.connector, "reason" => %why);
     }
 }
@@ -226,19 +226,19 @@ async fn release(desk: &TokenContext, slot: &TokenSlot, holder: &str) {
 ///
 /// # Errors
 /// Why it is still not.
-async fn save(desk: &TokenContext, slot: &TokenSlot, rotation: &mut Rotation) -> Result<(), String> {
+async fn save(context: &TokenContext, slot: &TokenSlot, rotation: &mut Rotation) -> Result<(), String> {
     let Some(Unsaved { connector, holder, before, state, ends }) = rotation.unsaved.clone() else {
         return Ok(());
     };
     let state = TokenState { lifetime: ends.saturating_duration_since(Instant::now()), ..state };
-    let kept = desk.states.save(&connector, &holder, before, state).await;
+    let kept = context.states.save(&connector, &holder, before, state).await;
     match kept.map_err(|why| why.to_string())? {
         SaveOutcome::Saved => {
             rotation.unsaved = None;
             Ok(())
         }
         SaveOutcome::Gone => {
-            info!(desk.log, "refreshed tokens are not stored, their connector was deleted meanwhile";
+            info!(context.log, "refreshed tokens are not stored, their connector was deleted meanwhile";
                 "connector" => &*slot.connector);
             rotation.unsaved = None;
             Ok(())
@@ -251,14 +251,14 @@ async fn save(desk: &TokenContext, slot: &TokenSlot, rotation: &mut Rotation) ->
 }
 
 /// Goes on trying to store what could not be stored, until it is, or something else has taken its place.
-pub(crate) async fn save_later(desk: &TokenContext, slot: &TokenSlot) {
+pub(crate) async fn save_later(context: &TokenContext, slot: &TokenSlot) {
     for _ in 0..ATTEMPTS {
         sleep(BETWEEN_ATTEMPTS).await;
         let mut rotation = slot.flight.lock().await;
-        let saved = save(desk, slot, &mut rotation).await;
+        let saved = save(context, slot, &mut rotation).await;
         if rotation.is_saved() {
             let outcome = saved.err().unwrap_or_else(|| "they are stored".to_owned());
-            info!(desk.log, "tokens are no longer kept in memory alone";
+            info!(context.log, "tokens are no longer kept in memory alone";
                 "connector" => &*slot.connector, "outcome" => outcome);
             return;
         }

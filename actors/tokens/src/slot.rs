@@ -1,15 +1,15 @@
 //! The tokens that the callers of one connector share.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_supervision::Address;
 use arc_swap::ArcSwap;
 use svc_model::config::connector::{OAuth2, OAuth2Grant};
 use svc_outbound::Url;
-use tokio::sync::Mutex as Turn;
+use svc_single_flight::{SharedEntry, SharedMap};
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::error::TokenError;
@@ -17,11 +17,11 @@ use crate::fetcher::{Fetch, Fetcher};
 use crate::rotation::Rotation;
 use crate::state::{AccessToken, ExpiringToken, State, TokenResult};
 
-/// The slots in use, by the name of their connector. Each takes itself out when its last user leaves.
-#[derive(Default)]
-pub(crate) struct TokenDirectory {
-    slots: Mutex<HashMap<Arc<str>, Weak<TokenSlot>>>,
-}
+/// The slots in use, by the name of their connector.
+pub(crate) type TokenDirectory = SharedMap<TokenSlot>;
+
+/// A slot as its users hold it.
+pub(crate) type SharedSlot = SharedEntry<TokenSlot>;
 
 /// The terms under which tokens are obtained.
 #[derive(Clone, PartialEq, Eq)]
@@ -38,47 +38,15 @@ pub(crate) struct TokenSlot {
     pub(crate) connector: Arc<str>,
     pub(crate) terms: TokenTerms,
     state: ArcSwap<State>,
-    /// One caller at a time asks the actor, so that those of one connector never fill its mailbox.
-    turn: Turn<()>,
     /// Held by the fetch that runs, with what only fetches know.
-    pub(crate) flight: Turn<Rotation>,
-    directory: Arc<TokenDirectory>,
-}
-
-impl TokenDirectory {
-    /// The slot of a connector, shared with all who came with the same terms.
-    pub(crate) fn slot(self: &Arc<Self>, connector: &str, terms: TokenTerms) -> Arc<TokenSlot> {
-        // Declared before the lock, so dropped after it: a slot takes the lock when it goes.
-        let known;
-        let mut slots = self.lock();
-        known = slots.get(connector).and_then(Weak::upgrade);
-        if let Some(slot) = known.as_ref().filter(|slot| slot.terms == terms) {
-            return Arc::clone(slot);
-        }
-        let connector: Arc<str> = connector.into();
-        let slot = Arc::new(TokenSlot {
-            connector: Arc::clone(&connector),
-            terms,
-            state: ArcSwap::default(),
-            turn: Turn::default(),
-            flight: Turn::default(),
-            directory: Arc::clone(self),
-        });
-        slots.insert(connector, Arc::downgrade(&slot));
-        slot
-    }
-
-    /// Lets the next who comes for a connector find nothing.
-    pub(crate) fn forget(&self, connector: &str) {
-        self.lock().remove(connector);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Weak<TokenSlot>>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    pub(crate) flight: Mutex<Rotation>,
 }
 
 impl TokenSlot {
+    pub(crate) fn new(connector: &str, terms: TokenTerms) -> Self {
+        Self { connector: connector.into(), terms, state: ArcSwap::default(), flight: Mutex::default() }
+    }
+
     pub(crate) fn margin(&self) -> Duration {
         Duration::from_secs(self.terms.oauth.refresh_margin_secs)
     }
@@ -108,20 +76,10 @@ impl TokenSlot {
     }
 }
 
-impl Drop for TokenSlot {
-    fn drop(&mut self) {
-        let mut slots = self.directory.lock();
-        // Another may have taken the place since.
-        if slots.get(&self.connector).is_some_and(|slot| slot.strong_count() == 0) {
-            slots.remove(&self.connector);
-        }
-    }
-}
-
 /// The source of one connector's tokens. Cheap to clone.
 #[derive(Clone)]
 pub struct TokenSource {
-    pub(crate) slot: Arc<TokenSlot>,
+    pub(crate) slot: Arc<SharedSlot>,
     pub(crate) fetcher: Address<Fetcher>,
 }
 
@@ -143,15 +101,15 @@ impl TokenSource {
             return known;
         }
         let seen = state.landings();
-        let _turn = self.slot.turn.lock().await;
-        if let Some(settled) = self.slot.settled(seen) {
-            return settled;
-        }
-        let fetch = Fetch { slot: Arc::clone(&self.slot), seen };
-        self.fetcher.ask(fetch).await.unwrap_or_else(|error| {
-            let reason = format!("its tokens cannot be obtained now: {error}");
-            Err(TokenError::unavailable(&self.slot.connector, reason))
-        })
+        // One caller at a time asks the actor, so that those of one connector never fill its mailbox.
+        let request_token = async || {
+            let fetch = Fetch { slot: Arc::clone(&self.slot), seen };
+            self.fetcher.ask(fetch).await.unwrap_or_else(|error| {
+                let reason = format!("its tokens cannot be obtained now: {error}");
+                Err(TokenError::unavailable(&self.slot.connector, reason))
+            })
+        };
+        self.slot.single_flight(|| self.slot.settled(seen), request_token).await
     }
 
     /// Drops a token that the API refused; one that has replaced it meanwhile stays.

@@ -10,9 +10,10 @@ use svc_model::config::connector::OAuth2;
 use svc_outbound::{ClientOptions, Outbound, SetupError, Url};
 use svc_store::Store;
 
-use crate::fetcher::{Fetcher, REQUEST_LIMIT, TokenContext};
+use crate::fetcher::Fetcher;
 use crate::metrics::TokenMetrics;
-use crate::slot::{TokenDirectory, TokenSource, TokenTerms};
+use crate::shared::{REQUEST_LIMIT, TokenContext};
+use crate::slot::{TokenDirectory, TokenSlot, TokenSource, TokenTerms};
 
 /// Fetches that can be asked for at one time: a few for each connector.
 const MAILBOX: usize = 16_384;
@@ -81,10 +82,10 @@ impl Tokens {
         let client = |allow_private| outbound.client(ClientOptions { allow_private, timeout: REQUEST_LIMIT });
         let (public, private) = (client(false)?, client(true)?);
         let states = store.token_states();
-        let desk = Arc::new(TokenContext { states, public, private, holder, metrics, errors, log });
+        let context = Arc::new(TokenContext { states, public, private, holder, metrics, errors, log });
         let spec = ChildSpec::new().mailbox(MAILBOX).drain_deadline(DRAIN).needs([needs]);
         let factory = move |_| {
-            let fetcher = Fetcher::new(Arc::clone(&desk));
+            let fetcher = Fetcher::new(Arc::clone(&context));
             std::future::ready(Ok::<_, actix_supervision::StartError>(fetcher))
         };
         let fetcher = tree.spawn(path, spec, at, factory).await?;
@@ -95,7 +96,12 @@ impl Tokens {
     /// Asks nobody.
     pub fn source(&self, connector: &str, oauth: &OAuth2, url: &Url, allow_private: bool) -> TokenSource {
         let terms = TokenTerms { oauth: oauth.clone(), url: url.clone(), allow_private };
-        TokenSource { slot: self.directory.slot(connector, terms), fetcher: self.fetcher.clone() }
+        let slot = self.directory.get_or_insert(
+            connector,
+            |slot| slot.terms == terms,
+            || TokenSlot::new(connector, terms.clone()),
+        );
+        TokenSource { slot, fetcher: self.fetcher.clone() }
     }
 
     /// Lets a connector that comes by this name later begin anew.

@@ -5,7 +5,7 @@
 //! of it survives a restart and nothing has to: fetches that go down with it have failed, callers ask for others, and the sets
 //! keep their keys and pauses.
 
-mod msg;
+mod messages;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -21,10 +21,10 @@ use futures_util::FutureExt;
 use slog::{Logger, info, warn};
 use tokio::time::{Instant, timeout};
 
-use crate::set::KeySetSlot;
+use crate::set::SharedSlot;
 use crate::source::{FetchedKeySet, KeySetFetchError, KeySetSource};
 
-pub(crate) use msg::Refresh;
+pub(crate) use messages::Refresh;
 pub(crate) use state::{FETCH_LIMIT, Need, State, Want, lifetime};
 
 /// The actor.
@@ -36,10 +36,10 @@ pub(crate) struct KeySetFetcher {
 }
 
 /// A fetch that runs. One that goes down with the actor has failed like any other, and whoever waits for it is told.
-struct Flight(Arc<KeySetSlot>);
+struct Flight(Arc<SharedSlot>);
 
 impl Flight {
-    fn begin(slot: Arc<KeySetSlot>, forced: bool) -> Self {
+    fn begin(slot: Arc<SharedSlot>, forced: bool) -> Self {
         slot.change(|state| state.begun(Instant::now(), forced));
         Self(slot)
     }
@@ -59,7 +59,7 @@ impl KeySetFetcher {
         Self { due: HashMap::new(), source, log }
     }
 
-    fn start(&mut self, slot: Arc<KeySetSlot>, forced: bool, ctx: &mut Context<Self>) {
+    fn start(&mut self, slot: Arc<SharedSlot>, forced: bool, ctx: &mut Context<Self>) {
         let flight = Flight::begin(slot, forced);
         // What an issuer sends must not take the others down with it: a panic over it is a failed fetch.
         let fetch = timeout(FETCH_LIMIT, self.source.fetch(flight.0.url()));
@@ -75,7 +75,7 @@ impl KeySetFetcher {
 
     fn land(
         &mut self,
-        slot: &Arc<KeySetSlot>,
+        slot: &Arc<SharedSlot>,
         outcome: Result<FetchedKeySet, KeySetFetchError>,
         ctx: &mut Context<Self>,
     ) {
@@ -103,8 +103,8 @@ impl KeySetFetcher {
     }
 
     /// Fetches a set after a while if it is still in use.
-    fn start_in(&mut self, pause: Duration, slot: &Arc<KeySetSlot>, ctx: &mut Context<Self>) {
-        let (name, slot) = (slot.name(), Arc::downgrade(slot));
+    fn start_in(&mut self, pause: Duration, slot: &Arc<SharedSlot>, ctx: &mut Context<Self>) {
+        let (name, slot) = (Arc::clone(slot.name()), Arc::downgrade(slot));
         let key = Arc::clone(&name);
         let timer = ctx.run_later(pause, move |fetcher, ctx| {
             fetcher.due.remove(&key);

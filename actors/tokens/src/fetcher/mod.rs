@@ -4,8 +4,7 @@
 //! it sends to itself. A fetch goes on when its caller leaves, and at a restart or the end of the process it is waited for: what a
 //! token endpoint gives out is never dropped half way. What is known lies in the shared slots, so a restart loses nothing.
 
-mod desk;
-mod msg;
+mod messages;
 
 use std::sync::Arc;
 
@@ -16,21 +15,21 @@ use tokio::time::Instant;
 
 use crate::error::TokenError;
 use crate::rotation;
+use crate::shared::TokenContext;
 use crate::slot::TokenSlot;
 use crate::state::{AccessToken, ExpiringToken, TokenResult};
 
-pub(crate) use desk::{REQUEST_LIMIT, TokenContext};
-pub(crate) use msg::{Fetch, Save};
+pub(crate) use messages::{Fetch, Save};
 
 /// The actor.
 pub(crate) struct Fetcher {
-    desk: Arc<TokenContext>,
+    context: Arc<TokenContext>,
     own: Option<Address<Self>>,
 }
 
 impl Fetcher {
-    pub(crate) fn new(desk: Arc<TokenContext>) -> Self {
-        Self { desk, own: None }
+    pub(crate) fn new(context: Arc<TokenContext>) -> Self {
+        Self { context, own: None }
     }
 }
 
@@ -46,7 +45,7 @@ impl Supervised for Fetcher {}
 
 impl ReadHandler<Fetch> for Fetcher {
     fn read(&self, Fetch { slot, seen }: Fetch) -> ReadReply<TokenResult> {
-        let (desk, own) = (Arc::clone(&self.desk), self.own.clone());
+        let (context, own) = (Arc::clone(&self.context), self.own.clone());
         ReadReply::detached(async move {
             let mut rotation = slot.flight.lock().await;
             // Whoever began the fetch that has just ended may have left since.
@@ -54,14 +53,14 @@ impl ReadHandler<Fetch> for Fetcher {
                 return settled;
             }
             let outcome = match slot.seed() {
-                Some(seed) => rotation::refresh(&desk, &slot, seed, &mut rotation).await,
-                None => obtain(&desk, &slot).await,
+                Some(seed) => rotation::refresh(&context, &slot, seed, &mut rotation).await,
+                None => obtain(&context, &slot).await,
             };
             let outcome = slot.land(outcome);
             if let (false, Some(own)) = (rotation.is_saved(), own)
                 && let Err(why) = own.cast(Save(Arc::clone(&slot)))
             {
-                warn!(desk.log, "tokens stay in memory until their next refresh";
+                warn!(context.log, "tokens stay in memory until their next refresh";
                     "connector" => &*slot.connector, "reason" => %why);
             }
             outcome
@@ -73,14 +72,14 @@ impl Handler<Save> for Fetcher {
     type Result = ResponseActFuture<Self, ()>;
 
     fn handle(&mut self, Save(slot): Save, _: &mut Self::Context) -> Self::Result {
-        let desk = Arc::clone(&self.desk);
-        Box::pin(async move { rotation::save_later(&desk, &slot).await }.into_actor(self))
+        let context = Arc::clone(&self.context);
+        Box::pin(async move { rotation::save_later(&context, &slot).await }.into_actor(self))
     }
 }
 
 /// A token that no other comes from.
-async fn obtain(desk: &TokenContext, slot: &TokenSlot) -> Result<ExpiringToken, TokenError> {
-    let granted = desk.obtain(slot, None).await?;
+async fn obtain(context: &TokenContext, slot: &TokenSlot) -> Result<ExpiringToken, TokenError> {
+    let granted = context.obtain(slot, None).await?;
     let ends = Instant::now() + granted.lifetime;
     Ok(ExpiringToken { token: Arc::new(AccessToken::new(granted.access_token)), ends })
 }
