@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use svc_engine::{ExecutionTrace, FailureKind, Message, RunOptions, RunOutcome, TraceOptions};
-use svc_model::{Code, ServiceError, Timestamp};
+use svc_model::{Code, ErrorReason, ServiceError, Timestamp};
 use svc_traces::{Record, TracePolicy, Traces};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -156,7 +156,7 @@ impl CompiledChannel {
     pub(crate) fn task_trace(&self, trace: Option<ExecutionTrace>) -> Option<String> {
         let text = serde_json::to_string(&trace?).ok()?;
         if self.services.settings.max_result_bytes.is_some_and(|limit| text.len() > limit) {
-            self.services.metrics.count_error("task_trace_size_exceeded");
+            self.services.metrics.count_error(ErrorReason::TaskTraceSizeExceeded);
             return None;
         }
         Some(text)
@@ -164,9 +164,9 @@ impl CompiledChannel {
 
     pub(crate) fn count_error(&self, code: Code) {
         match code {
-            Code::Timeout => self.services.metrics.count_error("timeout"),
-            Code::ResponseTooLarge => self.services.metrics.count_error("result_size_exceeded"),
-            Code::EngineError => self.services.metrics.count_error("engine"),
+            Code::Timeout => self.services.metrics.count_error(ErrorReason::Timeout),
+            Code::ResponseTooLarge => self.services.metrics.count_error(ErrorReason::ResultSizeExceeded),
+            Code::EngineError => self.services.metrics.count_error(ErrorReason::Engine),
             _ => {}
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::future::{AbortRegistration, Abortable};
 use serde_json::{Map, Value};
 use svc_engine::{FailureKind, Message, RunOptions, RunOutcome};
+use svc_model::ErrorReason;
 use svc_model::WorkflowVersion;
 use uuid::Uuid;
 
@@ -132,7 +133,7 @@ impl CompiledChannel {
         ResponseControl::take(&mut outcome.message.data);
         let result = serde_json::to_string(&outcome.message.data).ok()?;
         if self.services.settings.max_result_bytes.is_some_and(|limit| result.len() > limit) {
-            self.services.metrics.count_error("result_size_exceeded");
+            self.services.metrics.count_error(ErrorReason::ResultSizeExceeded);
             return None;
         }
         Some(result)

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+use svc_model::ErrorReason;
 
 /// The settings of a node.
 #[derive(Clone, Debug)]
@@ -29,35 +30,40 @@ pub struct Settings {
     pub default_timeout: Duration,
     /// Time that running attempts get to finish at shutdown.
     pub shutdown_timeout: Duration,
-    /// Counts a failure, by one of the words of `svc_errors_total`.
-    pub errors: EventCallback,
+    /// Counts a failure in `svc_errors_total`.
+    pub errors: EventCallback<ErrorReason>,
     /// Notes the success of a recurring job: `cron_reconcile`, after each pass of the reaper.
-    pub jobs: EventCallback,
+    pub jobs: EventCallback<&'static str>,
 }
 
-/// Tells somebody a fixed word.
-#[derive(Clone)]
-pub struct EventCallback(Arc<dyn Fn(&'static str) + Send + Sync>);
+/// A callback that takes note of an event.
+pub struct EventCallback<T>(Arc<dyn Fn(T) + Send + Sync>);
 
-impl EventCallback {
+impl<T> Clone for EventCallback<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> EventCallback<T> {
     /// Tells by `tell`.
-    pub fn new(tell: impl Fn(&'static str) + Send + Sync + 'static) -> Self {
+    pub fn new(tell: impl Fn(T) + Send + Sync + 'static) -> Self {
         Self(Arc::new(tell))
     }
 
-    pub(crate) fn tell(&self, word: &'static str) {
-        (self.0)(word);
+    pub(crate) fn tell(&self, event: T) {
+        (self.0)(event);
     }
 }
 
-impl Default for EventCallback {
+impl<T> Default for EventCallback<T> {
     /// Tells nobody.
     fn default() -> Self {
         Self::new(|_| {})
     }
 }
 
-impl fmt::Debug for EventCallback {
+impl<T> fmt::Debug for EventCallback<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Tell")
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use svc_channels::CompiledChannel;
 use svc_channels::call::{ChannelDirectory, NotCallable};
+use svc_model::ErrorReason;
 use svc_model::Protocol;
 
 use crate::actor::RegistryShared;
@@ -19,7 +20,7 @@ impl ChannelDirectory for RegistryShared {
         match &entry.state {
             ChannelState::Serving(serving) => Ok(Arc::clone(&serving.compiled)),
             ChannelState::Quarantined(_) => {
-                self.services.metrics.count_error("channel_quarantined");
+                self.services.metrics.count_error(ErrorReason::ChannelQuarantined);
                 Err(NotCallable::Quarantined(name.to_owned()))
             }
         }

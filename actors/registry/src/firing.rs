@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use actix_supervision::CallErrorKind;
 use svc_channels::{CompiledChannel, RunScheduled, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
+use svc_model::ErrorReason;
 use svc_traces::{FailureReport, PreparedReport};
 use uuid::Uuid;
 
@@ -44,7 +45,7 @@ impl Registry {
         let mut message = RunScheduled(firing);
         for offer in 0..MAX_DISPATCHES {
             if let Some(quarantine) = entry.quarantine() {
-                metrics.count_error("channel_quarantined");
+                metrics.count_error(ErrorReason::ChannelQuarantined);
                 return unavailable(&quarantine.reason);
             }
             let Ok(actor) = entry.actor_after(None, turn.wrapping_add(offer)) else { return busy() };
@@ -55,12 +56,12 @@ impl Registry {
             match (error.kind, error.message) {
                 (CallErrorKind::Draining | CallErrorKind::Stopped, Some(again)) => message = again,
                 (CallErrorKind::Quarantined { reason }, _) => {
-                    metrics.count_error("channel_quarantined");
+                    metrics.count_error(ErrorReason::ChannelQuarantined);
                     return unavailable(&reason);
                 }
                 (_, Some(_)) => return busy(),
                 (_, None) => {
-                    metrics.count_error("panic");
+                    metrics.count_error(ErrorReason::Panic);
                     return failed("the run ended unexpectedly".to_owned());
                 }
             }

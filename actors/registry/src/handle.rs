@@ -7,6 +7,7 @@ use actix_supervision::{Address, CallErrorKind, ChildSpec, Placement, SpawnError
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use svc_channels::call::DirectoryHandle;
 use svc_channels::{ChannelResponse, ChannelServices, DataRequest, Submit, refusal};
+use svc_model::ErrorReason;
 use svc_model::ServiceError;
 use svc_store::Store;
 use tokio::sync::watch;
@@ -168,7 +169,7 @@ impl Registry {
         resolution: &'r Resolution,
     ) -> Result<&'r Arc<LoadedChannel>, ServiceError> {
         if resolution.channel().is_some_and(|entry| entry.quarantine().is_some()) {
-            self.shared.services.metrics.count_error("channel_quarantined");
+            self.shared.services.metrics.count_error(ErrorReason::ChannelQuarantined);
         }
         resolution.callable_channel()
     }
@@ -192,7 +193,7 @@ impl Registry {
                     // Cut by the deadline of the shutdown: nothing crashed.
                     error.kind = CallErrorKind::Stopped;
                 } else {
-                    self.shared.services.metrics.count_error("panic");
+                    self.shared.services.metrics.count_error(ErrorReason::Panic);
                 }
             }
             let left = matches!(error.kind, CallErrorKind::Draining | CallErrorKind::Stopped);

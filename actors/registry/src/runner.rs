@@ -7,6 +7,7 @@ use std::time::Duration;
 use actix_supervision::CallErrorKind;
 use futures_util::future::BoxFuture;
 use svc_channels::{RunJob, refusal};
+use svc_model::ErrorReason;
 use svc_traces::{Job, JobFailure, JobOutcome, JobResult, Runner};
 
 use crate::handle::{MAX_DISPATCHES, Registry};
@@ -45,7 +46,7 @@ impl Registry {
                 return failed(resolve::unknown(&run.job.channel).message());
             };
             if let Some(quarantine) = entry.quarantine() {
-                metrics.count_error("channel_quarantined");
+                metrics.count_error(ErrorReason::ChannelQuarantined);
                 metrics.count_lost_job(Some(entry.name()));
                 slog::warn!(self.shared.services.log, "job of a quarantined channel became a dead letter";
                     "channel" => entry.name(), "trace_id" => %run.job.trace_id, "reason" => &*quarantine.reason);
@@ -60,7 +61,7 @@ impl Registry {
                 Err(error) => error,
             };
             if error.kind == CallErrorKind::Crashed {
-                metrics.count_error("panic");
+                metrics.count_error(ErrorReason::Panic);
             }
             let refused = refusal::from_call_error(entry.name(), &error);
             match (error.kind, error.message) {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slog::{error, info, warn};
+use svc_model::ErrorReason;
 use svc_model::id::new_ordered_id;
 use svc_store::{ExpectedTokens, RefreshLease, SaveOutcome, TokenState};
 use tokio::time::{Instant, sleep};
@@ -137,7 +138,7 @@ pub(crate) async fn refresh(
     if let Err(why) = save(context, slot, rotation).await {
         error!(context.log, "refreshed tokens could not be stored, they are kept in memory";
             "connector" => &*slot.connector, "reason" => why);
-        (context.errors)("oauth_state_persist");
+        (context.errors)(ErrorReason::OauthStatePersist);
     }
     Ok(ExpiringToken { token, ends })
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slog::{Logger, info, warn};
+use svc_model::ErrorReason;
 use svc_outbound::{AddressError, FetchError, OutboundClient};
 use svc_secrets::redact;
 use svc_store::TokenStates;
@@ -31,8 +32,8 @@ pub(crate) struct TokenContext {
     /// The name of this process in the leases of the database.
     pub(crate) holder: String,
     pub(crate) metrics: TokenMetrics,
-    /// Counts a failure, by one of the words of `svc_errors_total`.
-    pub(crate) errors: Arc<dyn Fn(&'static str) + Send + Sync>,
+    /// Counts a failure in `svc_errors_total`.
+    pub(crate) errors: Arc<dyn Fn(ErrorReason) + Send + Sync>,
     pub(crate) log: Logger,
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use actix_supervision::{Address, ChildSpec, Placement, SpawnError, Tree};
 use slog::Logger;
+use svc_model::ErrorReason;
 use svc_model::config::connector::OAuth2;
 use svc_outbound::{ClientOptions, Outbound, SetupError, Url};
 use svc_store::Store;
@@ -31,8 +32,8 @@ pub struct Settings {
     pub outbound: Outbound,
     /// The name of this process among those on the same database.
     pub holder: String,
-    /// Counts a failure, by one of the words of `svc_errors_total`.
-    pub errors: Arc<dyn Fn(&'static str) + Send + Sync>,
+    /// Counts a failure in `svc_errors_total`.
+    pub errors: Arc<dyn Fn(ErrorReason) + Send + Sync>,
 }
 
 impl fmt::Debug for Settings {

@@ -7,7 +7,7 @@ use actix_supervision::{ChildSpec, GroupSpec, Placement, SpawnError, Tree};
 use futures_util::future::join_all;
 use slog::{Logger, info, warn};
 use svc_model::config::{TracingConfig, TracingMode};
-use svc_model::{Code, ServiceError};
+use svc_model::{Code, ErrorReason, ServiceError};
 use svc_nodes::NodeHandle;
 use svc_store::{NewTrace, Store, StoreError, TraceMode, TraceStatus};
 use tokio::sync::Notify;
@@ -38,9 +38,6 @@ const LET_GO: Duration = Duration::from_millis(250);
 
 /// Longest delay of the answer to a submission while the queue is more than half full.
 const HOLD_BACK: Duration = Duration::from_millis(500);
-
-/// The error label of a request that is refused because the database did not store its row.
-const STORAGE: &str = "storage";
 
 /// The answer to an accepted submission. Its row is on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -238,7 +235,7 @@ impl Traces {
             TracingMode::Sync => {
                 return traces.insert(record.into_row()).await.map_err(|error| {
                     metrics.persistence_failures.inc();
-                    settings.errors.tell(STORAGE);
+                    settings.errors.tell(ErrorReason::Storage);
                     error.into()
                 });
             }
@@ -298,7 +295,7 @@ impl Traces {
             owner: Some(Arc::clone(&owner)),
             ..NewTrace::new(id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
         };
-        let written = traces.insert(row).await.inspect_err(|_| settings.errors.tell(STORAGE));
+        let written = traces.insert(row).await.inspect_err(|_| settings.errors.tell(ErrorReason::Storage));
         let queued = QueuedJob::new(job, slot, 0, JobClaim::accepted(owner));
         match written {
             Ok(()) => waiting.push(queued),

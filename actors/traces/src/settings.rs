@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::TracingDefaults;
+use svc_model::ErrorReason;
 
 /// All settings of the crate.
 #[derive(Clone, Debug)]
@@ -20,10 +21,10 @@ pub struct Settings {
     /// Paths of the nodes that the group needs, such as the node of the store: started before it and drained after
     /// it.
     pub needs: Vec<String>,
-    /// Counts a failure by its label in `svc_errors_total`.
-    pub errors: Callback,
+    /// Counts a failure in `svc_errors_total`.
+    pub errors: Callback<ErrorReason>,
     /// Records the success of a recurring job: `dlq_retry`, after each poll for dead letters.
-    pub jobs: Callback,
+    pub jobs: Callback<&'static str>,
 }
 
 /// Writing of the traces of synchronous runs in the modes `async` and `batch`.
@@ -84,29 +85,34 @@ pub struct DeadLetterSettings {
     pub lease: Duration,
 }
 
-/// A callback that takes a fixed label.
-#[derive(Clone)]
-pub struct Callback(Arc<dyn Fn(&'static str) + Send + Sync>);
+/// A callback that takes note of an event.
+pub struct Callback<T>(Arc<dyn Fn(T) + Send + Sync>);
 
-impl Callback {
-    /// Wraps `tell`.
-    pub fn new(tell: impl Fn(&'static str) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(tell))
-    }
-
-    pub(crate) fn tell(&self, word: &'static str) {
-        (self.0)(word);
+impl<T> Clone for Callback<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
     }
 }
 
-impl Default for Callback {
+impl<T> Callback<T> {
+    /// Wraps `tell`.
+    pub fn new(tell: impl Fn(T) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+
+    pub(crate) fn tell(&self, event: T) {
+        (self.0)(event);
+    }
+}
+
+impl<T> Default for Callback<T> {
     /// Returns a callback that does nothing.
     fn default() -> Self {
         Self::new(|_| {})
     }
 }
 
-impl fmt::Debug for Callback {
+impl<T> fmt::Debug for Callback<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Callback")
     }

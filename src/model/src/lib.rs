@@ -13,6 +13,7 @@ mod code;
 pub mod config;
 mod entity;
 mod error;
+mod error_reason;
 mod field;
 mod field_code;
 pub mod hash;
@@ -36,6 +37,7 @@ pub use entity::{
     LifecycleStatus, NewAudit, Protocol, Workflow, WorkflowContent, WorkflowVersion, key_principal,
 };
 pub use error::ServiceError;
+pub use error_reason::ErrorReason;
 pub use field::{FieldError, Issue, ValidationReport};
 pub use field_code::FieldCode;
 pub use hash::{canonical_json, content_hash};

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use svc_engine::Expression;
 use svc_model::config::{self, BackendError};
-use svc_model::{ServiceError, canonical_json, id::new_ordered_id};
+use svc_model::{ErrorReason, ServiceError, canonical_json, id::new_ordered_id};
 
 use super::expression;
 use super::idempotency_keys::{IdempotencyKeys, KeyClaim};
@@ -171,7 +171,7 @@ impl DeduplicationGuard {
         error: &CacheError,
         services: &ChannelServices,
     ) -> Result<(), ServiceError> {
-        services.metrics.count_error("dedup_backend");
+        services.metrics.count_error(ErrorReason::DedupBackend);
         slog::warn!(services.log, "an idempotency key could not be checked"; "channel" => channel, "reason" => %error);
         match self.on_backend_error {
             BackendError::Allow => Ok(()),

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use svc_model::config::ChannelConfig;
-use svc_model::{Channel, ServiceError, rollout};
+use svc_model::{Channel, ErrorReason, ServiceError, rollout};
 use svc_secrets::Resolver;
 
 use crate::compiled_channel::CompiledChannel;
@@ -367,7 +367,7 @@ impl CompiledChannel {
     fn acquire_permit(&self, ingress: Ingress) -> Result<Option<Permit>, NoPermit> {
         let permits = Guard::Backpressure.for_ingress(&self.guards.permits, ingress);
         permits.map(Permits::try_acquire).transpose().inspect_err(|_| {
-            self.services.metrics.count_error("backpressure");
+            self.services.metrics.count_error(ErrorReason::Backpressure);
         })
     }
 

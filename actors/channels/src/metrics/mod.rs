@@ -12,6 +12,7 @@ use prometheus_client::registry::Registry;
 use svc_auth::RefusalReason;
 use svc_engine::Flow;
 use svc_model::DURATION_BUCKETS;
+use svc_model::ErrorReason;
 
 use crate::series::{FlowMeters, RunLabels, SeriesPool, TaskLabels, WorkflowLabels};
 
@@ -57,7 +58,7 @@ struct ChannelLabels {
 /// Labels of `svc_errors_total`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ErrorLabels {
-    /// What went wrong, from a fixed set of words.
+    /// The name of an [`ErrorReason`].
     pub reason: &'static str,
 }
 
@@ -105,9 +106,9 @@ impl ChannelMetrics {
         self.guards.register(registry);
     }
 
-    /// Counts one failure. `reason` is one of the fixed words of `svc_errors_total`.
-    pub fn count_error(&self, reason: &'static str) {
-        self.errors.get_or_create(&ErrorLabels { reason }).inc();
+    /// Counts one failure in `svc_errors_total`.
+    pub fn count_error(&self, reason: ErrorReason) {
+        self.errors.get_or_create(&ErrorLabels { reason: reason.as_str() }).inc();
     }
 
     /// Counts an accepted job that could not be run; `None` for one whose channel is gone.

@@ -7,6 +7,7 @@ use futures_util::future::AbortHandle;
 use slog::{debug, warn};
 use svc_channels::{CompiledChannel, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
 use svc_ledger::{HeldSlot, OccurrenceStatus, Settlement};
+use svc_model::ErrorReason;
 use svc_registry::{LoadedChannel, ReloadScope};
 use svc_store::{NewTrace, OccurrenceClaim, StartResult, StoreError, TraceEnd, TraceMode, TraceStatus};
 use tokio::time::{Instant, sleep, timeout};
@@ -146,7 +147,7 @@ impl CronAttempt {
     }
 
     async fn not_started(&self, error: &StoreError) {
-        self.shared.settings.errors.tell("cron_start");
+        self.shared.settings.errors.tell(ErrorReason::CronStart);
         warn!(self.shared.log, "a run could not be put on record";
             "occurrence" => %self.claim.key.id, "error" => %error);
         self.pass_over(None).await;

@@ -23,6 +23,7 @@ use actix_supervision::{Context, Supervised};
 use futures_util::future::LocalBoxFuture;
 use slog::{info, warn};
 use svc_ledger::OccurrenceStatus;
+use svc_model::ErrorReason;
 use svc_store::{ClaimBatch, StoreError};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout};
@@ -160,7 +161,7 @@ fn begin(
 }
 
 fn failed(shared: &CronShared, error: &StoreError) {
-    shared.settings.errors.tell("cron_claim");
+    shared.settings.errors.tell(ErrorReason::CronClaim);
     if !matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_)) {
         warn!(shared.log, "nothing can be claimed"; "error" => %error);
     }

@@ -15,6 +15,7 @@ use actix::{Actor, AsyncContext, WrapFuture};
 use actix_supervision::{Context, Supervised};
 use chrono::TimeDelta;
 use slog::{info, warn};
+use svc_model::ErrorReason;
 use svc_store::StoreError;
 use tokio::time::{Instant, sleep};
 
@@ -61,7 +62,7 @@ async fn look_after(shared: &CronShared) {
             }
             Err(error) => {
                 absences.failed();
-                shared.settings.errors.tell("cron_reconcile");
+                shared.settings.errors.tell(ErrorReason::CronReconcile);
                 if !matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_)) {
                     warn!(shared.log, "the ledger cannot be looked at"; "error" => %error);
                 }

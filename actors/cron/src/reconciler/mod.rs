@@ -16,6 +16,7 @@ use actix_supervision::{ChildSpec, Context, NodeState, Placement, SpawnError, Su
 use futures_util::StreamExt;
 use slog::warn;
 use svc_ledger::Cursor;
+use svc_model::ErrorReason;
 use svc_registry::Snapshot;
 use tokio::time::sleep;
 
@@ -132,7 +133,7 @@ impl ScheduleReconciler {
                 }
                 Err(_) => {
                     failures += 1;
-                    self.shared.settings.errors.tell("cron_reconcile");
+                    self.shared.settings.errors.tell(ErrorReason::CronReconcile);
                     sleep(retry_delay(&self.shared.settings.holder, failures)).await;
                 }
             }

@@ -16,6 +16,7 @@ use actix_supervision::{Context, Supervised};
 use chrono::{DateTime, TimeDelta, Utc};
 use slog::warn;
 use svc_ledger::{AlignRequest, Cursor, MisfirePlan, MisfirePlanner, OccurrenceStatus};
+use svc_model::ErrorReason;
 use svc_registry::ReloadScope;
 use svc_store::{AlignOutcome, MaterialiseOutcome, MaterialiseRequest, StoreError};
 use tokio::time::sleep;
@@ -219,7 +220,7 @@ impl ScheduleRunner<'_> {
     }
 
     fn failed(&self, error: &StoreError, failures: u32) {
-        self.shared.settings.errors.tell("cron_reconcile_channel");
+        self.shared.settings.errors.tell(ErrorReason::CronReconcileChannel);
         let known = matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_));
         // A database that is away is logged once for all schedules; and one error of this schedule is enough.
         if !known && failures.is_power_of_two() {

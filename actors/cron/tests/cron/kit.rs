@@ -141,7 +141,8 @@ impl World {
             settings: settings(NODES.fetch_add(1, Ordering::SeqCst)),
             cron_enabled: true,
         };
-        plan.settings.errors = EventCallback::new(move |word| told.lock().unwrap().push(word));
+        plan.settings.errors =
+            EventCallback::new(move |word: svc_model::ErrorReason| told.lock().unwrap().push(word.as_str()));
         change(&mut plan);
         let tree = Tree::builder("test").seed(1).faults(plan.faults).build();
         let opened = Store::open(&self.config, self.io.clone(), log()).await.unwrap();

@@ -97,7 +97,7 @@ impl TokenFixture {
             outbound: Outbound::new(&Trust::Only(String::new())).unwrap(),
             holder: "node".to_owned(),
             errors: Arc::new(move |reason| {
-                assert_eq!(reason, "oauth_state_persist");
+                assert_eq!(reason, svc_model::ErrorReason::OauthStatePersist);
                 counted.fetch_add(1, Ordering::SeqCst);
             }),
         };

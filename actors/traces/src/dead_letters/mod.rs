@@ -63,7 +63,7 @@ pub(crate) struct RetryShared {
     pub(crate) due: Arc<DueTimer>,
     /// Notified when this process adds or removes a letter.
     pub(crate) changed: Arc<Notify>,
-    pub(crate) jobs: Callback,
+    pub(crate) jobs: Callback<&'static str>,
     pub(crate) log: Logger,
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use actix_supervision::Backoff;
 use futures_util::FutureExt;
 use slog::{Logger, error, info, warn};
+use svc_model::ErrorReason;
 use svc_nodes::NodeHandle;
 use svc_store::{Ownership, StoreError};
 use tokio::sync::{Notify, oneshot};
@@ -46,7 +47,7 @@ pub(crate) struct WorkerShared {
     pub(crate) letters_changed: Arc<Notify>,
     /// Records when the letter is due.
     pub(crate) letters_due: Arc<DueTimer>,
-    pub(crate) errors: Callback,
+    pub(crate) errors: Callback<ErrorReason>,
     pub(crate) log: Logger,
     pub(crate) stop: Arc<StopSignal>,
 }
@@ -97,7 +98,7 @@ impl WorkerShared {
         drop(active);
         match attempt.verdict(completed) {
             Err(_) if refused_since.is_some_and(|since| since.elapsed() >= self.limit) => {
-                self.errors.tell("timeout");
+                self.errors.tell(ErrorReason::Timeout);
                 let message =
                     format!("the channel had no capacity for it within {}ms", self.limit.as_millis());
                 let verdict = AttemptOutcome::Failed(attempt.failure(JobFailure::transient(message)));
@@ -130,17 +131,17 @@ impl WorkerShared {
         let message = match outcome {
             Ok(Ok(completed)) => {
                 if matches!(completed.ended, JobOutcome::TooLarge { .. }) {
-                    self.errors.tell("result_size_exceeded");
+                    self.errors.tell(ErrorReason::ResultSizeExceeded);
                 }
                 return completed;
             }
             Ok(Err(_)) => {
-                self.errors.tell("panic");
+                self.errors.tell(ErrorReason::Panic);
                 error!(self.log, "a run panicked"; "trace_id" => %id);
                 "The run ended unexpectedly".to_owned()
             }
             Err(_) => {
-                self.errors.tell("timeout");
+                self.errors.tell(ErrorReason::Timeout);
                 drop(turn.take());
                 // The sender is never used, only dropped.
                 let _over = over.await;
@@ -207,7 +208,7 @@ impl WorkerShared {
                 Err(error) => error,
             };
             let id = attempt.id;
-            self.errors.tell("trace_status_write");
+            self.errors.tell(ErrorReason::TraceStatusWrite);
             warn!(self.log, "cannot write the end of a job"; "trace_id" => %id, "error" => %error);
             if let (AttemptOutcome::Over(_), StoreError::Database(_) | StoreError::Refused(_)) =
                 (&verdict, error)
@@ -275,7 +276,7 @@ impl WorkerShared {
 
     fn count_failure(&self, attempt: &JobAttempt, is_exhausted: bool) {
         if is_exhausted {
-            self.errors.tell("dlq_exhausted");
+            self.errors.tell(ErrorReason::DlqExhausted);
         }
         match attempt.retry {
             0 => {}

@@ -82,7 +82,8 @@ impl World {
         let words: Arc<Mutex<Vec<&'static str>>> = Arc::default();
         let told = Arc::clone(&words);
         let mut settings = settings();
-        settings.errors = Callback::new(move |word| told.lock().unwrap().push(word));
+        settings.errors =
+            Callback::new(move |word: svc_model::ErrorReason| told.lock().unwrap().push(word.as_str()));
         change(&mut settings);
         let (metrics, mut registry) = (TraceMetrics::default(), Registry::default());
         metrics.register(&mut registry);
