@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use svc_ledger::{Misfire, Singleton};
 use svc_model::ChannelContent;
+use svc_model::config::{CronTransport, MisfirePolicy, RunExclusion};
 use svc_schedule::Schedule;
 
 /// The transport of a cron channel, ready to be followed.
@@ -25,75 +25,37 @@ pub struct CronConfig {
     pub hash: String,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Transport {
-    schedule: String,
-    timezone: Option<String>,
-    payload: Option<Map<String, Value>>,
-    misfire_policy: Option<Policy>,
-    max_catch_up: Option<u32>,
-    concurrency: Option<Concurrency>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Concurrency {
-    policy: Option<Beside>,
-    key: Option<String>,
-    slots: Option<u32>,
-}
-
-/// What becomes of missed instants.
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Policy {
-    Skip,
-    #[default]
-    Latest,
-    CatchUp,
-}
-
-/// Whether runs may overlap.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Beside {
-    Allow,
-    Forbid,
-}
-
 impl CronConfig {
     /// Reads the transport of the channel `id`.
     ///
     /// # Errors
     /// What is wrong with it, as a reason for quarantine.
     pub fn parse(id: &str, content: &ChannelContent) -> Result<Self, String> {
-        let transport =
-            Transport::deserialize(&content.transport_config).map_err(|error| error.to_string())?;
-        let zone = transport.timezone.as_deref().unwrap_or_default();
-        let schedule = Schedule::parse(&transport.schedule, zone).map_err(|error| error.to_string())?;
-        let bound = transport.max_catch_up.unwrap_or(1).max(1);
-        let misfire = match transport.misfire_policy.unwrap_or_default() {
-            Policy::Skip => Misfire::Skip,
-            Policy::Latest => Misfire::Latest,
-            Policy::CatchUp => Misfire::CatchUp(bound),
+        let transport = CronTransport::parse(&content.transport_config).map_err(|errors| {
+            let reasons: Vec<_> =
+                errors.iter().map(|error| format!("{}: {}", error.path, error.message)).collect();
+            reasons.join("; ")
+        })?;
+        let schedule =
+            Schedule::parse(&transport.schedule, &transport.timezone).map_err(|error| error.to_string())?;
+        let bound = transport.max_catch_up.unwrap_or(1);
+        let misfire = match transport.misfire_policy {
+            MisfirePolicy::Skip => Misfire::Skip,
+            MisfirePolicy::Latest => Misfire::Latest,
+            MisfirePolicy::CatchUp => Misfire::CatchUp(bound),
         };
         Ok(Self {
             hash: hash(&[schedule.expression(), schedule.zone(), misfire.name(), &bound.to_string()]),
             schedule,
-            payload: Value::Object(transport.payload.unwrap_or_default()),
+            payload: Value::Object(transport.payload),
             misfire,
-            singleton: transport.concurrency.and_then(|concurrency| concurrency.singleton(id)),
+            singleton: transport.exclusion.map(|exclusion| singleton(id, exclusion)),
         })
     }
 }
 
-impl Concurrency {
-    fn singleton(self, id: &str) -> Option<Singleton> {
-        let forbids = self.policy == Some(Beside::Forbid);
-        let key = self.key.unwrap_or_else(|| id.to_owned());
-        forbids.then(|| Singleton { key, slots: self.slots.unwrap_or(1).max(1) })
-    }
+fn singleton(id: &str, exclusion: RunExclusion) -> Singleton {
+    Singleton { key: exclusion.key.unwrap_or_else(|| id.to_owned()), slots: exclusion.slots }
 }
 
 fn hash(parts: &[&str]) -> String {
@@ -151,6 +113,13 @@ mod tests {
     }
 
     #[test]
+    fn annotations_that_create_accepts_are_loaded() {
+        let annotated = json!({"schedule": "@hourly", "x-owner": "billing", "$schema": "s",
+            "concurrency": {"policy": "forbid", "x-why": "one at a time"}});
+        assert!(parse(annotated).is_ok());
+    }
+
+    #[test]
     fn the_hash_follows_what_decides_about_instants_and_nothing_else() {
         let base = json!({"schedule": "0 0 3 * * *", "timezone": "Europe/Berlin"});
         let with = |key: &str, value: Value| {
@@ -178,7 +147,8 @@ mod tests {
             (json!({"schedule": "0 0 3 * * *", "jitter": 1}), "jitter"),
             (json!({"schedule": "0 0 31 2 * *"}), ""),
             (json!({"schedule": "@hourly", "timezone": "Mars/Olympus"}), ""),
-            (json!({"schedule": "@hourly", "concurrency": {"policy": "queue_one"}}), "queue_one"),
+            (json!({"schedule": "@hourly", "concurrency": {"policy": "queue_one"}}), "use allow, forbid"),
+            (json!({"schedule": "@hourly", "misfire_policy": "catch_up", "max_catch_up": 5000}), "1000"),
         ] {
             let reason = parse(transport.clone()).unwrap_err();
             assert!(reason.contains(part), "{transport}: {reason}");

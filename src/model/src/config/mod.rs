@@ -7,6 +7,7 @@
 pub mod auth;
 mod block;
 pub mod connector;
+pub(crate) mod cron;
 mod guards;
 pub mod reference;
 mod request;
@@ -20,6 +21,7 @@ use crate::field::FieldError;
 use block::{ConfigBlock, keep_or_report};
 
 pub use auth::AuthConfig;
+pub use cron::{CronTransport, MisfirePolicy, RunExclusion};
 pub use guards::{
     BackendError, BackpressureConfig, DeduplicationConfig, KEY_HEADERS, PrincipalRateLimitConfig,
     RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::body::BodyReader;
 use super::{ChannelChecks, cron, distinct, scan};
 use crate::config::auth::sends_data_beside_others;
-use crate::config::{BodyMode, ChannelConfig};
+use crate::config::{BodyMode, ChannelConfig, CronTransport};
 use crate::entity::{Channel, ChannelContent, ChannelType, EntityKind, Protocol};
 use crate::field::{FieldCode, FieldError, Issue, ValidationReport};
 use crate::mask::{MASK, restore_channel_config};
@@ -85,7 +85,7 @@ fn read(
     let content = merge(&mut body, current, kind);
     body.refuse_unknown(
         &Channel::ONLY_READ,
-        &[("config", &ChannelConfig::KEYS), ("transport_config", &cron::KEYS)],
+        &[("config", &ChannelConfig::KEYS), ("transport_config", &CronTransport::KEYS)],
     );
     let mut errors = body.errors;
     check_route(&content, &mut errors);
