@@ -23,7 +23,7 @@ use actix_web::http::StatusCode;
 use actix_web::{App, HttpResponse, HttpServer, web};
 use serde_json::Value;
 use svc::engine::catalogue::{FunctionEntry, InputField};
-use svc::engine::{self, CompileCx, CompiledTask, Function, Inputs, TaskCx, TaskFuture, TaskOutcome};
+use svc::engine::{self, CompileCx, CompiledTask, Function, Inputs, TaskCx, TaskExecution, TaskOutcome};
 use svc::{Config, Options, PlannedFault, Service, TreeExit};
 
 /// The larger application: a shop.
@@ -104,7 +104,7 @@ struct ShippingCostTask {
 }
 
 impl CompiledTask for ShippingCostTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> TaskFuture<'a> {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> TaskExecution<'a> {
         Box::pin(async move {
             let weight = self.inputs.require(cx, "weight_kg")?.as_f64().unwrap_or_default();
             cx.write(&self.output, (4.5 + 1.2 * weight.ceil()).into())?;

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_stored_goes_before_what_it_was_to_replace_and_after_anything_newer() {
+    fn unsaved_tokens_replace_the_stored_ones_they_succeed_and_no_newer_ones() {
         assert_eq!(unsaved(Some("old"), "next").next(Some("old"), "seed"), "next");
         assert_eq!(unsaved(Some("old"), "next").next(Some("newer"), "seed"), "newer");
         assert_eq!(unsaved(None, "next").next(None, "seed"), "next");

@@ -11,6 +11,38 @@
 //! The crate keeps no state between requests, does no I/O and reads no clock: the current time comes with the
 //! request, and key sets come from a [`KeySets`]. `authorization_logic` is an expression, which the channel
 //! evaluates.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use serde_json::json;
+//! use svc_auth::{Authenticator, KeySet, KeySets, PresentedRequest};
+//! use svc_model::ChannelConfig;
+//! use svc_secrets::EnvironmentResolver;
+//!
+//! struct NoKeySets;
+//!
+//! impl KeySets for NoKeySets {
+//!     fn at(&self, url: &str) -> Result<Arc<dyn KeySet>, String> {
+//!         Err(format!("{url} is unknown"))
+//!     }
+//! }
+//!
+//! let config = json!({"auth": {"mode": "api_key", "keys": ["env://ORDERS_KEY"]}});
+//! let auth = ChannelConfig::parse(&config).unwrap().auth.unwrap();
+//! let environment = EnvironmentResolver(|name: &str| (name == "ORDERS_KEY").then(|| "a-key-of-the-shop".to_owned()));
+//! let authenticator = Authenticator::build(&auth, &environment, &NoKeySets)?;
+//!
+//! let headers = [("authorization".to_owned(), b"Bearer a-key-of-the-shop".to_vec())];
+//! let request = PresentedRequest { headers: &headers, body: b"", now: 1_700_000_000 };
+//! let anonymous = PresentedRequest { headers: &[], ..request };
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+//! # runtime.block_on(async {
+//! assert!(authenticator.authenticate(request).await.is_ok());
+//! assert!(authenticator.authenticate(anonymous).await.is_err());
+//! # });
+//! # Ok::<(), String>(())
+//! ```
 
 mod api_key;
 mod authenticator;

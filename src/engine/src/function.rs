@@ -62,13 +62,13 @@ pub trait Function: Send + Sync {
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String>;
 }
 
-/// The future of a task under way; it stays on the thread of its run.
-pub type TaskFuture<'a> = LocalBoxFuture<'a, Result<TaskOutcome, TaskError>>;
+/// The execution of a task as a future, which stays on the thread of its run.
+pub type TaskExecution<'a> = LocalBoxFuture<'a, Result<TaskOutcome, TaskError>>;
 
 /// A function bound to its input: one task of a workflow.
 pub trait CompiledTask: Send + Sync {
     /// Runs the task for one message. Dropping the future cancels it.
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> TaskFuture<'a>;
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> TaskExecution<'a>;
 }
 
 /// The services that a function may use while its task is compiled.

@@ -8,6 +8,49 @@
 //! secret into a message, a trace, an error or a log.
 //!
 //! Compiled workflows are shared between threads; a run stays on the thread that started it.
+//!
+//! ```
+//! use serde_json::{Map, json};
+//! use svc_engine::{CompileSecrets, Engine, Flow, Message, RunOptions};
+//! use svc_model::{LifecycleStatus, Timestamp, Workflow, WorkflowContent};
+//! use svc_secrets::Readings;
+//!
+//! let task = json!({"id": "total", "name": "Total", "function": {"name": "map", "input": {"mappings": [
+//!     {"path": "data.total", "logic": {"+": [{"var": "data.net"}, {"var": "data.tax"}]}},
+//! ]}}});
+//! let workflow = Workflow {
+//!     workflow_id: "invoice".to_owned(),
+//!     version: 1,
+//!     content: WorkflowContent {
+//!         name: "Invoice".to_owned(),
+//!         description: None,
+//!         priority: 0,
+//!         condition: json!(true),
+//!         tasks: vec![task],
+//!         tags: Vec::new(),
+//!         loop_: None,
+//!         continue_on_error: false,
+//!     },
+//!     status: LifecycleStatus::Active,
+//!     rollout_percentage: 100,
+//!     created_at: Timestamp::now(),
+//!     updated_at: Timestamp::now(),
+//! };
+//! let engine = Engine::builder().build();
+//! let secrets = CompileSecrets { references: &Readings::default(), declared: &engine.declared_secrets() };
+//! let flow = Flow::single(engine.compile(&workflow, secrets)?);
+//!
+//! let mut message = Message::new(json!({}), Map::new());
+//! message.data = json!({"net": 100, "tax": 19});
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+//! # let outcome = runtime.block_on(async {
+//! let outcome = engine.run(&flow, message, RunOptions::default()).await;
+//! # outcome
+//! # });
+//! assert!(outcome.failure.is_none());
+//! assert_eq!(outcome.message.data["total"], json!(119));
+//! # Ok::<(), svc_engine::CompileError>(())
+//! ```
 
 mod authored;
 mod budget;
@@ -49,7 +92,7 @@ pub use error::{CompileError, RunFailure, TaskError};
 pub use error_code::{ErrorCode, FailureKind};
 pub use expression::{Expression, SecretPolicy};
 pub use extent::{MAX_DEPTH, value_bytes};
-pub use function::{CompileCx, CompileSecrets, CompiledTask, Function, TaskCx, TaskFuture, TaskOutcome};
+pub use function::{CompileCx, CompileSecrets, CompiledTask, Function, TaskCx, TaskExecution, TaskOutcome};
 pub use inputs::Inputs;
 pub use limits::EngineLimits;
 pub use message::Message;

@@ -53,7 +53,7 @@ fn a_fetch_goes_on_when_its_caller_leaves() {
 }
 
 #[test]
-fn a_token_that_is_never_fresh_is_shared_by_those_who_wait_and_obtained_again_by_the_next() {
+fn token_that_is_never_fresh_is_shared_by_the_callers_that_wait_for_it() {
     run(async |world| {
         let (open, gate) = mpsc::channel::<()>();
         let (gate, asked) = (Mutex::new(gate), AtomicUsize::new(0));

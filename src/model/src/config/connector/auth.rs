@@ -51,7 +51,7 @@ const SCHEMES: [(&str, Scheme); 4] = [
 /// Reads the block `auth` and adds its problems to `errors`. Returns `None` if the `type` is still a
 /// placeholder or reference.
 pub(super) fn read(block: &mut ConfigBlock<'_>, errors: &mut Vec<FieldError>) -> Option<HttpAuth> {
-    if is_open(block) {
+    if is_unresolved(block) {
         return None;
     }
     let mut problems = Vec::new();
@@ -61,9 +61,9 @@ pub(super) fn read(block: &mut ConfigBlock<'_>, errors: &mut Vec<FieldError>) ->
 }
 
 /// Returns true if the `type` of the block `auth` is still a placeholder or reference.
-pub(super) fn is_open(block: &mut ConfigBlock<'_>) -> bool {
+pub(super) fn is_unresolved(block: &mut ConfigBlock<'_>) -> bool {
     let auth = block.map("auth").ok().flatten();
-    auth.and_then(|auth| auth.get("type")?.as_str()).is_some_and(unresolved::is_open)
+    auth.and_then(|auth| auth.get("type")?.as_str()).is_some_and(unresolved::is_unresolved)
 }
 
 fn parse(
@@ -94,7 +94,7 @@ fn parse(
 
 fn header(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
     let header = block.required_string("header")?;
-    if !unresolved::is_open(&header)
+    if !unresolved::is_unresolved(&header)
         && let Err(why) = check_header(&header, "")
     {
         return Err(block.invalid("header", why));

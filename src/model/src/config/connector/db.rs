@@ -1,7 +1,7 @@
 //! The `config` of a database connector.
 
 use super::fields::{ConnectorFields, DialectConfig, OperationSwitches};
-use super::unresolved::is_open;
+use super::unresolved::is_unresolved;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::field::FieldError;
@@ -83,7 +83,7 @@ pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<DbConfig, Vec<FieldEr
 
 fn connection_string(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
     let text = block.required_string("connection_string")?;
-    if is_open(&text) || DatabaseKind::of(&text).is_some() {
+    if is_unresolved(&text) || DatabaseKind::of(&text).is_some() {
         return Ok(text);
     }
     let known: Vec<_> = SCHEMES.iter().map(|(scheme, _)| *scheme).collect();

@@ -1,6 +1,6 @@
 //! Readers of settings that several connector types share.
 
-use super::unresolved::is_open;
+use super::unresolved::is_unresolved;
 use crate::config::block::{ConfigBlock, keep_or_report};
 use crate::field::FieldError;
 
@@ -48,7 +48,8 @@ impl<'b, 'a> ConnectorFields<'b, 'a> {
 
     /// Reads one of a set of names. For a placeholder or reference, returns the first of them.
     pub(super) fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Option<T> {
-        let open = |block: &mut ConfigBlock<'a>| Ok(block.string(name)?.is_some_and(|text| is_open(&text)));
+        let open =
+            |block: &mut ConfigBlock<'a>| Ok(block.string(name)?.is_some_and(|text| is_unresolved(&text)));
         match keep_or_report(open(self.block).map(Some), &mut self.errors) {
             Some(true) => choices.first().map(|(_, value)| *value),
             Some(false) => self.read(|block| block.choice(name, choices)),
@@ -124,7 +125,7 @@ pub(super) fn url(
 ) -> Result<String, FieldError> {
     let url = block.required_string(name)?;
     let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
-    if is_open(&url) || scheme.is_some_and(|scheme| schemes.contains(&scheme.as_str())) {
+    if is_unresolved(&url) || scheme.is_some_and(|scheme| schemes.contains(&scheme.as_str())) {
         return Ok(url);
     }
     Err(block.invalid(name, format!("use a URL of the scheme {}", schemes.join(" or "))))
@@ -138,7 +139,7 @@ pub(super) fn filled(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<
 
 /// Checks a host, optionally with a port, without a scheme.
 pub(super) fn check_host(text: &str) -> Result<(), &'static str> {
-    if is_open(text) {
+    if is_unresolved(text) {
         return Ok(());
     }
     if text.contains("://") {
@@ -171,7 +172,7 @@ fn authority(url: &str) -> &str {
 
 /// Returns true if the URL contains a user name or password.
 pub(super) fn has_credentials(url: &str) -> bool {
-    !is_open(url) && authority(url).contains('@')
+    !is_unresolved(url) && authority(url).contains('@')
 }
 
 /// Returns the hosts of a URL, which may be a comma-separated list.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::auth::{self, HttpAuth};
 use super::fields::{self, MAX_RESPONSE_SIZE};
 use super::headers::check_header;
-use super::unresolved::is_open;
+use super::unresolved::is_unresolved;
 use crate::config::SecretText;
 use crate::config::block::{ConfigBlock, keep_or_report};
 use crate::field::FieldError;
@@ -121,7 +121,7 @@ fn retry(block: &mut ConfigBlock<'_>) -> Result<Retry, FieldError> {
 
 fn methods(block: &mut ConfigBlock<'_>) -> Result<Vec<String>, FieldError> {
     let methods = block.strings("methods")?.unwrap_or_default();
-    let known = |method: &String| METHODS.contains(&method.as_str()) || is_open(method);
+    let known = |method: &String| METHODS.contains(&method.as_str()) || is_unresolved(method);
     match methods.iter().position(|method| !known(method)) {
         Some(index) => {
             Err(block.invalid(&format!("methods[{index}]"), format!("use one of {}", METHODS.join(", "))))

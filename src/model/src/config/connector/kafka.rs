@@ -4,7 +4,7 @@
 //! with other brokers needs its own credentials.
 
 use super::fields::{ConnectorFields, OperationSwitches, check_host, filled, split_port};
-use super::unresolved::is_open;
+use super::unresolved::is_unresolved;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::field::FieldError;
@@ -116,7 +116,7 @@ fn topic(block: &mut ConfigBlock<'_>) -> Result<Option<String>, FieldError> {
 fn auth(block: &mut ConfigBlock<'_>) -> Result<Option<Option<KafkaSecurity>>, FieldError> {
     let open = block.map("auth").ok().flatten().is_some_and(|auth| {
         let choices = ["security_protocol", "sasl_mechanism"].map(|name| auth.get(name)?.as_str());
-        choices.into_iter().flatten().any(is_open)
+        choices.into_iter().flatten().any(is_unresolved)
     });
     if open { Ok(None) } else { block.block("auth", |block| credentials(block).map(Some)) }
 }
@@ -146,7 +146,7 @@ fn brokers(block: &mut ConfigBlock<'_>) -> Result<Vec<String>, FieldError> {
     }
     let with_port = |broker: String| match split_port(&broker).1 {
         Some(_) => broker,
-        None if is_open(&broker) => broker,
+        None if is_unresolved(&broker) => broker,
         None if broker.contains(':') && !broker.starts_with('[') => format!("[{broker}]:{PORT}"),
         None => format!("{broker}:{PORT}"),
     };

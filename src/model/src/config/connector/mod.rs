@@ -37,7 +37,7 @@ pub use masking::{mask_connector_config, restore_connector_config};
 pub use oauth2::{OAuth2, OAuth2ClientAuth, OAuth2Grant};
 pub use smtp::{SmtpConfig, SmtpTls};
 pub use storage::StorageConfig;
-pub use unresolved::is_open;
+pub use unresolved::is_unresolved;
 
 /// Path of the config in a connector document.
 pub(crate) const ROOT: &str = "connector.config";
@@ -146,7 +146,7 @@ impl ConnectorConfig {
                 CacheBackend::Memory => return Vec::new(),
             },
             Self::Kafka(config) => {
-                let brokers = config.brokers.iter().enumerate().filter(|(_, broker)| !is_open(broker));
+                let brokers = config.brokers.iter().enumerate().filter(|(_, broker)| !is_unresolved(broker));
                 return brokers
                     .map(|(index, broker)| {
                         (
@@ -165,10 +165,10 @@ impl ConnectorConfig {
                     _ => None,
                 };
                 let urls = [Some(("url", text)), token].into_iter().flatten();
-                let known = urls.filter(|(_, url)| !is_open(url));
+                let known = urls.filter(|(_, url)| !is_unresolved(url));
                 known.map(|(field, url)| (format!("{ROOT}.{field}"), ConnectionTarget::Url(url))).collect()
             }
-            _ if is_open(text) => Vec::new(),
+            _ if is_unresolved(text) => Vec::new(),
             Self::Es(_) | Self::Storage(_) => vec![(field, ConnectionTarget::Url(text))],
             Self::Smtp(_) => vec![(field, ConnectionTarget::Host(text))],
             Self::Db(_) if DatabaseKind::of(text) == Some(DatabaseKind::Sqlite) => Vec::new(),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::fields;
-use super::unresolved::is_open;
+use super::unresolved::is_unresolved;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::content_hash;
@@ -134,7 +134,7 @@ fn chosen<T: Copy>(
     name: &'static str,
     choices: &[(&str, T)],
 ) -> Result<Option<T>, FieldError> {
-    if block.string(name)?.is_some_and(|text| is_open(&text)) {
+    if block.string(name)?.is_some_and(|text| is_unresolved(&text)) {
         Ok(None)
     } else {
         block.choice(name, choices)

@@ -1,7 +1,7 @@
 //! The `config` of a mail connector.
 
 use super::fields::{ConnectorFields, check_host, filled, port, split_port};
-use super::unresolved::is_open;
+use super::unresolved::is_unresolved;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::field::FieldError;
@@ -62,7 +62,7 @@ pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<SmtpConfig, Vec<Field
 fn host(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
     let host = filled(block, "host")?;
     check_host(&host).map_err(|why| block.invalid("host", why))?;
-    if !is_open(&host) && split_port(&host).1.is_some() {
+    if !is_unresolved(&host) && split_port(&host).1.is_some() {
         return Err(block.invalid("host", "the port has a field of its own"));
     }
     Ok(host)
@@ -70,7 +70,7 @@ fn host(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
 
 /// Reads the block `auth`; returns `None` if its `type` is still a placeholder or reference.
 fn auth(block: &mut ConfigBlock<'_>) -> Result<Option<Option<(SecretText, SecretText)>>, FieldError> {
-    if super::auth::is_open(block) { Ok(None) } else { block.block("auth", credentials) }
+    if super::auth::is_unresolved(block) { Ok(None) } else { block.block("auth", credentials) }
 }
 
 fn credentials(block: &mut ConfigBlock<'_>) -> Result<Option<(SecretText, SecretText)>, FieldError> {
@@ -94,7 +94,7 @@ fn from(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
     let complete = address.split_once('@').is_some_and(|(user, host)| {
         !user.is_empty() && !host.is_empty() && !address.contains(char::is_whitespace)
     });
-    if is_open(&text) || (complete && !text.contains(char::is_control)) {
+    if is_unresolved(&text) || (complete && !text.contains(char::is_control)) {
         return Ok(text);
     }
     Err(block.invalid("from", "use a mailbox like svc@example.com"))
