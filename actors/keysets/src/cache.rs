@@ -23,7 +23,7 @@ pub struct Settings {
     pub allow_private: bool,
 }
 
-/// Why there is no cache.
+/// A failed start of the cache.
 #[derive(Debug, thiserror::Error)]
 pub enum KeySetStartError {
     /// The client cannot be set up.

@@ -36,7 +36,7 @@ impl KeySetSlot {
         &self.url
     }
 
-    /// The URL as logs name it: a query may hold a secret.
+    /// Returns the URL as logs name it: a query may hold a secret.
     pub(crate) fn shown(&self) -> &str {
         self.url.as_str().split('?').next().unwrap_or_default()
     }

@@ -17,7 +17,7 @@ pub(crate) struct FetchedKeySet {
     pub(crate) max_age: Option<Duration>,
 }
 
-/// Why a fetch brought no key set.
+/// A failed fetch of a key set.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeySetFetchError {
     /// No whole answer.
@@ -58,7 +58,7 @@ impl KeySetSource for HttpKeySetSource {
     }
 }
 
-/// The `max-age` directive of `Cache-Control` (RFC 9111); a number too large to be one is a very long time.
+/// Returns the `max-age` directive of `Cache-Control` (RFC 9111); a number too large to be one is a very long time.
 fn max_age(headers: &HeaderMap) -> Option<Duration> {
     let lines = headers.get_all(CACHE_CONTROL).into_iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).find_map(|directive| {

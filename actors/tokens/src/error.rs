@@ -1,10 +1,10 @@
-//! Why there is no token.
+//! The error of a token that cannot be obtained.
 
 use std::sync::Arc;
 
 use svc_outbound::AddressError;
 
-/// Why there is no token. The texts name the connector, the status and the code of the token endpoint, and never what it
+/// A token that cannot be obtained. The texts name the connector, the status and the code of the token endpoint, and never what it
 /// said beside them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {

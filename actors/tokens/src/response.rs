@@ -26,7 +26,7 @@ pub(crate) struct GrantedToken {
 /// May stand before a JSON text, and says nothing.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Why nothing was.
+/// A response without a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TokenRefusal {
     /// The endpoint said no: the reason, and what it said beside it, for the log alone.

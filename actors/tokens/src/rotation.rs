@@ -226,7 +226,7 @@ async fn release(context: &TokenContext, slot: &TokenSlot, holder: &str) {
 /// Stores what is not stored yet.
 ///
 /// # Errors
-/// Why it is still not.
+/// The reason why it could not be stored.
 async fn save(context: &TokenContext, slot: &TokenSlot, rotation: &mut Rotation) -> Result<(), String> {
     let Some(Unsaved { connector, holder, before, state, ends }) = rotation.unsaved.clone() else {
         return Ok(());

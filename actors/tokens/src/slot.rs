@@ -51,7 +51,7 @@ impl TokenSlot {
         Duration::from_secs(self.terms.oauth.refresh_margin_secs)
     }
 
-    /// The first refresh token, where the grant has one.
+    /// Returns the first refresh token, where the grant has one.
     pub(crate) fn seed(&self) -> Option<&str> {
         match &self.terms.oauth.grant {
             OAuth2Grant::RefreshToken { seed } => Some(seed.expose()),
@@ -91,10 +91,10 @@ impl fmt::Debug for TokenSource {
 }
 
 impl TokenSource {
-    /// A token that may be shown now; obtained if there is none. A caller that leaves ends nothing.
+    /// Returns a token that is valid now, and obtains one if necessary. Dropping the future cancels no fetch.
     ///
     /// # Errors
-    /// Why there is none.
+    /// A [`TokenError`] if none can be obtained.
     pub async fn token(&self) -> Result<Arc<AccessToken>, TokenError> {
         let state = self.slot.state();
         if let Some(known) = state.known(Instant::now(), self.slot.margin()) {
@@ -117,7 +117,7 @@ impl TokenSource {
         self.slot.state.rcu(|state| state.without(sent));
     }
 
-    /// The host of the token endpoint.
+    /// Returns the host of the token endpoint.
     pub fn host(&self) -> &str {
         self.slot.terms.url.host_str().unwrap_or_default()
     }

@@ -20,7 +20,7 @@ impl AccessToken {
         Self(text.into())
     }
 
-    /// The token itself. Not for logs, messages or answers.
+    /// Returns the token itself. Not for logs, messages or answers.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -42,7 +42,7 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// Why there are no tokens.
+/// A failed start of the token service.
 #[derive(Debug, thiserror::Error)]
 pub enum TokensStartError {
     /// A client cannot be set up.
@@ -93,8 +93,8 @@ impl Tokens {
         Ok(Self { directory: Arc::default(), fetcher })
     }
 
-    /// The source of a connector's tokens. `url` is its token endpoint, which may have a private address where `allow_private`.
-    /// Asks nobody.
+    /// Returns the source of a connector's tokens. `url` is its token endpoint, which may have a private address where
+    /// `allow_private`. Asks nobody.
     pub fn source(&self, connector: &str, oauth: &OAuth2, url: &Url, allow_private: bool) -> TokenSource {
         let terms = TokenTerms { oauth: oauth.clone(), url: url.clone(), allow_private };
         let slot = self.directory.get_or_insert(

@@ -29,7 +29,7 @@ thread_local! {
     static CALM: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Why a run may not go on.
+/// The limit that a run has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BudgetExhausted {
     #[error("the deadline of the run passed")]
@@ -73,7 +73,7 @@ impl Turn {
         self.before + turn
     }
 
-    /// The moment until which the turn need not be looked at again.
+    /// Returns the moment until which the turn need not be looked at again.
     fn calm(&self, now: Instant) -> Instant {
         let passed = now.saturating_duration_since(self.started);
         let left = self.limit.saturating_sub(self.before + passed);
@@ -99,7 +99,7 @@ impl Turn {
     }
 }
 
-/// The processor time this thread has used.
+/// Returns the processor time this thread has used.
 pub(crate) fn processor_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
@@ -188,7 +188,7 @@ pub(crate) fn check_within(now: Instant) -> Option<Result<(), BudgetExhausted>> 
     Some(result)
 }
 
-/// The reason for which work inside the run that is polled now was cut short.
+/// Returns the reason for which work inside the run that is polled now was cut short.
 pub(crate) fn cut() -> Option<BudgetExhausted> {
     TURN.get()?.cut
 }

@@ -36,7 +36,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine with the built-in functions only; more are added by the builder.
+    /// Creates an engine with the built-in functions only; more are added by the builder.
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
     }
@@ -44,7 +44,7 @@ impl Engine {
     /// Compiles one version of a workflow with the secrets it [takes](crate::secret_uses).
     ///
     /// # Errors
-    /// Why its channels cannot serve: two tasks of one id, a function without a handler, anything malformed, a
+    /// The reason why its channels cannot serve: two tasks of one id, a function without a handler, anything malformed, a
     /// secret that is undeclared or would be recorded.
     pub fn compile(
         &self,
@@ -69,7 +69,7 @@ impl Engine {
         compile::compile(self, material, Some(stubs), id, workflow.version, content)
     }
 
-    /// The declared secrets that expressions read now.
+    /// Returns the declared secrets that expressions read now.
     pub fn declared_secrets(&self) -> Arc<DeclaredSecrets> {
         self.evaluator.secrets()
     }
@@ -105,14 +105,14 @@ impl Engine {
         source.as_object().is_some_and(|members| members.len() < 2) && self.is_template(source)
     }
 
-    /// The objects of one member in an expression that call no operator: data, and where only truth counts always true.
-    /// Paths begin at `at`.
+    /// Returns the objects of one member in an expression that call no operator: data, and where only truth counts
+    /// always true. Paths begin at `at`.
     pub fn unknown_calls(&self, at: &str, source: &Value) -> Vec<UnknownCall> {
         unknown_calls(&self.evaluator, at, source)
     }
 
-    /// The paths that an expression reads by their literal names, each with its place; those below the element of a loop are
-    /// left out. Places begin at `at`.
+    /// Returns the paths that an expression reads by their literal names, each with its place; those below the element
+    /// of a loop are left out. Places begin at `at`.
     pub fn literal_reads(&self, at: &str, source: &Value) -> Vec<(String, String)> {
         literal_reads(at, source)
     }
@@ -131,7 +131,7 @@ impl Engine {
         self.evaluator.evaluate_roots(expression, roots)
     }
 
-    /// The functions that workflows of this engine may name.
+    /// Returns the functions that workflows of this engine may name.
     pub fn catalogue(&self) -> &Catalogue {
         &self.catalogue
     }
@@ -181,14 +181,14 @@ impl EngineBuilder {
         builtin::is_builtin(name) || self.functions.contains_key(name)
     }
 
-    /// Declared values, stamped into `metadata.vars` of every message.
+    /// Sets the declared values, stamped into `metadata.vars` of every message.
     #[must_use]
     pub fn vars(mut self, vars: Option<Value>) -> Self {
         self.vars = vars;
         self
     }
 
-    /// Declared secrets by name, resolved.
+    /// Sets the declared secrets by name, resolved.
     #[must_use]
     pub fn secrets<N: Into<String>>(mut self, secrets: impl IntoIterator<Item = (N, Value)>) -> Self {
         self.secrets.extend(secrets.into_iter().map(|(name, value)| (name.into(), value)));
@@ -209,7 +209,7 @@ impl EngineBuilder {
         self
     }
 
-    /// The service version, stamped into `metadata.engine_version`.
+    /// Sets the service version, stamped into `metadata.engine_version`.
     #[must_use]
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());

@@ -10,7 +10,7 @@ use svc_model::ServiceError;
 use crate::error_code::{ErrorCode, FailureKind, Healing};
 use crate::redaction::Redaction;
 
-/// Why a workflow cannot be used. Its channels are quarantined with this text.
+/// A workflow that cannot be used. Its channels are quarantined with this text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
     /// Two tasks or groups share an id; a whole reload fails on this one.
@@ -86,7 +86,7 @@ pub struct TaskError {
 }
 
 impl TaskError {
-    /// An error of a task; the run adds the ids and the time.
+    /// Creates an error of a task; the run adds the ids and the time.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -171,8 +171,8 @@ impl RunFailure {
         Self { kind, error }
     }
 
-    /// The error for the caller: it names the task and the code. The cause is added where answers are `verbose`, else it
-    /// stays internal.
+    /// Returns the error for the caller: it names the task and the code. The cause is added where answers are
+    /// `verbose`, else it stays internal.
     pub fn to_service_error(&self, verbose: bool) -> ServiceError {
         let text = &self.error.message;
         let message = match self.kind {

@@ -24,12 +24,12 @@ macro_rules! codes {
             /// Every code.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The name on the wire.
+            /// Returns the name on the wire.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The answer of a run that this error stopped.
+            /// Returns the answer of a run that this error stopped.
             pub const fn failure(self) -> FailureKind {
                 match self { $(Self::$variant => FailureKind::$kind,)* }
             }
@@ -38,7 +38,7 @@ macro_rules! codes {
                 match self { $(Self::$variant => Healing::$healing,)* }
             }
 
-            /// The row of the table, with the status of a run that this error stopped.
+            /// Returns the row of the table, with the status of a run that this error stopped.
             pub const fn entry(self) -> CodeEntry {
                 let (cause, remedy) = match self { $(Self::$variant => ($cause, $remedy),)* };
                 CodeEntry { name: self.name(), status: self.failure().code().status(), cause, remedy }
@@ -176,7 +176,7 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// The code of the answer.
+    /// Returns the code of the answer.
     pub const fn code(self) -> Code {
         match self {
             Self::Validation | Self::ConnectorDetail | Self::IntegrityInvalid => Code::ValidationError,
@@ -195,7 +195,7 @@ impl FailureKind {
         matches!(self, Self::CircuitOpen | Self::ChannelRateLimited | Self::ChannelUnavailable)
     }
 
-    /// The first sentence of the answer where it is not the text of the task.
+    /// Returns the first sentence of the answer where it is not the text of the task.
     ///
     /// Names no table, constraint or value: an anonymous caller reads it.
     pub(crate) const fn sentence(self) -> &'static str {

@@ -34,7 +34,7 @@ impl EvaluationBudget {
         self.deadline
     }
 
-    /// Now, unless the deadline has passed or the processor time is used up.
+    /// Returns the current time, unless the deadline has passed or the processor time is used up.
     ///
     /// # Errors
     /// It has, or is.
@@ -62,7 +62,7 @@ impl EvaluationBudget {
     }
 }
 
-/// The error of a task that the deadline met.
+/// Returns the error of a task that the deadline met.
 pub(crate) fn timed_out() -> TaskError {
     BudgetExhausted::Deadline.into_error()
 }

@@ -73,8 +73,8 @@ impl Expression {
         &self.reads
     }
 
-    /// The path whose value it is, when it does nothing else. A copy keeps what expressions cannot represent, such
-    /// as integers above 2^63.
+    /// Returns the path whose value it is, when it does nothing else. A copy keeps what expressions cannot represent,
+    /// such as integers above 2^63.
     pub(crate) fn copies(&self) -> Option<&Path> {
         self.copies.as_deref()
     }
@@ -225,7 +225,7 @@ impl Evaluator {
         self.evaluate(expression, context, bump).map(DataValue::to_serde_value)
     }
 
-    /// The declared secrets that serve now.
+    /// Returns the declared secrets that serve now.
     pub(crate) fn secrets(&self) -> Arc<DeclaredSecrets> {
         self.secrets.load_full()
     }
@@ -240,7 +240,7 @@ impl Evaluator {
         redaction.with(expression.secrets.iter().filter_map(|name| secrets.get(name)))
     }
 
-    /// Those and what of the result of the expression is made of the secrets it reads.
+    /// Returns `redaction` with the parts of the result that were made of secrets which the expression reads.
     pub(crate) fn with_derived_from(
         &self,
         expression: &Expression,
@@ -273,7 +273,7 @@ impl Evaluator {
         }
     }
 
-    /// Every operator an expression may call.
+    /// Returns every operator an expression may call.
     #[cfg(test)]
     pub(crate) fn names(&self) -> Vec<String> {
         let own = self.engine.custom_operator_names().map(str::to_owned);
@@ -372,7 +372,7 @@ impl<'s> Survey<'s> {
     }
 }
 
-/// The path of which a `length` is taken, if nothing else is.
+/// Returns the path of which a `length` is taken, if nothing else is.
 fn measured(call: &Map<String, Value>) -> Option<&str> {
     let argument = match call.get("length")? {
         Value::Array(items) if items.len() == 1 => items.first()?,

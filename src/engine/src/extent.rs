@@ -22,8 +22,8 @@ pub(crate) enum Excess {
     Bytes(usize),
 }
 
-/// The bytes a value takes, if it stays within `depth` containers and `limit` bytes: those of its text, and 32 for every
-/// value and key.
+/// Returns the bytes a value takes, if it stays within `depth` containers and `limit` bytes: those of its text, and 32
+/// for every value and key.
 pub(crate) fn measure(value: &Value, depth: usize, limit: usize) -> Result<usize, Excess> {
     let mut scale = Scale { bytes: 0, limit };
     scale.value(value, depth).map(|()| scale.bytes)

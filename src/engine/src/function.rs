@@ -100,7 +100,7 @@ impl CompileCx<'_> {
         Template::compile(source)
     }
 
-    /// The secrets, for the inputs that take a reference or `{"secret": name}`.
+    /// Returns the secrets, for the inputs that take a reference or `{"secret": name}`.
     pub fn material(&self) -> CompileSecrets<'_> {
         self.material
     }
@@ -121,22 +121,22 @@ pub struct TaskCx<'x> {
 }
 
 impl TaskCx<'_> {
-    /// The message as it stands.
+    /// Returns the message as it stands.
     pub fn message(&self) -> &Message {
         &self.work.message
     }
 
-    /// The id of this task.
+    /// Returns the id of this task.
     pub fn task_id(&self) -> &str {
         self.task_id
     }
 
-    /// The log of the engine.
+    /// Returns the log of the engine.
     pub fn logger(&self) -> &Logger {
         self.logger
     }
 
-    /// Now, by the clock of the engine.
+    /// Returns the current time of the engine's clock.
     pub fn now(&self) -> DateTime<Utc> {
         (self.clock)()
     }
@@ -146,13 +146,13 @@ impl TaskCx<'_> {
         self.deadline
     }
 
-    /// The time left until then.
+    /// Returns the time left until then.
     pub fn remaining(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// The channels that led to this run, as [`RunOptions::chain`](crate::RunOptions::chain) names them. What a workflow
-    /// writes into its metadata does not change it.
+    /// Returns the channels that led to this run, as [`RunOptions::chain`](crate::RunOptions::chain) names them. What a
+    /// workflow writes into its metadata does not change it.
     pub fn chain(&self) -> &Arc<[Arc<str>]> {
         self.chain
     }

@@ -32,7 +32,7 @@ impl Inputs {
         given.map(|(_, template)| cx.resolve(template)).unwrap_or_default()
     }
 
-    /// An input over the message of the task; `None` when it was not given.
+    /// Returns an input over the message of the task; `None` when it was not given.
     ///
     /// # Errors
     /// `VALIDATION_ERROR` naming the input when it is not of its kind.
@@ -47,7 +47,7 @@ impl Inputs {
         Ok(Some(value))
     }
 
-    /// An input that must be there.
+    /// Returns an input that must be there.
     ///
     /// # Errors
     /// `VALIDATION_ERROR` naming the input when it is not of its kind, or not given.
@@ -55,7 +55,7 @@ impl Inputs {
         self.get(cx, name)?.ok_or_else(|| TaskError::validation(format!("{name}: required")))
     }
 
-    /// A text that must be there.
+    /// Returns a text that must be there.
     ///
     /// # Errors
     /// `VALIDATION_ERROR` naming the input when it is no text, or not given.

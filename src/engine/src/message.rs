@@ -27,7 +27,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// A fresh message with a new id.
+    /// Creates a fresh message with a new id.
     pub fn new(payload: Value, metadata: Map<String, Value>) -> Self {
         Self {
             id: Uuid::now_v7(),
@@ -56,7 +56,7 @@ impl Message {
         }
     }
 
-    /// A copy of what stands at a path; null where it leads nowhere.
+    /// Returns a copy of what stands at a path; null where it leads nowhere.
     pub fn get(&self, path: &Path) -> Value {
         if *path.root() == Root::Metadata && path.segments().is_empty() {
             return Value::Object(self.metadata.clone());
@@ -108,7 +108,7 @@ impl Message {
         }
     }
 
-    /// The bytes of what tasks may write; `None` when it is more than `limit`.
+    /// Returns the bytes of what tasks may write; `None` when it is more than `limit`.
     pub(crate) fn measure(&self, limit: usize) -> Option<usize> {
         let members = self.metadata.values().chain(self.others.values());
         members.chain([&self.data, &self.temp_data]).try_fold(0, |total, part| {

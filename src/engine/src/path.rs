@@ -74,14 +74,14 @@ impl Segment {
         }
     }
 
-    /// The segment as an object key.
+    /// Returns the segment as an object key.
     pub fn key(&self) -> &str {
         match self {
             Self::Key(key) | Self::Index(_, key) => key,
         }
     }
 
-    /// The segment as an array index, if it is one.
+    /// Returns the segment as an array index, if it is one.
     pub fn index(&self) -> Option<usize> {
         match self {
             Self::Key(_) => None,
@@ -90,12 +90,12 @@ impl Segment {
     }
 }
 
-/// The object key a segment forces, if it does.
+/// Returns the object key a segment forces, if it does.
 pub(crate) fn forced_key(segment: &str) -> Option<&str> {
     segment.strip_prefix('#').filter(|key| !key.is_empty())
 }
 
-/// Why a text is not a path.
+/// The reason why a text is not a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// Nothing, or nothing between two dots.
@@ -112,7 +112,7 @@ pub enum PathError {
     ReadOnly,
 }
 
-/// Why a write is refused. Nothing has been written then.
+/// The reason why a write was refused. Nothing was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
     /// The value would nest deeper than [`MAX_DEPTH`].
@@ -127,7 +127,7 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// The error of a task whose write to `path` was refused.
+    /// Returns the error of a task whose write to `path` was refused.
     pub fn at(self, path: &Path) -> TaskError {
         TaskError::new(ErrorCode::Task, format!("{path}: {self}"))
     }
@@ -164,7 +164,7 @@ impl Path {
         if path.root == Root::Payload { Err(PathError::ReadOnly) } else { Ok(path) }
     }
 
-    /// The path of a field of the metadata.
+    /// Returns the path of a field of the metadata.
     pub(crate) fn below_metadata(key: &str) -> Self {
         Self {
             text: format!("metadata.{key}"),
@@ -173,24 +173,24 @@ impl Path {
         }
     }
 
-    /// The path of a field below this one.
+    /// Returns the path of a field below this one.
     pub fn child(&self, key: &str) -> Self {
         let mut segments = self.segments.to_vec();
         segments.push(Segment::Key(key.into()));
         Self { text: format!("{}.{key}", self.text), root: self.root.clone(), segments: segments.into() }
     }
 
-    /// The root the path starts in.
+    /// Returns the root the path starts in.
     pub fn root(&self) -> &Root {
         &self.root
     }
 
-    /// The segments below the root.
+    /// Returns the segments below the root.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
-    /// The path as it was written.
+    /// Returns the path as it was written.
     pub fn as_str(&self) -> &str {
         &self.text
     }

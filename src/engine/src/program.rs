@@ -30,12 +30,12 @@ pub struct CompiledWorkflow {
 }
 
 impl CompiledWorkflow {
-    /// The workflow's id.
+    /// Returns the workflow's id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The workflow's version.
+    /// Returns the workflow's version.
     pub fn version(&self) -> i64 {
         self.version
     }
@@ -45,7 +45,7 @@ impl CompiledWorkflow {
         WorkflowVersion { id: Arc::clone(&self.id), version: self.version }
     }
 
-    /// The hash of what its author wrote.
+    /// Returns the hash of what its author wrote.
     pub fn content_hash(&self) -> &str {
         &self.content_hash
     }
@@ -106,12 +106,12 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// A flow of one version that takes everything.
+    /// Creates a flow of one version that takes everything.
     pub fn single(workflow: CompiledWorkflow) -> Self {
         Self { versions: vec![(Arc::new(workflow), 100)] }
     }
 
-    /// The versions with the ids they run under, as audit, traces and timings name them.
+    /// Returns the versions with the ids they run under, as audit, traces and timings name them.
     pub fn running(&self) -> impl Iterator<Item = (&Arc<str>, &CompiledWorkflow)> {
         let alone = matches!(self.versions.as_slice(), [(_, 100)]);
         self.versions
@@ -119,7 +119,7 @@ impl Flow {
             .map(move |(version, _)| (if alone { &version.id } else { &version.versioned_id }, &**version))
     }
 
-    /// The version that owns a bucket, and the id it runs under. The newest takes the lowest buckets.
+    /// Returns the version that owns a bucket, and the id it runs under. The newest takes the lowest buckets.
     pub(crate) fn pick(&self, bucket: u8) -> Option<(&CompiledWorkflow, &Arc<str>)> {
         if let [(only, 100)] = self.versions.as_slice() {
             return Some((only, &only.id));

@@ -46,7 +46,7 @@ pub(crate) struct Member {
 }
 
 impl Reads {
-    /// Everything.
+    /// Returns a value that reads everything.
     pub(crate) fn all() -> Self {
         Self {
             data: ReadExtent::Whole,
@@ -210,7 +210,7 @@ impl Members {
     }
 }
 
-/// An order in which most keys differ at a glance.
+/// Compares keys by length first, so that most comparisons are cheap.
 fn by_length(one: &str, other: &str) -> Ordering {
     one.len().cmp(&other.len()).then_with(|| one.cmp(other))
 }

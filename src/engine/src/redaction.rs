@@ -44,14 +44,14 @@ impl Redaction {
         self.values.is_empty()
     }
 
-    /// These and the texts of more secrets.
+    /// Returns these and the texts of more secrets.
     pub(crate) fn with<'v>(&self, secrets: impl IntoIterator<Item = &'v Value>) -> Self {
         let mut values = BTreeSet::new();
         secrets.into_iter().for_each(|value| collect(value, 1, &mut values));
         self.and(values)
     }
 
-    /// These and what was made of a secret; of that nothing short, which would be found by accident.
+    /// Returns these and what was made of a secret; of that nothing short, which would be found by accident.
     pub(crate) fn with_derived<'v>(&self, derived: impl IntoIterator<Item = &'v Value>) -> Self {
         let mut values = BTreeSet::new();
         derived.into_iter().for_each(|value| collect(value, SHORT, &mut values));
@@ -78,7 +78,7 @@ impl Redaction {
         self.texts.is_empty() && !self.is_empty()
     }
 
-    /// A text without these values.
+    /// Returns a text without these values.
     pub fn mask_text(&self, text: String) -> String {
         if self.hides_all() {
             return MASK.to_owned();

@@ -57,7 +57,7 @@ impl RunState {
         &PATH
     }
 
-    /// The context of an expression that can read `reads`.
+    /// Returns the context of an expression that can read `reads`.
     pub(crate) fn context<'r>(
         &mut self,
         scope: &mut EvaluationScope<'r>,
@@ -82,7 +82,7 @@ impl RunState {
         }
     }
 
-    /// A copy of what stands at a path; null where it leads nowhere.
+    /// Returns a copy of what stands at a path; null where it leads nowhere.
     pub(crate) fn get(&mut self, scope: &mut EvaluationScope<'_>, path: &Path) -> Value {
         if *path.root() == Root::Metadata {
             self.stamp_progress(scope);
@@ -192,7 +192,7 @@ impl RunState {
         }
     }
 
-    /// A snapshot for the trace, while its budget lasts; none of a run that was told something in confidence.
+    /// Returns a snapshot for the trace, while its budget lasts; none of a run that was told something in confidence.
     pub(crate) fn snapshot(&mut self, scope: &mut EvaluationScope<'_>) -> Option<Value> {
         if self.tracer.is_some() {
             self.stamp_progress(scope);

@@ -98,7 +98,7 @@ pub(crate) struct EvaluationScope<'r> {
 }
 
 impl<'r> EvaluationScope<'r> {
-    /// A scope of expressions that read no more than `reads`.
+    /// Creates a scope of expressions that read no more than `reads`.
     pub(crate) fn new(bump: &'r Bump, reads: &'r Reads) -> Self {
         Self { bump, reads, data: None, metadata: None, temp_data: None, payload: None }
     }
@@ -125,7 +125,7 @@ impl<'r> EvaluationScope<'r> {
         }
     }
 
-    /// The object an expression is evaluated against: the roots it reads.
+    /// Returns the object an expression is evaluated against: the roots it reads.
     pub(crate) fn context(&mut self, message: &Message, own: &Reads) -> &'r DataValue<'r> {
         let (bump, reads) = (self.bump, self.reads);
         let mut pairs = BumpVec::with_capacity_in(4 + message.others.len(), bump);

@@ -60,7 +60,7 @@ impl Stubs {
         }
     }
 
-    /// The calls that were made, by function, each with its place in the order of all.
+    /// Returns the calls that were made, by function, each with its place in the order of all.
     pub fn calls(&self) -> Value {
         let mut calls: Map<String, Value> = Map::new();
         for (seq, call) in self.calls.lock().unwrap_or_else(PoisonError::into_inner).iter().enumerate() {
@@ -77,7 +77,7 @@ impl Stubs {
         Value::Object(calls)
     }
 
-    /// The stand-in of a function, where it has one.
+    /// Returns the stand-in of a function, where it has one.
     pub(crate) fn function(&self, catalogue: &Catalogue, name: &str) -> Option<StubFunction> {
         let entry = catalogue.find(name).filter(|entry| entry.target != FunctionTarget::None)?;
         Some(StubFunction { entry, stubs: self.clone() })
@@ -178,7 +178,7 @@ impl Recorded {
         Self(field.name, source)
     }
 
-    /// The value for the message of a task.
+    /// Returns the value for the message of a task.
     fn value(&self, cx: &mut TaskCx<'_>) -> Result<Value, TaskError> {
         match &self.1 {
             Source::Folded(template) => Ok(cx.resolve(template)),

@@ -26,7 +26,7 @@ impl Template {
         Self(Node::compile(source))
     }
 
-    /// The value without a message, if no `var` stands in it.
+    /// Returns the value without a message, if no `var` stands in it.
     pub fn as_literal(&self) -> Option<&Value> {
         match &self.0 {
             Node::Literal(value) => Some(value),
@@ -34,7 +34,7 @@ impl Template {
         }
     }
 
-    /// The input for one message.
+    /// Returns the input for one message.
     pub fn resolve(&self, message: &Message) -> Value {
         self.0.resolve(message)
     }

@@ -154,7 +154,7 @@ impl Tracer {
         }
     }
 
-    /// A snapshot, while the budget lasts.
+    /// Returns a snapshot, while the budget lasts.
     pub(crate) fn snapshot(&mut self, message: &Message) -> Option<Value> {
         if self.trace.truncated {
             return None;

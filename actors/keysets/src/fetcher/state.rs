@@ -65,7 +65,7 @@ pub(crate) enum Need {
 }
 
 impl State {
-    /// The keys at hand, however old.
+    /// Returns the keys at hand, however old.
     pub(crate) fn keys(&self) -> Option<Arc<Jwks>> {
         self.keys.clone()
     }

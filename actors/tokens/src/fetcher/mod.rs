@@ -77,7 +77,7 @@ impl Handler<Save> for Fetcher {
     }
 }
 
-/// A token that no other comes from.
+/// Obtains a token by a grant without refresh tokens.
 async fn obtain(context: &TokenContext, slot: &TokenSlot) -> Result<ExpiringToken, TokenError> {
     let granted = context.obtain(slot, None).await?;
     let ends = Instant::now() + granted.lifetime;

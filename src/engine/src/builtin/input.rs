@@ -83,7 +83,7 @@ impl<'i, 'e> BuiltinInput<'i, 'e> {
         self.fields?.get(field)
     }
 
-    /// A field that must be there; says so when it is not.
+    /// Reads a required field, and reports its absence.
     pub(crate) fn required(&mut self, field: &str) -> Option<&'i Value> {
         let value = self.get(field);
         if value.is_none() && self.fields.is_some() {
@@ -110,7 +110,7 @@ impl<'i, 'e> BuiltinInput<'i, 'e> {
         value.as_str()
     }
 
-    /// An optional string; `None` inside means a problem was reported.
+    /// Reads an optional string; `None` inside means a problem was reported.
     pub(crate) fn string_or(&mut self, field: &str, default: &'i str) -> Option<&'i str> {
         match self.get(field) {
             None | Some(Value::Null) => Some(default),
@@ -122,7 +122,7 @@ impl<'i, 'e> BuiltinInput<'i, 'e> {
         }
     }
 
-    /// One of some texts, the first of which is the default; `None` means a problem was reported.
+    /// Reads one of some texts, the first of which is the default; `None` means a problem was reported.
     pub(crate) fn one_of(&mut self, field: &str, known: &[&'static str]) -> Option<&'static str> {
         let text = self.string_or(field, known.first().copied().unwrap_or_default())?;
         let found = known.iter().copied().find(|known| *known == text);
@@ -153,7 +153,7 @@ impl<'i, 'e> BuiltinInput<'i, 'e> {
         value.as_array().map(Vec::as_slice)
     }
 
-    /// An expression that must be there.
+    /// Reads a required expression.
     pub(crate) fn required_logic(&mut self, field: &str, secrets: SecretPolicy) -> Option<Expression> {
         let source = self.required(field)?;
         self.logic(field, source, secrets)
@@ -170,19 +170,19 @@ impl<'i, 'e> BuiltinInput<'i, 'e> {
         }
     }
 
-    /// A path that is read.
+    /// Reads the required path of a source.
     pub(crate) fn required_source(&mut self, field: &str) -> Option<Path> {
         let text = self.required_string(field)?;
         self.parsed(field, Path::parse(text))
     }
 
-    /// A path that is written.
+    /// Reads the required path of a target.
     pub(crate) fn required_target(&mut self, field: &str) -> Option<Path> {
         let text = self.required_string(field)?;
         self.parsed(field, Path::parse_target(text))
     }
 
-    /// A path inside `data`.
+    /// Reads a required path inside `data`.
     pub(crate) fn required_below_data(&mut self, field: &str) -> Option<Path> {
         let text = self.required_string(field)?;
         self.parsed(field, Path::parse(&format!("data.{text}")))
@@ -192,7 +192,7 @@ impl<'i, 'e> BuiltinInput<'i, 'e> {
         path.map_err(|error| self.invalid(field, error.to_string())).ok()
     }
 
-    /// The objects of an array field, each read by `read`; `None` when any of them has a problem.
+    /// Reads the objects of an array field, each read by `read`; `None` when any of them has a problem.
     pub(crate) fn each<T>(
         &mut self,
         field: &str,

@@ -183,7 +183,7 @@ fn legal(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\t' | '\n' | '\r')).collect()
 }
 
-/// A legal element name: other characters become `_`, and a name that cannot start one gets a leading `_`.
+/// Returns a legal element name: other characters become `_`, and a name that cannot start one gets a leading `_`.
 pub(super) fn element_name(key: &str) -> String {
     let mut name: String = key
         .chars()

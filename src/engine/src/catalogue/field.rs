@@ -20,7 +20,7 @@ pub enum InputKind {
 }
 
 impl InputKind {
-    /// The word of the catalogue.
+    /// Returns the name in the catalogue.
     pub const fn name(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -226,7 +226,7 @@ impl InputField {
         Self { holds_logic: true, ..self }
     }
 
-    /// A document of the portable dialect, of which only the members `stored` hold data.
+    /// Makes this a document of the portable dialect; only the members `stored` hold data.
     #[must_use]
     pub const fn dialect(self, stored: &'static [&'static str]) -> Self {
         Self { dialect_data: Some(stored), ..self }
@@ -254,8 +254,8 @@ impl InputField {
         self.alias.is_some_and(|alias| alias.ends_with("_logic"))
     }
 
-    /// The rows as the function list shows them. An expression that may stand in the place of the field has a row of its own:
-    /// of the two neither is required.
+    /// Returns the rows as the function list shows them. An expression that may stand in the place of the field has a
+    /// row of its own: of the two neither is required.
     pub fn to_json(&self) -> Vec<Value> {
         let logic = self.alias.filter(|_| self.alias_is_logic());
         let own = Self {

@@ -32,7 +32,7 @@ pub(super) fn warn(catalogue: &Catalogue, content: &WorkflowContent, warnings: &
     }
 }
 
-/// The path of the counter of a loop.
+/// Returns the path of the counter of a loop.
 fn counter(content: &WorkflowContent) -> Option<String> {
     let counter = content.loop_.as_ref()?.get("counter")?.as_str()?;
     Some(format!("temp_data.{counter}"))
@@ -56,7 +56,7 @@ fn sources(at: &str, step: &Value, reads: &mut Vec<(String, String)>) {
     }
 }
 
-/// The paths tasks write. False when they cannot be told: a task replaces the whole of `data`, or is unknown.
+/// Collects the paths that tasks write; false if a task replaces the whole of `data`, or is unknown.
 fn writes(catalogue: &Catalogue, steps: &[Value], written: &mut Vec<String>) -> bool {
     steps.iter().all(|step| match step.get("tasks") {
         Some(members) => members.as_array().is_none_or(|members| writes(catalogue, members, written)),
@@ -104,7 +104,8 @@ fn task_writes(catalogue: &Catalogue, function: &Value, written: &mut Vec<String
 /// Operators that evaluate an operand for every element of the first, which that operand reads its paths below.
 const LOOPS: [&str; 9] = ["map", "filter", "reduce", "all", "some", "none", "sort", "group_by", "distinct"];
 
-/// Every path that is read by its literal name below `value`, with its place; not those below the element of a loop.
+/// Returns every path that is read by its literal name below `value`, with its place; not those below the element of a
+/// loop.
 pub(crate) fn literal_reads(at: &str, value: &Value) -> Vec<(String, String)> {
     let mut reads = Vec::new();
     collect(at, value, &mut reads);

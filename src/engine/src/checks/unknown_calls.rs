@@ -24,7 +24,7 @@ pub struct UnknownCall {
 }
 
 impl UnknownCall {
-    /// The refusal where only truth counts.
+    /// Returns the refusal where only truth counts.
     pub fn refusal(&self) -> FieldError {
         let meant = operators::meant(&self.name);
         let hint = match meant {
@@ -39,7 +39,7 @@ impl UnknownCall {
         }
     }
 
-    /// The warning where a value is built; `None` for what is likely meant to be data.
+    /// Returns the warning where a value is built; `None` for what is likely meant to be data.
     pub fn suspicion(&self) -> Option<Issue> {
         let is_near = operators::names().any(|operator| distance(&self.name, operator) <= NEAR);
         if !is_near && !self.has_operands {
@@ -52,7 +52,7 @@ impl UnknownCall {
     }
 }
 
-/// Every object of one member that calls no operator, at whatever depth; paths begin at `at`.
+/// Returns every object of one member that calls no operator, at whatever depth; paths begin at `at`.
 pub(crate) fn unknown_calls(evaluator: &Evaluator, at: &str, source: &Value) -> Vec<UnknownCall> {
     let mut found = Vec::new();
     find(evaluator, at, source, &mut found);

@@ -11,7 +11,8 @@ const NUMERIC: [&str; 17] = [
 /// Operands that a text names at most.
 const NAMED: usize = 3;
 
-/// The text of an error. Where arithmetic met what is no number, it names the operator and the operands that are none.
+/// Returns the text of an error. Where arithmetic met what is no number, it names the operator and the operands that
+/// are none.
 pub(super) fn explain(error: &Error, logic: &Logic, source: &Value, context: &DataValue<'_>) -> String {
     if !is_not_a_number(error) {
         return error.to_string();
@@ -73,7 +74,7 @@ fn describe(operand: &Value, context: &DataValue<'_>) -> Option<String> {
     }
 }
 
-/// The literal path that an operand reads.
+/// Returns the literal path that an operand reads.
 fn path_of(operand: &Value) -> Option<String> {
     let members = operand.as_object().filter(|members| members.len() == 1)?;
     if let Some(argument) = members.get("var") {
@@ -93,7 +94,7 @@ fn look_up<'c, 'a>(context: &'c DataValue<'a>, path: &str) -> Option<&'c DataVal
     })
 }
 
-/// The type of a value that arithmetic does not take.
+/// Returns the type of a value that arithmetic does not take.
 fn not_numeric(value: &DataValue<'_>) -> Option<&'static str> {
     match value {
         DataValue::String(text) if text.trim().parse::<f64>().is_err() => Some("a string"),

@@ -47,7 +47,7 @@ fn data(size: usize) -> Value {
     })
 }
 
-/// The processor time of one evaluation, whatever it gives.
+/// Returns the processor time of one evaluation, whatever it gives.
 fn cost(evaluator: &Evaluator, expression: &Expression, context: &DataValue<'_>) -> Duration {
     let bump = Bump::new();
     let before = processor_time();

@@ -37,7 +37,7 @@ const ROOTS: [&str; 4] = ["data", "metadata", "temp_data", "payload"];
 /// Calls, and templates, in a piece of work that needs no guard.
 const SHORT: usize = 32;
 
-/// The expression the engine compiles.
+/// Returns the expression the engine compiles.
 pub(super) fn prepared(source: &Value) -> Value {
     let mut prepared = prepare(source);
     pace(&mut prepared, &mut 0);
@@ -130,8 +130,8 @@ fn is_flat(body: &Value) -> bool {
     }
 }
 
-/// The read of a path that names more than the library underneath understands, if the argument of `var` is one: what
-/// leads there is read as ever, and from there on by the rules of this crate.
+/// Returns the read of a path that names more than the library underneath understands, if the argument of `var` is one:
+/// what leads there is read as ever, and from there on by the rules of this crate.
 fn forced_read(argument: &Value) -> Option<Value> {
     let (path, default) = match argument {
         Value::String(path) => (path, None),
@@ -153,7 +153,7 @@ fn forced_read(argument: &Value) -> Option<Value> {
     })
 }
 
-/// The path an expression copies, if that is all it does.
+/// Returns the path an expression copies, if that is all it does.
 pub(super) fn copied(source: &Value) -> Option<Path> {
     let map = source.as_object().filter(|map| map.len() == 1)?;
     let path = match map.get("var")? {

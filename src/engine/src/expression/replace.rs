@@ -75,7 +75,7 @@ const LIGHT: usize = 256;
 /// Weight of a call that may go through the whole of its operands.
 const CALL: usize = 8;
 
-/// A call as the engine compiles it. `source` are its operands as authored, `argument` what has become of them.
+/// Returns a call as the engine compiles it. `source` are its operands as authored, `argument` what has become of them.
 pub(super) fn replaced(operator: &str, source: &Value, argument: Value) -> Value {
     let same = |argument| Value::Object(Map::from_iter([(operator.to_owned(), argument)]));
     let argument = match (operator, argument) {

@@ -3,7 +3,7 @@
 use datalogic_rs::datavalue::NumberValue;
 use datalogic_rs::{DataValue, Error};
 
-/// An argument error in the words of the operator's author.
+/// Returns an argument error in the words of the operator's author.
 pub(super) fn refuse(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::invalid_arguments(message)
 }

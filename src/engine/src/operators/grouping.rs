@@ -102,7 +102,7 @@ fn pairs<'a>(args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<impl Iterator<I
     }))
 }
 
-/// The first item of each key.
+/// Returns the first item of each key.
 fn first_of_each<'a>(pairs: impl Iterator<Item = Pair<'a>>, arena: &'a Bump) -> Evaluated<'a> {
     let (mut keys, mut kept) = (Keys::default(), BumpVec::new_in(arena));
     for (item, key) in pairs {
@@ -142,7 +142,7 @@ impl<'a> Keys<'a> {
         Ok(self.met.len() - 1)
     }
 
-    /// A hash of what equality looks at: numbers whatever their kind, members whatever their order.
+    /// Returns a hash of what equality looks at: numbers whatever their kind, members whatever their order.
     fn hash(&self, value: &DataValue<'_>) -> datalogic_rs::Result<u64> {
         spend(1)?;
         let mut hasher = self.hashing.build_hasher();

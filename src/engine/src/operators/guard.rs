@@ -72,12 +72,12 @@ fn in_time() -> datalogic_rs::Result<()> {
 pub(super) struct Timely(usize);
 
 impl Timely {
-    /// The guard of a step of a loop.
+    /// Returns the guard of a step of a loop.
     pub(super) const fn step() -> Self {
         Self(STEP)
     }
 
-    /// The guard that always looks at the clock.
+    /// Returns the guard that always looks at the clock.
     pub(super) const fn paced() -> Self {
         Self(STRIDE as usize)
     }

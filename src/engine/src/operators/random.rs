@@ -54,7 +54,7 @@ fn bytes(count: usize) -> datalogic_rs::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A uniform number below `bound`, without modulo bias.
+/// Returns a uniform number below `bound`, without modulo bias.
 fn below(bound: u64) -> datalogic_rs::Result<u64> {
     let accepted = u64::MAX - u64::MAX % bound;
     loop {

@@ -29,7 +29,7 @@ impl<N: Into<String>> FromIterator<(N, Value)> for DeclaredSecrets {
 }
 
 impl DeclaredSecrets {
-    /// The value declared under a name, or below it: `db.password` is a secret of that name, or the field
+    /// Returns the value declared under a name, or below it: `db.password` is a secret of that name, or the field
     /// `password` of the secret `db`.
     pub fn get(&self, name: &str) -> Option<&Value> {
         if let Some(value) = self.0.get(name) {
@@ -39,7 +39,7 @@ impl DeclaredSecrets {
         path::read(self.0.get(first)?, &path::segments(rest).ok()?)
     }
 
-    /// Every declared value, in the order of their names.
+    /// Returns every declared value, in the order of their names.
     pub fn values(&self) -> impl Iterator<Item = &Value> {
         self.0.values()
     }

@@ -56,7 +56,7 @@ fn array<'a>(args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<Option<&'a [Dat
     }
 }
 
-/// The direction; anything but `false` is ascending.
+/// Returns the direction; anything but `false` is ascending.
 fn is_ascending(args: &[&DataValue<'_>]) -> bool {
     !matches!(args.get(1), Some(DataValue::Bool(false)))
 }

@@ -66,7 +66,7 @@ impl Operator {
         Self { data, ..self }
     }
 
-    /// The row of the operator list: `example.result` is absent where it is not the same every time.
+    /// Returns the row of the operator list: `example.result` is absent where it is not the same every time.
     pub fn to_json(&self) -> Value {
         let mut example = json!({"logic": read(self.example), "data": self.example_data()});
         if let Some(result) = self.example_result() {
@@ -81,12 +81,12 @@ impl Operator {
         })
     }
 
-    /// The `data` of the message that the example is evaluated over.
+    /// Returns the `data` of the message that the example is evaluated over.
     pub fn example_data(&self) -> Value {
         if self.data.is_empty() { json!({}) } else { read(self.data) }
     }
 
-    /// The result of the example; `None` where it is not the same every time.
+    /// Returns the result of the example; `None` where it is not the same every time.
     pub fn example_result(&self) -> Option<Value> {
         (!self.result.is_empty()).then(|| read(self.result))
     }
@@ -142,29 +142,29 @@ const FOREIGN: [(&str, &str); 28] = [
     ("||", "or"),
 ];
 
-/// Every operator, group after group.
+/// Returns every operator, group after group.
 pub fn all() -> impl Iterator<Item = Operator> {
     GROUPS.iter().flat_map(|(category, group)| group.iter().map(|one| Operator { category, ..*one }))
 }
 
-/// The operator of this name.
+/// Returns the operator of this name.
 pub fn find(name: &str) -> Option<&'static Operator> {
     GROUPS.iter().flat_map(|(_, group)| group.iter()).find(|operator| operator.name == name)
 }
 
-/// Every name, in the order of the list.
+/// Returns every name, in the order of the list.
 pub fn names() -> impl Iterator<Item = &'static str> {
     GROUPS.iter().flat_map(|(_, group)| group.iter().map(|operator| operator.name))
 }
 
-/// The operator that a name which is none was likely meant to be.
+/// Returns the operator that a misspelt name was probably meant to be.
 pub fn meant(name: &str) -> Option<&'static str> {
     let foreign = FOREIGN.iter().map(|(foreign, _)| *foreign);
     let near = nearest(name, names().chain(foreign))?;
     Some(FOREIGN.iter().find(|(foreign, _)| *foreign == near).map_or(near, |(_, operator)| operator))
 }
 
-/// The operator list.
+/// Returns the operator list.
 pub fn to_json() -> Value {
     all().map(|operator| operator.to_json()).collect()
 }
