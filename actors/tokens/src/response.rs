@@ -42,12 +42,12 @@ pub(crate) fn read(status: StatusCode, body: &[u8], rotates: bool) -> Result<Gra
     let document: Value = serde_json::from_slice(body).unwrap_or_default();
     let code = document["error"].as_str().filter(|code| is_code(code));
     if status.is_client_error() {
-        let shown = code.map(|code| format!(": {code}")).unwrap_or_default();
+        let code_text = code.map(|code| format!(": {code}")).unwrap_or_default();
         let remedy = match code {
             Some("invalid_grant") if rotates => "; update the connector with a fresh refresh_token",
             _ => "",
         };
-        let reason = format!("the token endpoint refused with status {number}{shown}{remedy}");
+        let reason = format!("the token endpoint refused with status {number}{code_text}{remedy}");
         let description = document["error_description"].as_str().map(str::to_owned);
         return Err(TokenRefusal::Rejected { reason, description });
     }
@@ -65,8 +65,8 @@ fn granted(document: &Value, code: Option<&str>, rotates: bool) -> Result<Grante
     let unusable = |what: &str| TokenRefusal::Unusable(format!("the answer of the token endpoint {what}"));
     let access_token = document["access_token"].as_str().unwrap_or_default();
     if access_token.is_empty() {
-        let shown = code.map(|code| format!(", but the error {code}")).unwrap_or_default();
-        return Err(unusable(&format!("has no access_token{shown}")));
+        let code_text = code.map(|code| format!(", but the error {code}")).unwrap_or_default();
+        return Err(unusable(&format!("has no access_token{code_text}")));
     }
     if !access_token.bytes().all(|byte| (b' '..0x7f).contains(&byte)) {
         return Err(unusable("has an access_token that no header can hold"));

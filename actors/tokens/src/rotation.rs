@@ -93,8 +93,8 @@ pub(crate) async fn refresh(
     seed: &str,
     rotation: &mut Rotation,
 ) -> Result<ExpiringToken, TokenError> {
-    let taken = match find(context, slot, rotation).await? {
-        StoredOrTurn::Turn(taken) => taken,
+    let lease = match find(context, slot, rotation).await? {
+        StoredOrTurn::Turn(lease) => lease,
         StoredOrTurn::Tokens(stored) => {
             let ends = Instant::now() + stored.lifetime;
             rotation.held = Some(stored.refresh_token);
@@ -102,25 +102,25 @@ pub(crate) async fn refresh(
             return Ok(ExpiringToken { token: Arc::new(AccessToken::new(stored.access_token)), ends });
         }
     };
-    if taken.since.elapsed() + REQUEST_LIMIT + STORING > LEASE {
-        release(context, slot, &taken.holder).await;
+    if lease.since.elapsed() + REQUEST_LIMIT + STORING > LEASE {
+        release(context, slot, &lease.holder).await;
         return Err(TokenError::unavailable(
             &slot.connector,
             "the database took too long to let it refresh its token",
         ));
     }
-    let stored = taken.stored.map(|stored| stored.refresh_token);
-    let shown = rotation.next(stored.as_deref(), seed);
+    let stored = lease.stored.map(|stored| stored.refresh_token);
+    let presented = rotation.next(stored.as_deref(), seed);
     let before = match stored {
         Some(stored) => ExpectedTokens::These(stored),
         // Stored ones of this block were there once, and have made room for those of another.
         None if rotation.held.is_some() => ExpectedTokens::Nothing,
         None => ExpectedTokens::Others,
     };
-    let granted = match context.obtain(slot, Some(&shown)).await {
+    let granted = match context.obtain(slot, Some(&presented)).await {
         Ok(granted) => granted,
         Err(error) => {
-            release(context, slot, &taken.holder).await;
+            release(context, slot, &lease.holder).await;
             return Err(error);
         }
     };
@@ -130,11 +130,11 @@ pub(crate) async fn refresh(
         fingerprint: slot.terms.oauth.fingerprint.clone(),
         access_token: granted.access_token,
         lifetime: granted.lifetime,
-        refresh_token: granted.refresh_token.unwrap_or(shown),
+        refresh_token: granted.refresh_token.unwrap_or(presented),
     };
     rotation.held = Some(state.refresh_token.clone());
     rotation.unsaved =
-        Some(Unsaved { connector: taken.connector, holder: taken.holder, before, state, ends });
+        Some(Unsaved { connector: lease.connector, holder: lease.holder, before, state, ends });
     if let Err(why) = save(context, slot, rotation).await {
         error!(context.log, "refreshed tokens could not be stored, they are kept in memory";
             "connector" => &*slot.connector, "reason" => why);
@@ -174,8 +174,8 @@ async fn find(
                 return Err(TokenError::rejected(&slot.connector, reason));
             }
         };
-        let shown = stored.as_ref().map(|stored| stored.access_token.clone());
-        let is_news = first.as_ref().is_some_and(|first| *first != shown);
+        let stored_token = stored.as_ref().map(|stored| stored.access_token.clone());
+        let is_news = first.as_ref().is_some_and(|first| *first != stored_token);
         let stored = match stored {
             Some(stored) if serves(slot, rotation, &stored, is_news) => {
                 if turn {
@@ -192,7 +192,7 @@ async fn find(
             }
             return Ok(StoredOrTurn::Turn(RefreshTurn { connector, holder, since, stored }));
         }
-        first.get_or_insert(shown);
+        first.get_or_insert(stored_token);
     }
     Err(TokenError::unavailable(&slot.connector, "its token is being refreshed elsewhere and is not ready"))
 }

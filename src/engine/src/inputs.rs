@@ -19,17 +19,17 @@ impl Inputs {
     /// Prepares the inputs that the table of a function resolves. One of any kind that is written as null counts as absent.
     pub fn new(entry: &FunctionEntry, input: &Value) -> Self {
         let resolvable = entry.fields.iter().filter(|field| field.resolvable && field.secret_at.is_empty());
-        let given = resolvable.filter_map(|field| {
+        let templates = resolvable.filter_map(|field| {
             let value = input.get(field.name).or_else(|| input.get(field.alias?))?;
             (field.kind != InputKind::Any || !value.is_null()).then(|| (field, Template::compile(value)))
         });
-        Self(given.collect())
+        Self(templates.collect())
     }
 
     /// Folds an input over the message, whatever its kind; null if it was not given.
     pub fn fold(&self, cx: &TaskCx<'_>, name: &str) -> Value {
-        let given = self.0.iter().find(|(field, _)| field.name == name);
-        given.map(|(_, template)| cx.resolve(template)).unwrap_or_default()
+        let input = self.0.iter().find(|(field, _)| field.name == name);
+        input.map(|(_, template)| cx.resolve(template)).unwrap_or_default()
     }
 
     /// Returns an input over the message of the task; `None` when it was not given.

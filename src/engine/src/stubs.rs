@@ -138,7 +138,7 @@ impl Function for StubFunction {
         };
         // What may be secret is no part of the record.
         let fields = self.entry.fields.iter().filter(|field| field.secret_at.is_empty());
-        let given = fields.filter_map(|field| {
+        let inputs = fields.filter_map(|field| {
             let aliased = field.alias.and_then(|alias| Some((alias, input.get(alias)?)));
             let named = input.get(field.name).map(|value| (field.name, value));
             let (spelling, value) = if field.alias_wins { aliased.or(named) } else { named.or(aliased) }?;
@@ -147,7 +147,7 @@ impl Function for StubFunction {
         Ok(Box::new(StubTask {
             function: name,
             target: self.entry.target.input().and_then(|name| input[name].as_str()).map(str::to_owned),
-            inputs: given.collect(),
+            inputs: inputs.collect(),
             output,
             stubs: self.stubs.clone(),
         }))

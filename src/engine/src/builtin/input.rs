@@ -125,13 +125,13 @@ impl<'i, 'e> BuiltinInput<'i, 'e> {
     /// Reads one of some texts, the first of which is the default; `None` means a problem was reported.
     pub(crate) fn one_of(&mut self, field: &str, known: &[&'static str]) -> Option<&'static str> {
         let text = self.string_or(field, known.first().copied().unwrap_or_default())?;
-        let found = known.iter().copied().find(|known| *known == text);
-        if found.is_none() {
+        let choice = known.iter().copied().find(|known| *known == text);
+        if choice.is_none() {
             let message = format!("\"{text}\" is not one of {}", known.join(", "));
             let error = FieldError::invalid(self.path(field), message);
             self.errors.push(error.with_expected(known).with_got(text));
         }
-        found
+        choice
     }
 
     pub(crate) fn bool_or(&mut self, field: &str, default: bool) -> Option<bool> {

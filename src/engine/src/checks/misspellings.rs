@@ -37,13 +37,13 @@ impl<'e> Misspellings<'e> {
         catalogue: &'e Catalogue,
         content: &WorkflowContent,
     ) -> Self {
-        let mut found = Self { evaluator, catalogue, errors: Vec::new(), warnings: Vec::new() };
-        found.condition("condition", &content.condition);
+        let mut misspellings = Self { evaluator, catalogue, errors: Vec::new(), warnings: Vec::new() };
+        misspellings.condition("condition", &content.condition);
         if let Some(Value::Object(block)) = &content.loop_ {
-            found.errors.extend(unknown_keys(block, "loop", &LOOP, &[]));
+            misspellings.errors.extend(unknown_keys(block, "loop", &LOOP, &[]));
         }
-        found.steps("tasks", &content.tasks);
-        found
+        misspellings.steps("tasks", &content.tasks);
+        misspellings
     }
 
     fn steps(&mut self, at: &str, steps: &[Value]) {

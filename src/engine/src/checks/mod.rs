@@ -87,9 +87,9 @@ impl Check<'_, '_> {
         if let Err(message) = self.engine.evaluator.compile_syntax(source) {
             self.errors.push(FieldError::invalid(at, message));
         } else {
-            let found =
+            let failing =
                 if self.author { failing_calls(&self.engine.evaluator, source) } else { impossible(source) };
-            for Impossible { place, reason, always } in found {
+            for Impossible { place, reason, always } in failing {
                 if always {
                     self.errors.push(FieldError::invalid(format!("{at}{place}"), reason));
                 } else {

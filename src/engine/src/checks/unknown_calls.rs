@@ -54,16 +54,16 @@ impl UnknownCall {
 
 /// Returns every object of one member that calls no operator, at whatever depth; paths begin at `at`.
 pub(crate) fn unknown_calls(evaluator: &Evaluator, at: &str, source: &Value) -> Vec<UnknownCall> {
-    let mut found = Vec::new();
-    find(evaluator, at, source, &mut found);
-    found
+    let mut calls = Vec::new();
+    collect_calls(evaluator, at, source, &mut calls);
+    calls
 }
 
-fn find(evaluator: &Evaluator, at: &str, source: &Value, found: &mut Vec<UnknownCall>) {
+fn collect_calls(evaluator: &Evaluator, at: &str, source: &Value, calls: &mut Vec<UnknownCall>) {
     match source {
         Value::Array(items) => {
             for (n, item) in items.iter().enumerate() {
-                find(evaluator, &format!("{at}[{n}]"), item, found);
+                collect_calls(evaluator, &format!("{at}[{n}]"), item, calls);
             }
         }
         Value::Object(members) => {
@@ -72,9 +72,9 @@ fn find(evaluator: &Evaluator, at: &str, source: &Value, found: &mut Vec<Unknown
                 if members.len() == 1 && LITERAL.contains(&name.as_str()) {
                     continue;
                 }
-                find(evaluator, &path, operands, found);
+                collect_calls(evaluator, &path, operands, calls);
                 if members.len() == 1 && !evaluator.knows(name) {
-                    found.push(UnknownCall { path, name: name.clone(), has_operands: operands.is_array() });
+                    calls.push(UnknownCall { path, name: name.clone(), has_operands: operands.is_array() });
                 }
             }
         }

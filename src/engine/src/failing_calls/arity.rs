@@ -21,21 +21,21 @@ pub(crate) struct Impossible {
 /// Returns the calls that cannot succeed: first one that is always evaluated, if there is any, else all that stand in
 /// branches, which may not run. What `try` tries may fail.
 pub(crate) fn impossible(source: &Value) -> Vec<Impossible> {
-    let mut found = Vec::new();
-    search(source, "", true, &mut found);
-    match found.iter().position(|call| call.always) {
-        Some(first) => vec![found.swap_remove(first)],
-        None => found,
+    let mut calls = Vec::new();
+    search(source, "", true, &mut calls);
+    match calls.iter().position(|call| call.always) {
+        Some(first) => vec![calls.swap_remove(first)],
+        None => calls,
     }
 }
 
-fn search(source: &Value, at: &str, always: bool, found: &mut Vec<Impossible>) {
+fn search(source: &Value, at: &str, always: bool, calls: &mut Vec<Impossible>) {
     match source {
         Value::Object(members) => {
             let call = members.iter().next().filter(|_| members.len() == 1);
             let Some((operator, operands)) = call else {
                 let each = |(name, member): (&String, &Value)| {
-                    search(member, &format!("{at}.{name}"), always, found)
+                    search(member, &format!("{at}.{name}"), always, calls)
                 };
                 return members.iter().for_each(each);
             };
@@ -44,16 +44,16 @@ fn search(source: &Value, at: &str, always: bool, found: &mut Vec<Impossible>) {
             }
             let at = format!("{at}.{operator}");
             if let Some(reason) = wrong(operator, operands) {
-                return found.push(Impossible { place: at, reason, always });
+                return calls.push(Impossible { place: at, reason, always });
             }
-            let Value::Array(operands) = operands else { return search(operands, &at, always, found) };
+            let Value::Array(operands) = operands else { return search(operands, &at, always, calls) };
             for (n, operand) in operands.iter().enumerate() {
-                search(operand, &format!("{at}[{n}]"), always && is_always_evaluated(operator, n), found);
+                search(operand, &format!("{at}[{n}]"), always && is_always_evaluated(operator, n), calls);
             }
         }
         Value::Array(items) => {
             for (n, item) in items.iter().enumerate() {
-                search(item, &format!("{at}[{n}]"), always, found);
+                search(item, &format!("{at}[{n}]"), always, calls);
             }
         }
         _ => {}
@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    fn found(source: &Value) -> Vec<(String, bool)> {
+    fn calls(source: &Value) -> Vec<(String, bool)> {
         impossible(source).into_iter().map(|call| (call.place, call.always)).collect()
     }
 
@@ -108,7 +108,7 @@ mod tests {
             (json!({"secret": ["a", "b"]}), ".secret"),
             (json!({"and": [{"map": [1]}, {"map": [2]}]}), ".and[0].map"),
         ] {
-            assert_eq!(found(&source), [(place.to_owned(), true)], "{source}");
+            assert_eq!(calls(&source), [(place.to_owned(), true)], "{source}");
         }
         for source in [
             json!({"try": [{"map": [1]}, 1]}),
@@ -118,7 +118,7 @@ mod tests {
             json!({"map": [[1], 1]}),
             json!("map"),
         ] {
-            assert_eq!(found(&source), [], "{source}");
+            assert_eq!(calls(&source), [], "{source}");
         }
     }
 
@@ -131,7 +131,7 @@ mod tests {
             (json!({"switch": [1, [[2, {"split": ["a"]}]]]}), ".switch[1][0][1].split"),
             (json!({"cat": ["a", {"??": [{"var": "x"}, {"filter": [1]}]}]}), ".cat[1].??[1].filter"),
         ] {
-            assert_eq!(found(&source), [(place.to_owned(), false)], "{source}");
+            assert_eq!(calls(&source), [(place.to_owned(), false)], "{source}");
         }
     }
 }

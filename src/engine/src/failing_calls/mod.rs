@@ -13,11 +13,11 @@ use constant::failing_constant;
 /// Returns the calls of an expression that cannot succeed: one that is always evaluated, if there is any, else all that
 /// stand in branches, which may not run.
 pub(crate) fn failing_calls(evaluator: &Evaluator, source: &Value) -> Vec<Impossible> {
-    let mut found = impossible(source);
-    if !found.iter().any(|call| call.always)
+    let mut calls = impossible(source);
+    if !calls.iter().any(|call| call.always)
         && let Some((place, reason)) = failing_constant(evaluator, source)
     {
-        found = vec![Impossible { place, reason, always: true }];
+        calls = vec![Impossible { place, reason, always: true }];
     }
-    found
+    calls
 }

@@ -64,7 +64,7 @@ impl CustomOperator for Contained {
         arena: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
         let [needle, haystack] = args else { return Err(super::arguments::refuse("Invalid Arguments")) };
-        let found = match (needle, haystack) {
+        let is_contained = match (needle, haystack) {
             (DataValue::String(needle), DataValue::String(haystack)) => {
                 spend(text_units(haystack))?;
                 haystack.contains(*needle)
@@ -72,7 +72,7 @@ impl CustomOperator for Contained {
             (needle, DataValue::Array(items)) => is_among(needle, items)?,
             _ => false,
         };
-        Ok(arena.bool(found))
+        Ok(arena.bool(is_contained))
     }
 }
 
@@ -198,12 +198,12 @@ fn members_equal(one: &Members<'_>, other: &Members<'_>) -> datalogic_rs::Result
     }
     for (name, value) in one {
         spend(text_units(name))?;
-        let found = match table.is_empty() {
+        let counterpart = match table.is_empty() {
             true => other.iter().find(|(other, _)| other == name).map(|(_, value)| value),
             false => table.get(name).copied(),
         };
-        match found {
-            Some(found) if deeply_equal(value, found)? => {}
+        match counterpart {
+            Some(counterpart) if deeply_equal(value, counterpart)? => {}
             _ => return Ok(false),
         }
     }
