@@ -68,7 +68,9 @@ impl LoadedSecrets {
     fn fingerprint(&self, intake: &SecretUses) -> SecretFingerprint {
         let references = intake.references.iter().map(|reference| self.readings.resolve(reference));
         let declared = self.declared.values().filter(|_| intake.declared);
-        SecretFingerprint::of(references.chain(declared.map(|value| Ok(Secret::new(value.to_string())))))
+        SecretFingerprint::from_values(
+            references.chain(declared.map(|value| Ok(Secret::new(value.to_string())))),
+        )
     }
 }
 

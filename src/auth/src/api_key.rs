@@ -46,7 +46,7 @@ impl ApiKeys {
         let value = value.ok_or(RefusalReason::Missing)?;
         let key = credential(value, self.scheme.as_deref()).ok_or(RefusalReason::Malformed)?;
         if self.accepts(digest(key)) {
-            Ok(CredentialFingerprint::of(key))
+            Ok(CredentialFingerprint::from_secret(key))
         } else {
             Err(RefusalReason::UnknownKey)
         }

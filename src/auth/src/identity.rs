@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 pub struct CredentialFingerprint([u8; 32]);
 
 impl CredentialFingerprint {
-    pub(crate) fn of(secret: &[u8]) -> Self {
+    pub(crate) fn from_secret(secret: &[u8]) -> Self {
         Self(Sha256::digest(secret).into())
     }
 

@@ -25,7 +25,7 @@ impl Constant {
     ///
     /// # Errors
     /// The reason why the value is not a constant: it is a list, or an object other than `$oid` and `$date`.
-    pub fn of(value: &Value) -> Result<Option<Self>, &'static str> {
+    pub fn from_json(value: &Value) -> Result<Option<Self>, &'static str> {
         match value {
             Value::Null => Ok(None),
             Value::Bool(flag) => Ok(Some(Self::Bool(*flag))),

@@ -82,7 +82,7 @@ impl Operand {
 
     /// Returns the bound value as a constant; `None` for null.
     pub(crate) fn constant(&self, with: &Bindings<'_>) -> Result<Option<Constant>, DialectRefusal> {
-        Constant::of(self.value(with)?).map_err(|why| DialectRefusal::at(&self.at, why))
+        Constant::from_json(self.value(with)?).map_err(|why| DialectRefusal::at(&self.at, why))
     }
 
     pub(crate) fn text(&self, with: &Bindings<'_>) -> Result<String, DialectRefusal> {

@@ -205,7 +205,7 @@ impl Predicate {
         let mut constants = Vec::with_capacity(values.len());
         let mut nulls = false;
         for value in values {
-            match Constant::of(value).map_err(|why| DialectRefusal::at(at, why))? {
+            match Constant::from_json(value).map_err(|why| DialectRefusal::at(at, why))? {
                 Some(constant) => constants.push(constant),
                 None => nulls = true,
             }

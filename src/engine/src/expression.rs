@@ -122,7 +122,7 @@ impl Evaluator {
     /// A text for the author: what is malformed, or which secret is refused and why.
     pub(crate) fn compile(&self, source: &Value, secrets: SecretPolicy) -> Result<Expression, String> {
         within_bounds(source)?;
-        let survey = Survey::of(source);
+        let survey = Survey::analyse(source);
         for name in &survey.secrets {
             if let SecretPolicy::Refused(place) = secrets {
                 return Err(format!("a secret cannot be read in {place}: the result would be recorded"));
@@ -144,7 +144,7 @@ impl Evaluator {
     /// A text for the author that names the malformed part.
     pub(crate) fn compile_syntax(&self, source: &Value) -> Result<Expression, String> {
         within_bounds(source)?;
-        let survey = Survey::of(source);
+        let survey = Survey::analyse(source);
         let mut derived = Vec::new();
         self.derived(source, String::new(), &mut derived);
         let logic = self.engine.compile_arc(&prepare::prepared(source)).map_err(|error| error.to_string())?;
@@ -253,7 +253,7 @@ impl Evaluator {
 
     /// Adds where the result of an expression is made of secrets: below the templates, where an operator is called.
     fn derived(&self, source: &Value, at: String, places: &mut Vec<String>) {
-        if Survey::of(source).secrets.is_empty() {
+        if Survey::analyse(source).secrets.is_empty() {
             return;
         }
         match source {
@@ -306,7 +306,7 @@ pub(crate) struct Survey<'s> {
 }
 
 impl<'s> Survey<'s> {
-    pub(crate) fn of(source: &'s Value) -> Self {
+    pub(crate) fn analyse(source: &'s Value) -> Self {
         let mut survey = Self::default();
         survey.walk(source);
         if survey.whole && !survey.reads.payload.is_nothing() {

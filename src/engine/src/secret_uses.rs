@@ -29,7 +29,7 @@ pub fn secret_uses(content: &WorkflowContent) -> SecretUses {
 impl SecretUses {
     fn add(&mut self, part: &Value) {
         svc_secrets::collect(part, &mut self.references);
-        self.declared |= !Survey::of(part).secrets.is_empty();
+        self.declared |= !Survey::analyse(part).secrets.is_empty();
     }
 }
 

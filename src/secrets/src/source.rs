@@ -59,7 +59,7 @@ pub struct SecretFingerprint([u8; 32]);
 
 impl SecretFingerprint {
     /// Computes the fingerprint of the values in this order. A missing value contributes its error.
-    pub fn of(values: impl IntoIterator<Item = Result<Secret, ResolveError>>) -> Self {
+    pub fn from_values(values: impl IntoIterator<Item = Result<Secret, ResolveError>>) -> Self {
         let mut hash = Sha256::new();
         for value in values {
             let (kind, text) = match value {
@@ -221,12 +221,15 @@ mod tests {
 
     #[test]
     fn a_fingerprint_follows_every_value_and_its_place() {
-        let of = |values: &[&str]| SecretFingerprint::of(values.iter().map(|value| Ok(Secret::new(*value))));
+        let of = |values: &[&str]| {
+            SecretFingerprint::from_values(values.iter().map(|value| Ok(Secret::new(*value))))
+        };
         assert_eq!(of(&["a", "b"]), of(&["a", "b"]));
         for other in [&["b", "a"] as &[_], &["ab"], &["a", "b", ""], &["a"]] {
             assert_ne!(of(&["a", "b"]), of(other), "{other:?}");
         }
-        let why = |cause: &str| SecretFingerprint::of([Err(ResolveError::unreadable(&env("A"), cause))]);
+        let why =
+            |cause: &str| SecretFingerprint::from_values([Err(ResolveError::unreadable(&env("A"), cause))]);
         assert_ne!(why("down"), why("sealed"));
         assert_ne!(why("down"), of(&["env://A: down"]));
         assert_eq!(format!("{:?}", of(&["a"])), "Fingerprint(******)");

@@ -9,7 +9,7 @@ use crate::driver::ResolveResult;
 /// # Errors
 /// A text that names the unusable field without its value, or the feature that this build was made without.
 pub(super) fn resolve(config: &DbConfig) -> ResolveResult {
-    match DatabaseKind::of(config.connection_string.expose()) {
+    match DatabaseKind::from_connection_string(config.connection_string.expose()) {
         #[cfg(feature = "mongo")]
         Some(DatabaseKind::Mongo) => super::mongo::resolve(config),
         #[cfg(not(feature = "mongo"))]

@@ -147,7 +147,7 @@ fn sql_objection(need: &ConnectorNeed) -> Option<String> {
 
 /// Returns whether a stored config leads to MongoDB, if it names its target at all.
 fn is_mongodb(config: &str) -> Option<bool> {
-    DatabaseKind::of(json::value(config)["connection_string"].as_str()?)
+    DatabaseKind::from_connection_string(json::value(config)["connection_string"].as_str()?)
         .map(|database| database == DatabaseKind::Mongo)
 }
 

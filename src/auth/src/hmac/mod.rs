@@ -55,7 +55,7 @@ impl Signatures {
             macs: Macs::build(config.algorithm, &secrets)?,
             secrets: secrets
                 .iter()
-                .map(|(_, secret)| CredentialFingerprint::of(secret.expose().as_bytes()))
+                .map(|(_, secret)| CredentialFingerprint::from_secret(secret.expose().as_bytes()))
                 .collect(),
         })
     }

@@ -14,23 +14,23 @@ pub(super) fn values<'h>(header: &'h [u8], key: &str) -> impl Iterator<Item = &'
 mod tests {
     use super::values;
 
-    fn of(header: &str, key: &str) -> Vec<String> {
+    fn values_of(header: &str, key: &str) -> Vec<String> {
         let text = |value: &[u8]| String::from_utf8(value.to_vec()).unwrap();
         values(header.as_bytes(), key).map(text).collect()
     }
 
     #[test]
     fn every_value_of_the_key_is_found_in_order() {
-        assert_eq!(of("t=1, v1=a ,v0=x,\tv1=b", "v1"), ["a", "b"]);
-        assert_eq!(of("v1=a=b==", "v1"), ["a=b=="]);
-        assert_eq!(of("v1=", "v1"), [""]);
-        assert_eq!(of("v1=\"a\"", "v1"), ["\"a\""]);
+        assert_eq!(values_of("t=1, v1=a ,v0=x,\tv1=b", "v1"), ["a", "b"]);
+        assert_eq!(values_of("v1=a=b==", "v1"), ["a=b=="]);
+        assert_eq!(values_of("v1=", "v1"), [""]);
+        assert_eq!(values_of("v1=\"a\"", "v1"), ["\"a\""]);
     }
 
     #[test]
     fn another_key_is_another_key() {
         for header in ["", ",", "v1", "V1=a", "v1 =a", "v11=a", "=a", "t=v1", ";v1=a"] {
-            assert_eq!(of(header, "v1"), Vec::<String>::new(), "{header:?}");
+            assert_eq!(values_of(header, "v1"), Vec::<String>::new(), "{header:?}");
         }
     }
 }

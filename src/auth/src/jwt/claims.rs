@@ -24,7 +24,7 @@ pub struct ClaimRules {
 
 impl ClaimRules {
     /// Returns the rules of a channel.
-    pub(super) fn of(config: &JwtAuth) -> Self {
+    pub(super) fn from_config(config: &JwtAuth) -> Self {
         Self {
             issuers: config.issuers.clone(),
             audiences: config.audiences.clone(),

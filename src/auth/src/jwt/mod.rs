@@ -57,7 +57,7 @@ impl JwtVerifier {
             required: config.required,
             tokens: TokenVerifier::new(config.algorithms.clone(), keys, key_set)
                 .max_bytes(usize::try_from(config.max_token_bytes).unwrap_or(usize::MAX)),
-            rules: ClaimRules::of(config),
+            rules: ClaimRules::from_config(config),
             exposed: config.claims_to_metadata.clone(),
         })
     }

@@ -229,7 +229,7 @@ fn assigned(set: &[(SchemaColumn, Value)]) -> Result<Map<String, Value>, Dialect
 
 /// Returns a value as it is stored; refuses the types that only MongoDB has.
 fn plain(at: &'static str, value: &Value) -> Result<Value, DialectRefusal> {
-    match Constant::of(value) {
+    match Constant::from_json(value) {
         Ok(Some(constant)) if constant.is_typed() => {
             Err(DialectRefusal::at(at, "values of the types $oid and $date are MongoDB's; use a text"))
         }

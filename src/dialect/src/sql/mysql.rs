@@ -59,7 +59,7 @@ struct Literal {
 }
 
 impl Literal {
-    fn of(constant: &Constant) -> Result<Self, DialectRefusal> {
+    fn from_constant(constant: &Constant) -> Result<Self, DialectRefusal> {
         let text = match constant {
             Constant::Text(text) => {
                 check_text(text)?;
@@ -116,7 +116,7 @@ impl SqlWriter {
             Comparison::Greater => Test::Order(" > ", " >= "),
             Comparison::GreaterOrEqual => Test::Order(" >= ", " >= "),
         };
-        self.by_type(&self.reference(table, &column.physical), test, &[Literal::of(value)?])
+        self.by_type(&self.reference(table, &column.physical), test, &[Literal::from_constant(value)?])
     }
 
     pub(super) fn mysql_one_of(
@@ -126,7 +126,7 @@ impl SqlWriter {
         values: &[Constant],
         negated: bool,
     ) -> Result<(), DialectRefusal> {
-        let literals: Result<Vec<_>, _> = values.iter().map(Literal::of).collect();
+        let literals: Result<Vec<_>, _> = values.iter().map(Literal::from_constant).collect();
         let test = if negated { Test::NotIn } else { Test::In };
         self.by_type(&self.reference(table, &column.physical), test, &literals?)
     }

@@ -92,7 +92,7 @@ impl SqlWriter {
     pub(super) fn stored(&mut self, value: &Value) -> Result<(), DialectRefusal> {
         match value {
             Value::String(text) => check_text(text)?,
-            Value::Object(_) if matches!(Constant::of(value), Ok(Some(one)) if one.is_typed()) => {
+            Value::Object(_) if matches!(Constant::from_json(value), Ok(Some(one)) if one.is_typed()) => {
                 return Err(typed());
             }
             _ => {}

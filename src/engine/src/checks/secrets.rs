@@ -10,7 +10,7 @@ use crate::expression::Survey;
 impl Check<'_, '_> {
     /// Warns about secrets this process does not declare.
     pub(super) fn undeclared(&mut self, at: &str, source: &Value) {
-        for name in Survey::of(source).secrets {
+        for name in Survey::analyse(source).secrets {
             let message = match name {
                 None => {
                     "a secret is read by a literal name; a channel that runs this is quarantined".to_owned()
@@ -31,7 +31,7 @@ impl Check<'_, '_> {
         for (field, source) in input {
             let at = format!("{at}.{field}");
             self.undeclared(&at, source);
-            if matches!(function, "map" | "log") && !Survey::of(source).secrets.is_empty() {
+            if matches!(function, "map" | "log") && !Survey::analyse(source).secrets.is_empty() {
                 let message = "a secret read here would be recorded; a channel that runs this is quarantined";
                 self.warnings.push(Issue::new(at, message));
             }

@@ -149,7 +149,7 @@ fn mapped(engine: &Engine, rule: &Value, roots: Map<String, Value>) -> RunOutcom
 
 /// Returns `true` if an expression reads its whole context, which differs between a message and a case.
 fn sees_the_whole(rule: &Value) -> bool {
-    !Survey::of(rule).reads.data.is_nothing()
+    !Survey::analyse(rule).reads.data.is_nothing()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::message::Message;
 use crate::scope::EvaluationScope;
 
 fn reads(source: Value) -> Reads {
-    Survey::of(&source).reads
+    Survey::analyse(&source).reads
 }
 
 fn marked(paths: &[&str]) -> Reads {

@@ -78,10 +78,10 @@ impl CustomOperator for Contained {
 
 /// Returns `true` if one of the items is strictly equal to a value. The value is parsed as a time only once.
 fn is_among(needle: &DataValue<'_>, items: &[DataValue<'_>]) -> datalogic_rs::Result<bool> {
-    let times = Times::of(needle);
+    let times = Times::from_value(needle);
     for item in items {
         spend(1)?;
-        let equal = match times.as_ref().and_then(|times| times.equal(&Times::of(item)?)) {
+        let equal = match times.as_ref().and_then(|times| times.equal(&Times::from_value(item)?)) {
             Some(equal) => equal,
             None => deeply_equal(needle, item)?,
         };
@@ -215,7 +215,7 @@ fn times_equal(one: &DataValue<'_>, other: &DataValue<'_>) -> Option<bool> {
     if !may_be_time(one) || !may_be_time(other) {
         return None;
     }
-    Times::of(one)?.equal(&Times::of(other)?)
+    Times::from_value(one)?.equal(&Times::from_value(other)?)
 }
 
 fn may_be_time(value: &DataValue<'_>) -> bool {
@@ -234,7 +234,7 @@ pub(super) struct Times {
 
 impl Times {
     /// `None` for a value that is neither.
-    pub(super) fn of(value: &DataValue<'_>) -> Option<Self> {
+    pub(super) fn from_value(value: &DataValue<'_>) -> Option<Self> {
         if !may_be_time(value) {
             return None;
         }

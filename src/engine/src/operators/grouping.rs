@@ -125,7 +125,7 @@ impl<'a> Keys<'a> {
     /// Returns the position of a key among the distinct ones; a new key is added.
     fn place(&mut self, key: &'a DataValue<'a>) -> datalogic_rs::Result<usize> {
         spend(1)?;
-        let hash = match Times::of(key) {
+        let hash = match Times::from_value(key) {
             Some(Times { instant: Some(instant), .. }) => self.hashing.hash_one(instant),
             Some(times) => self.hashing.hash_one(times.duration),
             None => self.hash(key)?,

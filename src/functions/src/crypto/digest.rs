@@ -27,7 +27,7 @@ impl HashFunction {
         }
     }
 
-    pub(super) fn of(self, data: &[u8]) -> Vec<u8> {
+    pub(super) fn compute(self, data: &[u8]) -> Vec<u8> {
         match self {
             Self::Md5 => Md5::digest(data).to_vec(),
             Self::Sha1 => Sha1::digest(data).to_vec(),
@@ -55,7 +55,7 @@ impl KeyedHash {
         code.map_err(|_| "not usable as a key")
     }
 
-    pub(super) fn of(&self, data: &[u8]) -> Vec<u8> {
+    pub(super) fn compute(&self, data: &[u8]) -> Vec<u8> {
         match self {
             Self::Sha1(mac) => mac.clone().chain_update(data).finalize().into_bytes().to_vec(),
             Self::Sha256(mac) => mac.clone().chain_update(data).finalize().into_bytes().to_vec(),
@@ -66,7 +66,7 @@ impl KeyedHash {
     /// Returns true if the text is the HMAC of the data in any supported encoding. A text that cannot be
     /// decoded is not.
     pub(super) fn verify(&self, data: &[u8], signature: &str) -> bool {
-        let code = self.of(data);
+        let code = self.compute(data);
         ByteEncoding::detect(signature, code.len()).is_some_and(|signature| code.ct_eq(&signature).into())
     }
 }

@@ -181,10 +181,10 @@ struct CryptoTask {
 impl CryptoTask {
     async fn result(&self, cx: &TaskCx<'_>) -> Result<Value, TaskError> {
         Ok(match &self.operation {
-            Operation::Hash(hash, encoding) => encoding.encode(&hash.of(&self.data(cx)?)).into(),
+            Operation::Hash(hash, encoding) => encoding.encode(&hash.compute(&self.data(cx)?)).into(),
             Operation::Hmac(code, encoding) => {
                 let code = code.as_ref().map_err(|unset| unset.error())?;
-                encoding.encode(&code.of(&self.data(cx)?)).into()
+                encoding.encode(&code.compute(&self.data(cx)?)).into()
             }
             Operation::HmacVerify(code) => {
                 let code = code.as_ref().map_err(|unset| unset.error())?;

@@ -91,7 +91,7 @@ impl SqlSettings {
     /// A text that names the unusable field without its value.
     pub(crate) fn new(config: &DbConfig) -> Result<Self, String> {
         let text = config.connection_string.expose();
-        let target = match DatabaseKind::of(text) {
+        let target = match DatabaseKind::from_connection_string(text) {
             Some(DatabaseKind::Postgres) => SqlTarget::Postgres(PostgresTarget::parse(text)?),
             Some(DatabaseKind::MySql) => SqlTarget::MySql(MySqlTarget::parse(text)?),
             Some(DatabaseKind::Sqlite) => SqlTarget::Sqlite(SqliteTarget::parse(text)?),

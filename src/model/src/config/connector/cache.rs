@@ -29,7 +29,7 @@ pub struct CacheConfig {
 }
 
 pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<CacheConfig, Vec<FieldError>> {
-    let mut fields = ConnectorFields::of(block);
+    let mut fields = ConnectorFields::new(block);
     let redis = fields.choice("backend", &[("memory", false), ("redis", true)]);
     let absent = redis.is_none() && fields.read(|block| Ok(block.any("backend"))).is_none();
     if absent {

@@ -35,7 +35,7 @@ const SCHEMES: [(&str, DatabaseKind); 7] = [
 
 impl DatabaseKind {
     /// Returns the database of a connection string by its scheme; `None` for an unknown scheme.
-    pub fn of(connection_string: &str) -> Option<Self> {
+    pub fn from_connection_string(connection_string: &str) -> Option<Self> {
         let (scheme, _) = connection_string.split_once(':')?;
         SCHEMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(scheme)).map(|(_, database)| *database)
     }
@@ -45,7 +45,7 @@ impl DatabaseKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DbConfig {
     /// Connection string with address and credentials; its scheme selects the database, see
-    /// [`DatabaseKind::of`].
+    /// [`DatabaseKind::from_connection_string`].
     pub connection_string: SecretText,
     /// Maximum number of connections; `None` uses the default of the driver.
     pub max_connections: Option<u64>,
@@ -66,7 +66,7 @@ pub struct DbConfig {
 }
 
 pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<DbConfig, Vec<FieldError>> {
-    let mut fields = ConnectorFields::of(block);
+    let mut fields = ConnectorFields::new(block);
     let made = DbConfig {
         connection_string: SecretText::new(fields.require(connection_string)),
         max_connections: fields.read(|block| block.positive("max_connections")),
@@ -83,7 +83,7 @@ pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<DbConfig, Vec<FieldEr
 
 fn connection_string(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
     let text = block.required_string("connection_string")?;
-    if is_unresolved(&text) || DatabaseKind::of(&text).is_some() {
+    if is_unresolved(&text) || DatabaseKind::from_connection_string(&text).is_some() {
         return Ok(text);
     }
     let known: Vec<_> = SCHEMES.iter().map(|(scheme, _)| *scheme).collect();

@@ -27,7 +27,7 @@ pub struct EsConfig {
 }
 
 pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<EsConfig, Vec<FieldError>> {
-    let mut fields = ConnectorFields::of(block);
+    let mut fields = ConnectorFields::new(block);
     let url = fields.require(|block| url(block, "url", &["http", "https"]));
     let auth = auth::read(fields.block, &mut fields.errors);
     if matches!(auth, Some(HttpAuth::OAuth2(_))) {

@@ -17,7 +17,7 @@ pub(super) struct ConnectorFields<'b, 'a> {
 }
 
 impl<'b, 'a> ConnectorFields<'b, 'a> {
-    pub(super) fn of(block: &'b mut ConfigBlock<'a>) -> Self {
+    pub(super) fn new(block: &'b mut ConfigBlock<'a>) -> Self {
         Self { block, errors: Vec::new() }
     }
 

@@ -94,7 +94,7 @@ pub struct KafkaSasl {
 }
 
 pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<KafkaConfig, Vec<FieldError>> {
-    let mut fields = ConnectorFields::of(block);
+    let mut fields = ConnectorFields::new(block);
     let made = KafkaConfig {
         brokers: fields.require(brokers),
         topic: fields.read(topic),

@@ -92,7 +92,7 @@ impl View {
     }
 
     /// Masks a scalar value.
-    fn of(self, scalar: &Value) -> Value {
+    fn mask(self, scalar: &Value) -> Value {
         match scalar {
             Value::Null => Value::Null,
             Value::String(text) if is_resolvable_reference(text) || is_reserved_reference(text) => {
@@ -118,7 +118,7 @@ fn masked(view: View, value: &Value) -> Value {
             .collect::<serde_json::Map<_, _>>()
             .into(),
         Value::Array(items) => items.iter().map(|item| masked(view, item)).collect(),
-        scalar => view.of(scalar),
+        scalar => view.mask(scalar),
     }
 }
 
@@ -144,7 +144,7 @@ fn restore(view: View, sent: &mut Value, stored: &Value) {
             }
         }
         (_, Value::Object(_) | Value::Array(_)) => {}
-        (sent, stored) if *sent == view.of(stored) => *sent = stored.clone(),
+        (sent, stored) if *sent == view.mask(stored) => *sent = stored.clone(),
         (Value::String(sent), Value::String(stored)) if view == View::Shown => {
             *sent = restore_url(sent, stored);
         }

@@ -171,7 +171,9 @@ impl ConnectorConfig {
             _ if is_unresolved(text) => Vec::new(),
             Self::Es(_) | Self::Storage(_) => vec![(field, ConnectionTarget::Url(text))],
             Self::Smtp(_) => vec![(field, ConnectionTarget::Host(text))],
-            Self::Db(_) if DatabaseKind::of(text) == Some(DatabaseKind::Sqlite) => Vec::new(),
+            Self::Db(_) if DatabaseKind::from_connection_string(text) == Some(DatabaseKind::Sqlite) => {
+                Vec::new()
+            }
             _ => fields::hosts(text).map(|host| (field.clone(), ConnectionTarget::Host(host))).collect(),
         }
     }

@@ -45,7 +45,7 @@ pub struct SmtpConfig {
 }
 
 pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<SmtpConfig, Vec<FieldError>> {
-    let mut fields = ConnectorFields::of(block);
+    let mut fields = ConnectorFields::new(block);
     let made = SmtpConfig {
         host: fields.require(host),
         port: port(&mut fields, SUBMISSION),

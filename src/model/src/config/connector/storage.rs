@@ -33,7 +33,7 @@ pub struct StorageConfig {
 }
 
 pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<StorageConfig, Vec<FieldError>> {
-    let mut fields = ConnectorFields::of(block);
+    let mut fields = ConnectorFields::new(block);
     fields.choice("provider", &[("s3", ())]);
     let made = StorageConfig {
         endpoint: fields.require(|block| url(block, "endpoint", &["http", "https"])),

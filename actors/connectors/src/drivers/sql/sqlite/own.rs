@@ -18,7 +18,7 @@ const MOST_LINKS: usize = 16;
 pub(crate) fn check_own_database(own: Option<&Path>, config: &ConnectorConfig) -> Option<FieldError> {
     let ConnectorConfig::Db(config) = config else { return None };
     let text = config.connection_string.expose();
-    if DatabaseKind::of(text) != Some(DatabaseKind::Sqlite) {
+    if DatabaseKind::from_connection_string(text) != Some(DatabaseKind::Sqlite) {
         return None;
     }
     match SqliteTarget::parse(text) {
