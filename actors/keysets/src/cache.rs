@@ -84,7 +84,7 @@ impl KeySetCache {
 }
 
 impl KeySets for KeySetCache {
-    fn at(&self, url: &str) -> Result<Arc<dyn KeySet>, String> {
+    fn key_set(&self, url: &str) -> Result<Arc<dyn KeySet>, String> {
         let url = check_url(url, self.allow_private).map_err(|error| error.to_string())?;
         if url.scheme() != "https" {
             return Err("key sets are fetched over https only".to_owned());

@@ -52,7 +52,7 @@ async fn second_passes() {
 fn a_key_set_is_fetched_once_and_again_when_a_key_id_is_not_in_it() {
     let server = HttpsServer::start(keys(1)).unwrap();
     with(&server, true, async |cache| {
-        let set = cache.at(&server.url("/keys")).unwrap();
+        let set = cache.key_set(&server.url("/keys")).unwrap();
         assert!(set.fresh().is_none());
         let all = join_all((0..64).map(|_| set.obtain())).await;
         assert!(all.iter().flatten().count() == 64 && server.request_count() == 1);
@@ -86,7 +86,7 @@ fn whatever_is_no_key_set_leaves_the_old_one() {
     let server = HttpsServer::start(Behaviour::Down).unwrap();
     with(&server, true, async |cache| {
         for (at, (name, behaviour)) in cases.into_iter().enumerate() {
-            let set = cache.at(&server.url(&format!("/{at}"))).unwrap();
+            let set = cache.key_set(&server.url(&format!("/{at}"))).unwrap();
             server.set_behaviour(keys(1));
             let old = set.obtain().await.unwrap();
             server.set_behaviour(behaviour);
@@ -108,7 +108,7 @@ fn the_longest_key_set_that_is_allowed_is_read() {
     let padding = " ".repeat(262_144 - document(1).len());
     let server = HttpsServer::start(Behaviour::json(format!("{}{padding}", document(1)), &[])).unwrap();
     with(&server, true, async |cache| {
-        assert!(cache.at(&server.url("/keys")).unwrap().obtain().await.is_some());
+        assert!(cache.key_set(&server.url("/keys")).unwrap().obtain().await.is_some());
     });
 }
 
@@ -116,7 +116,7 @@ fn the_longest_key_set_that_is_allowed_is_read() {
 fn callers_of_a_silent_issuer_are_answered_by_the_fetch_limit() {
     let server = HttpsServer::start(Behaviour::Hang).unwrap();
     with(&server, true, async |cache| {
-        let set = cache.at(&server.url("/keys")).unwrap();
+        let set = cache.key_set(&server.url("/keys")).unwrap();
         #[expect(clippy::disallowed_methods, reason = "sockets live in real time")]
         let start = Instant::now();
         assert!(join_all((0..64).map(|_| set.obtain())).await.iter().all(Option::is_none));
@@ -129,13 +129,13 @@ fn callers_of_a_silent_issuer_are_answered_by_the_fetch_limit() {
 fn an_issuer_at_a_private_address_is_not_asked_unless_that_is_allowed() {
     let server = HttpsServer::start(keys(1)).unwrap();
     with(&server, false, async |cache| {
-        assert!(cache.at(&server.url("/keys")).err().unwrap().contains("not a public address"));
+        assert!(cache.key_set(&server.url("/keys")).err().unwrap().contains("not a public address"));
         let by_name = format!("https://localhost:{}/keys", server.address().port());
-        assert!(cache.at(&by_name).unwrap().obtain().await.is_none());
+        assert!(cache.key_set(&by_name).unwrap().obtain().await.is_none());
         assert_eq!(server.request_count(), 0);
     });
     with(&server, true, async |cache| {
         let by_name = format!("https://localhost:{}/keys", server.address().port());
-        assert!(cache.at(&by_name).unwrap().obtain().await.is_some());
+        assert!(cache.key_set(&by_name).unwrap().obtain().await.is_some());
     });
 }

@@ -82,7 +82,7 @@ pub trait KeySets: Send + Sync {
     ///
     /// # Errors
     /// The reason why the URL can never be used.
-    fn at(&self, url: &str) -> Result<Arc<dyn KeySet>, String>;
+    fn key_set(&self, url: &str) -> Result<Arc<dyn KeySet>, String>;
 }
 
 /// The key set of one issuer, shared by all channels with its URL.

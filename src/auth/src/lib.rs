@@ -23,7 +23,7 @@
 //! struct NoKeySets;
 //!
 //! impl KeySets for NoKeySets {
-//!     fn at(&self, url: &str) -> Result<Arc<dyn KeySet>, String> {
+//!     fn key_set(&self, url: &str) -> Result<Arc<dyn KeySet>, String> {
 //!         Err(format!("{url} is unknown"))
 //!     }
 //! }

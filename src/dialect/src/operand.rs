@@ -58,7 +58,7 @@ impl Operand {
     pub(crate) fn value<'v>(&'v self, with: &Bindings<'v>) -> Result<&'v Value, DialectRefusal> {
         let value = self.bound(with)?;
         if holds_nul(value) {
-            return Err(DialectRefusal::at(
+            return Err(DialectRefusal::invalid(
                 &self.at,
                 "a text holds U+0000, which not every database can hold",
             ));
@@ -70,25 +70,25 @@ impl Operand {
         match &self.source {
             OperandSource::Literal(value) => Ok(value),
             OperandSource::Param(name) => {
-                let missing = || DialectRefusal::at(&self.at, format!("params has no \"{name}\""));
+                let missing = || DialectRefusal::invalid(&self.at, format!("params has no \"{name}\""));
                 with.params.get(name).ok_or_else(missing)
             }
             OperandSource::Folded(number) => with
                 .folded
                 .get(*number)
-                .ok_or_else(|| DialectRefusal::at(&self.at, "the value was not folded")),
+                .ok_or_else(|| DialectRefusal::invalid(&self.at, "the value was not folded")),
         }
     }
 
     /// Returns the bound value as a constant; `None` for null.
     pub(crate) fn constant(&self, with: &Bindings<'_>) -> Result<Option<Constant>, DialectRefusal> {
-        Constant::from_json(self.value(with)?).map_err(|why| DialectRefusal::at(&self.at, why))
+        Constant::from_json(self.value(with)?).map_err(|why| DialectRefusal::invalid(&self.at, why))
     }
 
     pub(crate) fn text(&self, with: &Bindings<'_>) -> Result<String, DialectRefusal> {
         match self.value(with)? {
             Value::String(text) => Ok(text.clone()),
-            _ => Err(DialectRefusal::at(&self.at, "this must be a text")),
+            _ => Err(DialectRefusal::invalid(&self.at, "this must be a text")),
         }
     }
 
@@ -96,7 +96,7 @@ impl Operand {
     pub(crate) fn whole(&self, with: &Bindings<'_>, least: u64, most: u64) -> Result<u64, DialectRefusal> {
         let number = self.value(with)?.as_u64().filter(|number| (least..=most).contains(number));
         number.ok_or_else(|| {
-            DialectRefusal::at(&self.at, format!("this must be a whole number from {least} to {most}"))
+            DialectRefusal::invalid(&self.at, format!("this must be a whole number from {least} to {most}"))
         })
     }
 }

@@ -205,7 +205,7 @@ impl Predicate {
         let mut constants = Vec::with_capacity(values.len());
         let mut nulls = false;
         for value in values {
-            match Constant::from_json(value).map_err(|why| DialectRefusal::at(at, why))? {
+            match Constant::from_json(value).map_err(|why| DialectRefusal::invalid(at, why))? {
                 Some(constant) => constants.push(constant),
                 None => nulls = true,
             }
@@ -275,7 +275,7 @@ impl FilterDocument {
             }
             Self::In(column, Items::Open(list)) => match list.value(with)? {
                 Value::Array(values) => Predicate::one_of(column, values, &list.at, negated)?,
-                _ => return Err(DialectRefusal::at(&list.at, "this must be a list")),
+                _ => return Err(DialectRefusal::invalid(&list.at, "this must be a list")),
             },
             Self::Text(column, place, text) => Predicate::text(column, *place, text.text(with)?, negated),
             Self::Missing(columns) => {

@@ -12,8 +12,8 @@ pub enum DialectRefusal {
 }
 
 impl DialectRefusal {
-    /// A value at a place of the document.
-    pub fn at(place: &str, why: impl std::fmt::Display) -> Self {
+    /// Creates the refusal of a value at a place of the document.
+    pub fn invalid(place: &str, why: impl std::fmt::Display) -> Self {
         Self::Invalid(format!("{place}: {why}"))
     }
 }

@@ -210,7 +210,7 @@ impl TaskCx<'_> {
     /// `TASK_ERROR` for a value that would nest too deep, or an index too far beyond the end of its array.
     pub fn write(&mut self, path: &Path, value: Value) -> Result<(), TaskError> {
         self.written.mark(path.root());
-        self.work.put(&mut self.scope, path, value).map_err(|error| error.at(path))
+        self.work.put(&mut self.scope, path, value).map_err(|error| error.into_task_error(path))
     }
 
     /// Reports an error without failing the task.

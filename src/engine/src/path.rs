@@ -128,7 +128,7 @@ pub enum WriteError {
 
 impl WriteError {
     /// Returns the error of a task whose write to `path` was refused.
-    pub fn at(self, path: &Path) -> TaskError {
+    pub fn into_task_error(self, path: &Path) -> TaskError {
         TaskError::new(ErrorCode::Task, format!("{path}: {self}"))
     }
 }

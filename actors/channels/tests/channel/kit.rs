@@ -100,7 +100,7 @@ pub(crate) const SECRET: &str = "s3cret-token";
 struct NoKeySets;
 
 impl KeySets for NoKeySets {
-    fn at(&self, _: &str) -> Result<Arc<dyn KeySet>, String> {
+    fn key_set(&self, _: &str) -> Result<Arc<dyn KeySet>, String> {
         Err("no key sets here".to_owned())
     }
 }

@@ -55,7 +55,7 @@ pub(crate) const fn millis(n: u64) -> Duration {
 struct NoKeySets;
 
 impl KeySets for NoKeySets {
-    fn at(&self, _: &str) -> Result<Arc<dyn KeySet>, String> {
+    fn key_set(&self, _: &str) -> Result<Arc<dyn KeySet>, String> {
         Err("no key sets here".to_owned())
     }
 }

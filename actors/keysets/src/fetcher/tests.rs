@@ -121,7 +121,7 @@ fn count(keys: Option<Arc<Jwks>>) -> Option<usize> {
 fn sixty_four_first_callers_share_one_fetch() {
     let issuer = Issuer::in_mood(Mood::Answers { keys: 2, after: Duration::from_secs(1) });
     with(&issuer, async |cache| {
-        let sets: Vec<_> = (0..64).map(|_| cache.at(URL).unwrap()).collect();
+        let sets: Vec<_> = (0..64).map(|_| cache.key_set(URL).unwrap()).collect();
         let all = join_all(sets.iter().map(|set| set.obtain())).await;
         let first = all[0].clone().unwrap();
         assert!(all.iter().flatten().all(|keys| Arc::ptr_eq(keys, &first)));
@@ -134,7 +134,7 @@ fn sixty_four_first_callers_share_one_fetch() {
 fn a_silent_issuer_costs_nobody_more_than_the_fetch_limit() {
     let issuer = Issuer::in_mood(Mood::Hangs);
     with(&issuer, async |cache| {
-        let (set, start) = (cache.at(URL).unwrap(), Instant::now());
+        let (set, start) = (cache.key_set(URL).unwrap(), Instant::now());
         assert!(join_all((0..64).map(|_| set.obtain())).await.iter().all(Option::is_none));
         assert!(start.elapsed() <= FETCH_LIMIT + Duration::from_millis(10));
         // And the next one does not even begin to wait.
@@ -148,7 +148,7 @@ fn a_silent_issuer_costs_nobody_more_than_the_fetch_limit() {
 fn those_who_wait_for_one_issuer_are_in_nobody_elses_way() {
     let issuer = Issuer::answering(1);
     with(&issuer, async |cache| {
-        let (silent, other) = (cache.at(SILENT).unwrap(), cache.at(URL).unwrap());
+        let (silent, other) = (cache.key_set(SILENT).unwrap(), cache.key_set(URL).unwrap());
         let crowd = join_all((0..20_000).map(|_| silent.obtain()));
         let start = Instant::now();
         let prompt = async {
@@ -171,7 +171,7 @@ fn a_flood_without_keys_makes_ever_fewer_fetches() {
     for mood in [Mood::Fails, Mood::Hangs] {
         let issuer = Issuer::in_mood(mood);
         with(&issuer, async |cache| {
-            let (set, start, mut hits) = (cache.at(URL).unwrap(), Instant::now(), Vec::new());
+            let (set, start, mut hits) = (cache.key_set(URL).unwrap(), Instant::now(), Vec::new());
             for minute in 1..=10 {
                 let before = issuer.hits();
                 while start.elapsed() < Duration::from_secs(60 * minute) {
@@ -189,7 +189,7 @@ fn a_flood_without_keys_makes_ever_fewer_fetches() {
 fn whoever_has_keys_never_waits_for_newer_ones() {
     let issuer = Issuer::in_mood(Mood::Answers { keys: 1, after: Duration::from_secs(3) });
     with(&issuer, async |cache| {
-        let set = cache.at(URL).unwrap();
+        let set = cache.key_set(URL).unwrap();
         set.obtain().await.unwrap();
         let start = Instant::now();
         while start.elapsed() < Duration::from_secs(3600) {
@@ -205,7 +205,7 @@ fn whoever_has_keys_never_waits_for_newer_ones() {
 fn a_set_nobody_uses_is_not_fetched_again() {
     let issuer = Issuer::answering(1);
     with(&issuer, async |cache| {
-        cache.at(URL).unwrap().obtain().await.unwrap();
+        cache.key_set(URL).unwrap().obtain().await.unwrap();
         assert_eq!(cache.sets(), 0);
         advance(Duration::from_secs(3600)).await;
         tokio::task::yield_now().await;
@@ -217,7 +217,7 @@ fn a_set_nobody_uses_is_not_fetched_again() {
 fn first_unknown_key_id_is_fetched_for_at_once_and_the_next_after_thirty_seconds() {
     let issuer = Issuer::answering(1);
     with(&issuer, async |cache| {
-        let set = cache.at(URL).unwrap();
+        let set = cache.key_set(URL).unwrap();
         let keys = set.obtain().await.unwrap();
         // The issuer has rotated between the two.
         issuer.rotate(2);
@@ -245,7 +245,8 @@ fn a_crash_during_a_fetch_is_told_to_those_who_wait_for_it() {
     let issuer = Issuer::answering(1);
     Universe::new(1).fault(fault).run(async |tree| {
         let cache = cache(&tree, &issuer, &Lines::default()).await;
-        let (silent, other, start) = (cache.at(SILENT).unwrap(), cache.at(URL).unwrap(), Instant::now());
+        let (silent, other, start) =
+            (cache.key_set(SILENT).unwrap(), cache.key_set(URL).unwrap(), Instant::now());
         let crash = async {
             while issuer.hits() == 0 {
                 tokio::task::yield_now().await;
@@ -264,7 +265,7 @@ fn a_crash_during_a_fetch_is_told_to_those_who_wait_for_it() {
 fn without_keys_an_issuer_that_comes_back_is_seen_within_a_second() {
     let issuer = Issuer::in_mood(Mood::Fails);
     with(&issuer, async |cache| {
-        let set = cache.at(URL).unwrap();
+        let set = cache.key_set(URL).unwrap();
         assert!(set.obtain().await.is_none());
         issuer.rotate(1);
         assert!(set.obtain().await.is_none());
@@ -279,7 +280,7 @@ fn keys_serve_through_an_hour_without_the_issuer() {
     for mood in [Mood::Fails, Mood::Hangs] {
         issuer.rotate(1);
         with(&issuer, async |cache| {
-            let set = cache.at(URL).unwrap();
+            let set = cache.key_set(URL).unwrap();
             set.obtain().await.unwrap();
             let (hits, start) = (issuer.hits(), Instant::now());
             issuer.set(mood);
@@ -307,7 +308,7 @@ fn keys_serve_through_an_hour_without_the_issuer() {
 fn a_rotation_is_seen_with_the_first_key_id_that_is_not_there() {
     let issuer = Issuer::answering(1);
     with(&issuer, async |cache| {
-        let set = cache.at(URL).unwrap();
+        let set = cache.key_set(URL).unwrap();
         let old = set.obtain().await.unwrap();
         issuer.rotate(2);
         advance(Duration::from_secs(1)).await;
@@ -326,7 +327,7 @@ fn a_rotation_is_seen_with_the_first_key_id_that_is_not_there() {
 fn a_flood_of_invented_key_ids_makes_three_fetches_in_a_minute() {
     let issuer = Issuer::answering(1);
     with(&issuer, async |cache| {
-        let set = cache.at(URL).unwrap();
+        let set = cache.key_set(URL).unwrap();
         let (start, mut tokens) = (Instant::now(), 0);
         while tokens < 50_000 {
             let all = join_all((0..64).map(async |_| {
@@ -348,7 +349,7 @@ fn a_flood_of_invented_key_ids_makes_three_fetches_in_a_minute() {
 fn a_failed_attempt_for_a_key_id_takes_the_place_too() {
     let issuer = Issuer::answering(1);
     with(&issuer, async |cache| {
-        let set = cache.at(URL).unwrap();
+        let set = cache.key_set(URL).unwrap();
         let keys = set.obtain().await.unwrap();
         issuer.set(Mood::Fails);
         for _ in 0..29 {
@@ -363,7 +364,7 @@ fn a_failed_attempt_for_a_key_id_takes_the_place_too() {
 fn callers_in_search_of_a_key_id_join_the_fetch_that_runs() {
     let issuer = Issuer::answering(1);
     with(&issuer, async |cache| {
-        let set = cache.at(URL).unwrap();
+        let set = cache.key_set(URL).unwrap();
         let keys = set.obtain().await.unwrap();
         advance(Duration::from_secs(1)).await;
         issuer.set(Mood::Answers { keys: 2, after: Duration::from_secs(2) });
@@ -385,7 +386,7 @@ fn a_panic_over_one_answer_is_a_failed_fetch_and_no_crash() {
     let issuer = Issuer::answering(1);
     Universe::new(1).run(async |tree| {
         let cache = cache(&tree, &issuer, &Lines::default()).await;
-        let set = cache.at(URL).unwrap();
+        let set = cache.key_set(URL).unwrap();
         set.obtain().await.unwrap();
         issuer.set(Mood::Panics);
         advance(Duration::from_secs(300)).await;
@@ -409,7 +410,7 @@ fn a_crash_loses_no_key_and_leaves_nobody_waiting() {
     };
     let issuer = Issuer::answering(1);
     Universe::new(1).fault(fault).run(async |tree| {
-        let set = cache(&tree, &issuer, &Lines::default()).await.at(URL).unwrap();
+        let set = cache(&tree, &issuer, &Lines::default()).await.key_set(URL).unwrap();
         let keys = set.obtain().await.unwrap();
         advance(Duration::from_secs(1)).await;
         let start = Instant::now();
@@ -428,7 +429,7 @@ fn an_actor_that_hangs_or_crashes_is_waited_for_no_longer_than_a_fetch() {
         let issuer = Issuer::answering(1);
         Universe::new(1).fault(fault).run(async |tree| {
             let cache = cache(&tree, &issuer, &Lines::default()).await;
-            let (set, start) = (cache.at(URL).unwrap(), Instant::now());
+            let (set, start) = (cache.key_set(URL).unwrap(), Instant::now());
             assert!(set.obtain().await.is_none());
             assert!(start.elapsed() <= limit + Duration::from_millis(10));
             tree.restart("keysets").await.unwrap();
@@ -442,15 +443,18 @@ fn an_actor_that_hangs_or_crashes_is_waited_for_no_longer_than_a_fetch() {
 fn a_set_lives_as_long_as_somebody_names_its_url() {
     let issuer = Issuer::answering(1);
     with(&issuer, async |cache| {
-        let (one, same, other) =
-            (cache.at(URL).unwrap(), cache.at(URL).unwrap(), cache.at("https://other.example/").unwrap());
+        let (one, same, other) = (
+            cache.key_set(URL).unwrap(),
+            cache.key_set(URL).unwrap(),
+            cache.key_set("https://other.example/").unwrap(),
+        );
         one.obtain().await.unwrap();
         assert!(same.fresh().is_some() && other.fresh().is_none());
         drop((one, other));
         assert_eq!((cache.sets(), same.fresh().is_some()), (1, true));
         drop(same);
         assert_eq!(cache.sets(), 0);
-        assert!(cache.at(URL).unwrap().fresh().is_none());
+        assert!(cache.key_set(URL).unwrap().fresh().is_none());
     });
 }
 
@@ -472,7 +476,7 @@ fn an_address_that_can_never_be_used_is_refused_with_the_reason() {
                 "SSRF protection: a URL with credentials before its host is not allowed",
             ),
         ] {
-            let refused = cache.at(url).err().unwrap();
+            let refused = cache.key_set(url).err().unwrap();
             assert!(refused.starts_with(why), "{refused}");
         }
     });
@@ -482,7 +486,7 @@ fn an_address_that_can_never_be_used_is_refused_with_the_reason() {
 fn a_failure_is_logged_when_it_begins_and_when_it_ends() {
     let (issuer, lines) = (Issuer::in_mood(Mood::Fails), Lines::default());
     Universe::new(1).run(async |tree| {
-        let set = cache(&tree, &issuer, &lines).await.at(URL).unwrap();
+        let set = cache(&tree, &issuer, &lines).await.key_set(URL).unwrap();
         for _ in 0..10 {
             assert!(set.obtain().await.is_none());
             advance(Duration::from_secs(2)).await;

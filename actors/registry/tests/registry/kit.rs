@@ -34,7 +34,7 @@ pub(crate) struct World {
 struct NoKeySets;
 
 impl KeySets for NoKeySets {
-    fn at(&self, _: &str) -> Result<Arc<dyn KeySet>, String> {
+    fn key_set(&self, _: &str) -> Result<Arc<dyn KeySet>, String> {
         Err("no key sets here".to_owned())
     }
 }

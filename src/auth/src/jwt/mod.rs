@@ -50,7 +50,7 @@ impl JwtVerifier {
     pub fn build(config: &JwtAuth, resolver: &dyn Resolver, key_sets: &dyn KeySets) -> Result<Self, String> {
         let keys = config.keys.iter().enumerate().map(|(index, key)| static_key(index, key, resolver));
         let keys = keys.collect::<Result<_, String>>()?;
-        let key_set = config.jwks_url.as_deref().map(|url| key_sets.at(url)).transpose();
+        let key_set = config.jwks_url.as_deref().map(|url| key_sets.key_set(url)).transpose();
         let key_set = key_set.map_err(|why| format!("auth: auth.jwks_url: {why}"))?;
         Ok(Self {
             source: TokenLocator::new(&config.source),

@@ -46,7 +46,7 @@ impl SignedRequest {
 struct NoKeySets;
 
 impl KeySets for NoKeySets {
-    fn at(&self, url: &str) -> Result<std::sync::Arc<dyn KeySet>, String> {
+    fn key_set(&self, url: &str) -> Result<std::sync::Arc<dyn KeySet>, String> {
         Err(format!("{url} is unknown here"))
     }
 }

@@ -62,7 +62,7 @@ fn below(prefix: &str, predicate: &Predicate) -> Result<Value, DialectRefusal> {
                 Quantifier::Some => false,
                 Quantifier::None => true,
                 Quantifier::All | Quantifier::NotAll => {
-                    return Err(DialectRefusal::at(
+                    return Err(DialectRefusal::invalid(
                         "filter",
                         "Elasticsearch does not know all, use some and none",
                     ));
@@ -95,9 +95,10 @@ fn value(constant: &Constant) -> Result<Value, DialectRefusal> {
         Constant::Bool(flag) => Ok(json!(flag)),
         Constant::Number(number) => Ok(json!(number)),
         Constant::Text(text) => Ok(json!(text)),
-        Constant::Oid(_) | Constant::Date(_) => {
-            Err(DialectRefusal::at("filter", "values of the types $oid and $date are MongoDB's; use a text"))
-        }
+        Constant::Oid(_) | Constant::Date(_) => Err(DialectRefusal::invalid(
+            "filter",
+            "values of the types $oid and $date are MongoDB's; use a text",
+        )),
     }
 }
 
@@ -128,7 +129,7 @@ fn related(prefix: &str, relation: &SchemaRelation, predicate: &Predicate) -> Re
                 "Elasticsearch looks through a relation only where it is declared nested or child; \"{}\" is not",
                 relation.name
             );
-            Err(DialectRefusal::at("filter", why))
+            Err(DialectRefusal::invalid("filter", why))
         }
     }
 }

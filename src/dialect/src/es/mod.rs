@@ -78,11 +78,14 @@ pub enum EsExpectation {
 /// beyond the first 10,000 rows, or a filter that [`filter()`] refuses.
 pub fn search(select: &Select) -> Result<EsCall, DialectRefusal> {
     if !select.include.is_empty() {
-        return Err(DialectRefusal::at("query.include", "Elasticsearch has no related rows to bring along"));
+        return Err(DialectRefusal::invalid(
+            "query.include",
+            "Elasticsearch has no related rows to bring along",
+        ));
     }
     if select.skip.saturating_add(select.limit) > WINDOW {
         let why = format!("skip and limit together reach at most {WINDOW} rows on Elasticsearch");
-        return Err(DialectRefusal::at("query.skip", why));
+        return Err(DialectRefusal::invalid("query.skip", why));
     }
     let mut body = json!({
         "query": {"bool": {"filter": [filter(&select.predicate)?]}},
@@ -142,7 +145,7 @@ pub fn request(change: &WriteChange) -> Result<EsCall, DialectRefusal> {
         WriteChange::Insert { returning: Some(_), .. }
         | WriteChange::Update { returning: Some(_), .. }
         | WriteChange::Delete { returning: Some(_), .. } => {
-            Err(DialectRefusal::at("write.returning", "Elasticsearch does not answer what it wrote"))
+            Err(DialectRefusal::invalid("write.returning", "Elasticsearch does not answer what it wrote"))
         }
         WriteChange::Insert { target, columns, rows, conflict: None, .. } => {
             let mut lines = Vec::with_capacity(rows.len() * 2);
@@ -162,7 +165,10 @@ pub fn request(change: &WriteChange) -> Result<EsCall, DialectRefusal> {
         }
         WriteChange::Insert { target, columns, rows, conflict: Some(conflict), .. } => {
             let [row] = rows.as_slice() else {
-                return Err(DialectRefusal::at("write.values", "Elasticsearch upserts one row at a time"));
+                return Err(DialectRefusal::invalid(
+                    "write.values",
+                    "Elasticsearch upserts one row at a time",
+                ));
             };
             upsert(target, columns, row, conflict)
         }
@@ -202,11 +208,11 @@ fn upsert(
 ) -> Result<EsCall, DialectRefusal> {
     if !matches!(conflict.target.as_slice(), [column] if &*column.physical == ID) {
         let why = "Elasticsearch tells documents apart by \"_id\" alone";
-        return Err(DialectRefusal::at("write.on_conflict.target", why));
+        return Err(DialectRefusal::invalid("write.on_conflict.target", why));
     }
     let (id, source) = document(columns, row)?;
     let id =
-        id.ok_or_else(|| DialectRefusal::at("write.values", "an upsert needs the \"_id\" of its row"))?;
+        id.ok_or_else(|| DialectRefusal::invalid("write.values", "an upsert needs the \"_id\" of its row"))?;
     let body = match &conflict.action {
         ConflictAction::Nothing => {
             let keeps = EsExpectation::One { keeps: true };
@@ -222,7 +228,7 @@ fn upsert(
 
 fn assigned(set: &[(SchemaColumn, Value)]) -> Result<Map<String, Value>, DialectRefusal> {
     if set.iter().any(|(column, _)| &*column.physical == ID) {
-        return Err(DialectRefusal::at("write.set", "the \"_id\" of a document does not change"));
+        return Err(DialectRefusal::invalid("write.set", "the \"_id\" of a document does not change"));
     }
     set.iter().map(|(column, value)| Ok((column.physical.to_string(), plain("write.set", value)?))).collect()
 }
@@ -231,7 +237,7 @@ fn assigned(set: &[(SchemaColumn, Value)]) -> Result<Map<String, Value>, Dialect
 fn plain(at: &'static str, value: &Value) -> Result<Value, DialectRefusal> {
     match Constant::from_json(value) {
         Ok(Some(constant)) if constant.is_typed() => {
-            Err(DialectRefusal::at(at, "values of the types $oid and $date are MongoDB's; use a text"))
+            Err(DialectRefusal::invalid(at, "values of the types $oid and $date are MongoDB's; use a text"))
         }
         _ => Ok(value.clone()),
     }
@@ -250,12 +256,12 @@ fn document(
         None => None,
         Some(Value::String(text)) => Some(text),
         Some(Value::Number(number)) => Some(number.to_string()),
-        Some(_) => return Err(DialectRefusal::at("write.values", "an \"_id\" is a text or a number")),
+        Some(_) => return Err(DialectRefusal::invalid("write.values", "an \"_id\" is a text or a number")),
     };
     match &id {
         // As path segments, `.` and `..` would name another resource.
         Some(id) if id.is_empty() || id == "." || id == ".." || id.len() > LONGEST_ID => {
-            Err(DialectRefusal::at("write.values", "this \"_id\" cannot be used"))
+            Err(DialectRefusal::invalid("write.values", "this \"_id\" cannot be used"))
         }
         _ => Ok((id, members)),
     }

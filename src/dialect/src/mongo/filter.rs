@@ -102,7 +102,7 @@ fn related(
             "MongoDB looks through a relation only where its documents are embedded; \"{}\" is not declared so",
             relation.name
         );
-        return Err(DialectRefusal::at("filter", why));
+        return Err(DialectRefusal::invalid("filter", why));
     }
     let name = format!("{prefix}{}", relation.name);
     if relation.kind == RelationCardinality::HasOne {

@@ -68,7 +68,7 @@ pub enum MongoStatement {
 /// [`filter()`] refuses.
 pub fn find(select: &Select) -> Result<MongoFind, DialectRefusal> {
     if !select.include.is_empty() {
-        return Err(DialectRefusal::at("query.include", "MongoDB has no related rows to bring along"));
+        return Err(DialectRefusal::invalid("query.include", "MongoDB has no related rows to bring along"));
     }
     let order = |sort: &crate::query::SortKey| {
         (sort.column.physical.to_string(), json!(if sort.descending { -1 } else { 1 }))
@@ -107,7 +107,7 @@ pub fn statement(change: &WriteChange) -> Result<MongoStatement, DialectRefusal>
         WriteChange::Insert { returning: Some(_), .. }
         | WriteChange::Update { returning: Some(_), .. }
         | WriteChange::Delete { returning: Some(_), .. } => {
-            Err(DialectRefusal::at("write.returning", "MongoDB does not answer what it wrote"))
+            Err(DialectRefusal::invalid("write.returning", "MongoDB does not answer what it wrote"))
         }
         WriteChange::Insert { target, columns, rows, conflict: None, .. } => Ok(MongoStatement::Insert {
             collection: target.physical.to_string(),
@@ -115,7 +115,7 @@ pub fn statement(change: &WriteChange) -> Result<MongoStatement, DialectRefusal>
         }),
         WriteChange::Insert { target, columns, rows, conflict: Some(conflict), .. } => {
             let [row] = rows.as_slice() else {
-                return Err(DialectRefusal::at("write.values", "MongoDB upserts one row at a time"));
+                return Err(DialectRefusal::invalid("write.values", "MongoDB upserts one row at a time"));
             };
             upsert(target.physical.to_string(), document(columns, row), conflict)
         }
@@ -159,7 +159,7 @@ fn upsert(
     for column in &conflict.target {
         let Some(value) = row.shift_remove(&*column.physical) else {
             let why = format!("\"{}\" tells rows apart and has no value", column.name);
-            return Err(DialectRefusal::at("write.on_conflict.target", why));
+            return Err(DialectRefusal::invalid("write.on_conflict.target", why));
         };
         filter.insert(column.physical.to_string(), json!({"$eq": value}));
     }

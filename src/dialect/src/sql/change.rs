@@ -55,7 +55,7 @@ pub fn change(change: &WriteChange, flavour: SqlFlavour) -> Result<Vec<SqlStatem
 
 fn check_returning(returning: Option<&Projection>, flavour: SqlFlavour) -> Result<(), DialectRefusal> {
     if returning.is_some() && flavour == SqlFlavour::MySql {
-        return Err(DialectRefusal::at("write.returning", "MySQL returns no rows of a write"));
+        return Err(DialectRefusal::invalid("write.returning", "MySQL returns no rows of a write"));
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ const LOCAL: &str = "svc_local";
 /// # Errors
 /// [`DialectRefusal::Invalid`] for a value that SQL cannot compare, or if there is no `nth` relation.
 pub fn include(select: &Select, nth: usize, flavour: SqlFlavour) -> Result<SqlStatement, DialectRefusal> {
-    let missing = || DialectRefusal::at("query.include", "there is no such relation");
+    let missing = || DialectRefusal::invalid("query.include", "there is no such relation");
     let included = select.include.get(nth).ok_or_else(missing)?;
     let relation = &included.relation;
     let (key, rank) = (unused(&included.fields, KEY), unused(&included.fields, RANK));

@@ -241,7 +241,7 @@ fn chosen(
             "every row matches; that takes \"all\": true and the server's write.allow_unfiltered"
         }
     };
-    Err(DialectRefusal::at("write.filter", why))
+    Err(DialectRefusal::invalid("write.filter", why))
 }
 
 impl Rows {
@@ -258,7 +258,7 @@ impl Rows {
             Self::Open(operand, known) => open_rows(operand, known, with)?,
         };
         if rows.len() as u64 > limits.max_rows {
-            return Err(DialectRefusal::at("write.values", format!("at most {} rows", limits.max_rows)));
+            return Err(DialectRefusal::invalid("write.values", format!("at most {} rows", limits.max_rows)));
         }
         Ok((columns, rows))
     }
@@ -274,7 +274,7 @@ fn open_rows(
         Value::Array(rows) => rows.as_slice(),
         row => std::slice::from_ref(row),
     };
-    let wrong = |why: &str| DialectRefusal::at(&operand.at, why);
+    let wrong = |why: &str| DialectRefusal::invalid(&operand.at, why);
     let first = rows.first().ok_or_else(|| wrong("there is no row"))?;
     let columns: Vec<SchemaColumn> =
         open_assignments(operand, first, known)?.into_iter().map(|(column, _)| column).collect();
@@ -294,7 +294,7 @@ fn open_assignments(
     value: &Value,
     known: &[SchemaColumn],
 ) -> Result<Vec<(SchemaColumn, Value)>, DialectRefusal> {
-    let wrong = |why: &str| DialectRefusal::at(&operand.at, why);
+    let wrong = |why: &str| DialectRefusal::invalid(&operand.at, why);
     let members = value.as_object().filter(|members| !members.is_empty());
     let members = members.ok_or_else(|| wrong("this must be an object that is not empty"))?;
     let assigned = members.iter().map(|(name, value)| {

@@ -44,7 +44,7 @@ impl<'r> BuiltinCx<'_, 'r> {
 
     /// Writes what the task made.
     pub(super) fn put(&mut self, path: &Path, value: Value) -> Result<TaskOutcome, TaskError> {
-        self.work.put(self.scope, path, value).map_err(|error| error.at(path))?;
+        self.work.put(self.scope, path, value).map_err(|error| error.into_task_error(path))?;
         Ok(TaskOutcome::Success)
     }
 }

@@ -55,7 +55,7 @@ impl JwtVerify {
 
     fn verifier(&self, input: &Value, cx: &CompileCx<'_>) -> Result<LoadedSecret<TokenVerifier>, String> {
         let algorithms = items(input.get("algorithms")).iter().filter_map(algorithm).collect();
-        let key_set = text(input, "jwks_url").map(|url| self.key_sets.at(url)).transpose();
+        let key_set = text(input, "jwks_url").map(|url| self.key_sets.key_set(url)).transpose();
         let key_set = key_set.map_err(|why| format!("jwks_url: {why}"))?;
         let keys = items(input.get("keys")).iter().enumerate().map(|(n, entry)| {
             let algorithm = algorithm(&entry["algorithm"]).ok_or("keys: an algorithm is not supported")?;
@@ -104,7 +104,7 @@ impl Function for JwtVerify {
         let keyless = input.get("keys").and_then(Value::as_array).is_none_or(Vec::is_empty);
         match input.get("jwks_url") {
             None if keyless => problems.required("keys"),
-            Some(Value::String(url)) => problems.note("jwks_url", self.key_sets.at(url)),
+            Some(Value::String(url)) => problems.note("jwks_url", self.key_sets.key_set(url)),
             _ => {}
         }
         if let Some(leeway) = input.get("leeway_secs").filter(|leeway| leeway.is_number())

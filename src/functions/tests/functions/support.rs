@@ -22,7 +22,7 @@ pub(crate) const SHARED: &str = "0123456789abcdef0123456789abcdef0123456789abcde
 pub(crate) struct Sets(pub(crate) Option<Arc<Jwks>>);
 
 impl KeySets for Sets {
-    fn at(&self, url: &str) -> Result<Arc<dyn KeySet>, String> {
+    fn key_set(&self, url: &str) -> Result<Arc<dyn KeySet>, String> {
         if url.starts_with("https://") {
             Ok(Arc::new(Self(self.0.clone())))
         } else {

@@ -45,7 +45,7 @@ pub(super) async fn query(
     if let Some(hidden) = select.include.iter().find(|one| holds(&rows, &one.relation.name)) {
         let place = format!("query.include.{}", hidden.relation.name);
         let refusal =
-            DialectRefusal::at(&place, "the rows have a column of that name; name the fields you want");
+            DialectRefusal::invalid(&place, "the rows have a column of that name; name the fields you want");
         return Err(refused(&refusal, &base.connector));
     }
     sql::attach(&mut rows, select, outcomes);

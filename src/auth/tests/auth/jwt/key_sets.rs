@@ -49,7 +49,7 @@ impl FakeSet {
 }
 
 impl KeySets for FakeSet {
-    fn at(&self, url: &str) -> Result<Arc<dyn KeySet>, String> {
+    fn key_set(&self, url: &str) -> Result<Arc<dyn KeySet>, String> {
         if url.contains("refused") {
             Err("the address is refused".into())
         } else {

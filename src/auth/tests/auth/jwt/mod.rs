@@ -64,7 +64,7 @@ fn key(algorithm: JwtAlgorithm, text: &str, kid: Option<&str>) -> JwtKey {
 struct NoSets;
 
 impl KeySets for NoSets {
-    fn at(&self, url: &str) -> Result<std::sync::Arc<dyn KeySet>, String> {
+    fn key_set(&self, url: &str) -> Result<std::sync::Arc<dyn KeySet>, String> {
         Err(format!("{url} is not to be asked for"))
     }
 }
