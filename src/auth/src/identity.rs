@@ -1,11 +1,11 @@
-//! The caller that a credential identifies.
+//! The identity of an authenticated caller.
 
 use std::fmt;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-/// Tells the keys and shared secrets of a channel apart: a SHA-256 of one. Its `Debug` shows nothing of it.
+/// A SHA-256 that identifies a key or shared secret of a channel. `Debug` shows nothing of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CredentialFingerprint([u8; 32]);
 
@@ -26,12 +26,13 @@ impl fmt::Debug for CredentialFingerprint {
     }
 }
 
-/// The verified caller of a request.
+/// The identity of an authenticated caller.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Identity {
-    /// The verified claims of a token; `None` where no token was asked for or none was needed.
+    /// The verified claims of a token; `None` if the mode uses no token, or the request has none and needs
+    /// none.
     pub claims: Option<Map<String, Value>>,
-    /// The key or shared secret that was accepted; `None` for a token.
+    /// The accepted key or shared secret; `None` for a token.
     pub credential: Option<CredentialFingerprint>,
 }
 

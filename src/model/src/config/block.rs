@@ -8,10 +8,11 @@ use crate::field::FieldError;
 use crate::suggest::nearest;
 use crate::validate::{is_annotation, unknown_key};
 
-/// The path of the config in a channel document.
+/// Path of the config in a channel document.
 const ROOT: &str = "channel.config";
 
-/// A JSON object that is being read. Keys that were not read by the time of [`finish`](Self::finish) are unknown.
+/// A JSON object that is being read. Keys that were not read by the time of [`finish`](Self::finish) are
+/// unknown.
 pub(in crate::config) struct ConfigBlock<'a> {
     /// Kind of entity that the config belongs to, for messages.
     schema: &'static str,
@@ -274,7 +275,7 @@ fn unlike_schema(schema: &str, why: String) -> String {
     format!("config does not match the {schema} schema: {why}")
 }
 
-/// Returns what was read; adds the problem to `errors` if there is one.
+/// Returns the value; adds the error to `errors` instead, if there is one.
 pub(in crate::config) fn keep_or_report<T>(
     read: Result<Option<T>, FieldError>,
     errors: &mut Vec<FieldError>,

@@ -1,71 +1,72 @@
-//! The transport of a cron channel.
+//! The `transport_config` of a cron channel: its schedule and execution rules.
 
 use serde_json::{Map, Value};
 
 use crate::field::FieldError;
 use crate::validate::unknown_keys;
 
-/// The path of the transport in a channel document.
+/// Path of the transport in a channel document.
 pub(crate) const ROOT: &str = "channel.transport_config";
 const MAX_CATCH_UP: u64 = 1000;
 const MAX_SLOTS: u64 = 64;
 const MAX_KEY: usize = 128;
 
-/// The transport of a cron channel. The schedule is text here: whether it ever fires depends on the time.
+/// The transport of a cron channel. The schedule is only text here, because its validity depends on the
+/// current time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CronTransport {
-    /// The cron expression.
+    /// Cron expression.
     pub schedule: String,
-    /// The name of the time zone; blank for UTC.
+    /// Name of the time zone; blank for UTC.
     pub timezone: String,
-    /// The data of every run.
+    /// Payload of every run.
     pub payload: Map<String, Value>,
-    /// The treatment of instants that passed unnoticed.
+    /// Treatment of missed occurrences.
     pub misfire_policy: MisfirePolicy,
-    /// The largest number of missed instants that are run; one if `None`.
+    /// Maximum number of missed occurrences that run; `None` runs one.
     pub max_catch_up: Option<u32>,
-    /// Limits the runs in progress; `None` if they may overlap.
+    /// Limit of concurrent runs; `None` lets runs overlap.
     pub exclusion: Option<RunExclusion>,
 }
 
-/// The treatment of instants that passed while nobody scheduled.
+/// The treatment of occurrences that were missed while no process scheduled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MisfirePolicy {
-    /// They are dropped.
+    /// Missed occurrences are skipped.
     Skip,
-    /// The last one is run.
+    /// Only the latest missed occurrence runs.
     #[default]
     Latest,
-    /// They are run, up to a number.
+    /// Missed occurrences run, up to the maximum.
     CatchUp,
 }
 
-/// Runs with the same key share a number of slots.
+/// A limit of concurrent runs, shared by all channels with the same key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunExclusion {
-    /// The key; the id of the channel if `None`.
+    /// The key; `None` uses the id of the channel.
     pub key: Option<String>,
-    /// The largest number of runs at the same time.
+    /// Maximum number of concurrent runs.
     pub slots: u32,
 }
 
 impl CronTransport {
-    /// The keys of a transport.
+    /// All keys of a transport.
     pub const KEYS: [&str; 6] =
         ["schedule", "timezone", "payload", "misfire_policy", "max_catch_up", "concurrency"];
     const CONCURRENCY_KEYS: [&str; 3] = ["policy", "key", "slots"];
 
-    /// Parses the transport of a channel document.
+    /// Reads and validates the transport of a channel document.
     ///
     /// # Errors
-    /// All violations of the form. The expression and the time zone are not looked at.
+    /// All problems of the form. The expression and the time zone are not checked.
     pub fn parse(transport: &Value) -> Result<Self, Vec<FieldError>> {
         let mut errors = Vec::new();
         let parsed = Self::read(transport, &mut errors);
         if errors.is_empty() { Ok(parsed) } else { Err(errors) }
     }
 
-    /// Reads what is valid and reports the rest.
+    /// Reads the valid fields and adds the problems of the others to `errors`.
     pub(crate) fn read(transport: &Value, errors: &mut Vec<FieldError>) -> Self {
         let Value::Object(object) = transport else {
             errors.push(FieldError::type_mismatch(ROOT.to_owned(), "object", transport));
@@ -124,7 +125,7 @@ fn is_key(key: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
 }
 
-/// Reads the members of an object and reports those of a wrong type. Null counts as absent.
+/// Reads the members of an object and reports those with a wrong type. `null` counts as absent.
 struct ObjectReader<'r, 'v> {
     root: &'r str,
     object: &'v Map<String, Value>,

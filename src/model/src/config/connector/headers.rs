@@ -1,8 +1,8 @@
-//! Headers of outbound requests.
+//! Validation of headers of outbound requests.
 
 use crate::config::guards::is_token;
 
-/// Headers that frame a request; the client writes them.
+/// Headers that control message framing; only the client sets them.
 const FRAMING: [&str; 8] = [
     "connection",
     "content-length",
@@ -17,7 +17,7 @@ const FRAMING: [&str; 8] = [
 /// Checks that a header can be sent with a request.
 ///
 /// # Errors
-/// Why not, without its value.
+/// The reason why it cannot; contains no part of the value.
 pub fn check_header(name: &str, value: &str) -> Result<(), &'static str> {
     if !is_token(name) {
         return Err("this is no header name");

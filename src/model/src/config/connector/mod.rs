@@ -64,7 +64,7 @@ pub enum ConnectorConfig {
 /// A network destination in the settings of a connector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectionTarget<'c> {
-    /// To an http or https URL.
+    /// An http or https URL.
     Url(&'c str),
     /// A host name or address.
     Host(&'c str),
@@ -133,7 +133,8 @@ impl ConnectorConfig {
         }
     }
 
-    /// Lists the addresses of the connections, each with the path of its field. Unresolved ones are left out.
+    /// Returns the destinations of connections with the paths of their fields, except for placeholders and
+    /// references.
     pub fn connection_targets(&self) -> Vec<(String, ConnectionTarget<'_>)> {
         let (field, text) = match self {
             Self::Http(config) => ("url", config.url.as_str()),

@@ -1,8 +1,8 @@
-//! Texts that are not yet what will be used.
+//! Detection of texts with unresolved placeholders or references.
 
 use crate::mask::{is_reserved_reference, is_secret_reference};
 
-/// Returns `true` if a text is not yet what will be used: it holds a placeholder, or is a reference.
+/// Returns true if the text is not the final value: it is a reference, or contains a placeholder.
 pub fn is_unresolved(text: &str) -> bool {
     text.contains("${") || is_secret_reference(text) || is_reserved_reference(text)
 }
