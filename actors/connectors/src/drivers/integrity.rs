@@ -10,8 +10,10 @@ pub(crate) enum Integrity {
     /// Another row has the value already.
     Unique,
     /// The row refers to one that does not exist, or others refer to it.
+    #[cfg(feature = "sql")]
     ForeignKey,
     /// A value is missing.
+    #[cfg(feature = "sql")]
     NotNull,
     /// A condition of the table does not hold.
     Check,
@@ -22,7 +24,9 @@ impl Integrity {
     pub(crate) const fn error_code(self) -> ErrorCode {
         match self {
             Self::Unique => ErrorCode::IntegrityUnique,
+            #[cfg(feature = "sql")]
             Self::ForeignKey => ErrorCode::IntegrityForeignKey,
+            #[cfg(feature = "sql")]
             Self::NotNull => ErrorCode::IntegrityNotNull,
             Self::Check => ErrorCode::IntegrityCheck,
         }
@@ -33,7 +37,9 @@ impl fmt::Display for Integrity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unique => "unique",
+            #[cfg(feature = "sql")]
             Self::ForeignKey => "foreign key",
+            #[cfg(feature = "sql")]
             Self::NotNull => "not-null",
             Self::Check => "check",
         })
