@@ -187,7 +187,9 @@ impl Tree {
         };
         let needs = spec.needs.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
         let bounds = (spec.mailbox, spec.drain_deadline);
-        let node = Arc::new(NodeVitals::new(path, NodeKind::Actor, needs, bounds, self.context.tree_clock));
+        let mut node = NodeVitals::new(path, NodeKind::Actor, needs, bounds, self.context.tree_clock);
+        node.essential = spec.essential;
+        let node = Arc::new(node);
         node.update_status(|status| status.fingerprint = spec.fingerprint.clone());
 
         let (envelopes, queued) = unbounded_channel();

@@ -1,5 +1,7 @@
 //! What a tree looks like from outside: plain, serialisable values.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use crate::path::NodePath;
@@ -64,6 +66,12 @@ pub struct NodeView {
     pub retry_in_ms: Option<u64>,
     /// Paths of the nodes it needs.
     pub needs: Vec<NodePath>,
+    /// `true` for an actor without which the tree ends.
+    #[serde(skip)]
+    pub essential: bool,
+    /// The time that an instance gets to drain.
+    #[serde(skip)]
+    pub drain_deadline: Duration,
     /// The fingerprint of its configuration.
     pub fingerprint: Option<String>,
     /// Age of the running instance in milliseconds; 0 when none runs.

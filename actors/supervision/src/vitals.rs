@@ -24,6 +24,7 @@ pub(crate) struct NodeVitals {
     pub(crate) admission: AdmissionControl,
     pub(crate) needs: Vec<NodePath>,
     pub(crate) drain_deadline: Duration,
+    pub(crate) essential: bool,
     /// Generation of the current or last instance.
     pub(crate) generation: AtomicU64,
     /// The last generation number given out.
@@ -66,6 +67,7 @@ impl NodeVitals {
             admission: AdmissionControl::new(bound, tree_clock),
             needs,
             drain_deadline,
+            essential: false,
             generation: AtomicU64::new(0),
             issued: AtomicU64::new(0),
             restarts: AtomicU64::new(0),
@@ -119,6 +121,8 @@ impl NodeVitals {
             mailbox_bound: self.admission.bound(),
             mailbox_high_water: self.admission.high_water(),
             handled: self.handled.load(Ordering::Acquire),
+            essential: self.essential,
+            drain_deadline: self.drain_deadline,
             thread: lock(&self.thread).as_deref().map(str::to_owned),
             handling: handling.map(short_name),
             busy_ms: since.map(|since| millis(clock::now().saturating_duration_since(since))),

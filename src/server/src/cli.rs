@@ -1,4 +1,4 @@
-//! The command line of `svc-server`: what may be asked for, and how outcomes are told.
+//! The command line of `svc-server`: commands, output and exit codes.
 //!
 //! Machine output goes to standard output; notes, warnings and errors to standard error. Usage errors exit with 2
 //! (clap's own), run-time failures with [`EXIT_FAILURE`], refused configurations with [`EXIT_CONFIG`].
@@ -33,17 +33,17 @@ pub struct Cli {
     /// Configuration file; without one the defaults and the environment apply
     #[arg(short, long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// What to do instead of starting the server
+    /// Run a command instead of starting the server
     #[command(subcommand)]
     pub command: Option<CliCommand>,
 }
 
-/// What else can be done.
+/// The commands beside starting the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
 pub enum CliCommand {
     /// Check the configuration and print all of it, secrets struck out
     ValidateConfig {
-        /// How to print it
+        /// Output format
         #[arg(long, value_enum, default_value_t = ConfigFormat::Toml)]
         format: ConfigFormat,
     },
@@ -57,8 +57,8 @@ pub enum CliCommand {
     Reencrypt,
 }
 
-/// The process environment, for [`config::load`]. What is no UTF-8 is replaced, so that a damaged name or value of a
-/// setting is refused rather than ignored.
+/// Returns the process environment for [`config::load`]. Invalid UTF-8 is replaced, so that a damaged name or value
+/// of a setting is refused rather than ignored.
 #[must_use]
 pub fn environment() -> Vec<(String, String)> {
     std::env::vars_os()

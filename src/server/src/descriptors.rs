@@ -1,7 +1,7 @@
 //! File descriptors: as many as the system allows, and a watch over their exhaustion.
 //!
-//! Exhaustion shows in many places, most of them in libraries that only try again. So it is looked for where it is
-//! certain: by duplicating a descriptor.
+//! Exhaustion shows in many places, most of them in libraries that only retry. The watch detects it reliably: by
+//! duplicating a descriptor.
 
 use std::fs::File;
 use std::io;
@@ -17,9 +17,9 @@ use tokio::runtime::Handle;
 const PROCESS_LIMIT: i32 = 24;
 /// The error of a system whose table of open files is full (`ENFILE`).
 const SYSTEM_LIMIT: i32 = 23;
-/// How often the watch looks.
+/// Time between two checks of the watch.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Descriptors assumed open where the system does not list them.
+/// Number of open descriptors assumed where the system does not list them.
 const ASSUMED_OPEN: usize = 128;
 
 /// Raises the soft limit of open files to the hard one and returns it; the limit as it is where that is refused.
@@ -29,12 +29,12 @@ pub(crate) fn raise_open_file_limit() -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
-/// Descriptors open now.
+/// Counts the open descriptors.
 pub(crate) fn count_open() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(ASSUMED_OPEN, Iterator::count)
 }
 
-/// Whose descriptors are used up.
+/// The exhausted table of descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exhaustion {
     /// The limit of this process is reached.
@@ -44,7 +44,7 @@ pub(crate) enum Exhaustion {
 }
 
 impl Exhaustion {
-    /// The kind, if an error is one of exhaustion.
+    /// Returns the kind of exhaustion behind an error, if any.
     pub(crate) fn from_error(error: &io::Error) -> Option<Self> {
         match error.raw_os_error()? {
             PROCESS_LIMIT => Some(Self::Process),
@@ -53,7 +53,7 @@ impl Exhaustion {
         }
     }
 
-    /// The reason as operators read it.
+    /// Returns the reason for operators.
     pub(crate) const fn reason(self) -> &'static str {
         match self {
             Self::Process => "the process has no file descriptor left (RLIMIT_NOFILE)",
@@ -62,7 +62,7 @@ impl Exhaustion {
     }
 }
 
-/// Knows whether descriptors can be had, and logs once when that changes.
+/// A watch over the exhaustion of descriptors, which logs each change once.
 #[derive(Debug)]
 pub(crate) struct DescriptorWatch {
     probe: Option<File>,
@@ -71,7 +71,7 @@ pub(crate) struct DescriptorWatch {
 }
 
 impl DescriptorWatch {
-    /// Starts to look every second, on a runtime, until the watch is dropped.
+    /// Starts to check every second, on a runtime, until the watch is dropped.
     pub(crate) fn start(runtime: &Handle, log: Logger) -> Arc<Self> {
         let probe = File::open("/dev/null").ok();
         let watch = Arc::new(Self { probe, level: AtomicU8::new(0), log });
@@ -80,7 +80,7 @@ impl DescriptorWatch {
         watch
     }
 
-    /// Looks now.
+    /// Checks now.
     pub(crate) fn check(&self) -> Option<Exhaustion> {
         let probe = self.probe.as_ref()?;
         let exhaustion = probe.try_clone().err().and_then(|error| Exhaustion::from_error(&error));
@@ -123,12 +123,12 @@ impl DescriptorReserve {
         reserve
     }
 
-    /// Gives one up; false when none is left.
+    /// Releases one descriptor; returns `false` if none is left.
     pub(crate) fn release_one(&mut self) -> bool {
         self.files.pop().is_some()
     }
 
-    /// Takes back what was given up, as far as descriptors can be had.
+    /// Reopens released descriptors, as far as possible.
     pub(crate) fn refill(&mut self) {
         while self.files.len() < self.size {
             let Ok(file) = File::open("/dev/null") else { return };

@@ -2,24 +2,24 @@
 
 use svc_store::OpenError;
 
-/// Why a service did not start.
+/// The reason for which a service did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceStartError {
-    /// Something in the configuration only shows when it is used.
+    /// A problem of the configuration that shows only when it is used.
     #[error("{0}")]
     Config(String),
     /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] OpenError),
-    /// A part that everything needs did not come to run.
+    /// An essential part did not start.
     #[error("{0}")]
     Tree(String),
     /// The system refused a thread, a socket or a signal handler.
     #[error("{what}: {error}")]
     System {
-        /// What was asked of it.
+        /// The request to the system.
         what: String,
-        /// What it said.
+        /// The error of the system.
         error: std::io::Error,
     },
 }

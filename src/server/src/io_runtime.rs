@@ -9,12 +9,12 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::error::ServiceStartError;
 
-/// One multi-thread runtime, and actor threads. A connection's driver task dies with the runtime that opened it, so every
-/// actor that owns one sits on an arbiter of these.
+/// One multi-thread runtime, and actor threads. A connection's driver task ends with the runtime that opened it, so
+/// every actor that owns one runs on one of these threads.
 #[derive(Debug)]
 pub(crate) struct IoRuntime {
     handle: Handle,
-    /// Always there until dropped.
+    /// `Some` until dropped.
     runtime: Option<Arc<Runtime>>,
     arbiters: Mutex<Vec<Arbiter>>,
 }
@@ -34,7 +34,7 @@ impl IoRuntime {
         &self.handle
     }
 
-    /// One more actor thread.
+    /// Starts an actor thread over the shared runtime.
     pub(crate) fn start_arbiter(&self) -> Result<Placement, ServiceStartError> {
         let runtime = self.runtime.clone();
         self.place_arbiter(|| {
@@ -42,8 +42,8 @@ impl IoRuntime {
         })
     }
 
-    /// One more actor thread, which drives the connections of its actors itself. An answer of a peer wakes that thread and
-    /// then the caller; over the shared runtime it would wake a thread of the runtime first.
+    /// Starts an actor thread that drives the connections of its actors itself. A response of a peer wakes that
+    /// thread and then the caller; over the shared runtime it would wake a thread of the runtime first.
     pub(crate) fn start_driving_arbiter(&self) -> Result<Placement, ServiceStartError> {
         self.place_arbiter(Arbiter::try_new)
     }
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_may_be_dropped_where_blocking_is_forbidden_whether_its_threads_have_ended_or_not() {
+    fn io_runtime_can_be_dropped_where_blocking_is_forbidden() {
         System::new().block_on(async {
             for threads in [0, 1, 2].into_iter().cycle().take(60) {
                 let io = IoRuntime::start().unwrap();

@@ -1,4 +1,4 @@
-//! The service's own recurring jobs: what is old is removed.
+//! The recurring jobs of the service, which delete expired rows.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use svc_store::{Store, StoreError};
 
 use crate::config::Config;
 
-/// Rows removed in one step; others write between two steps.
+/// Rows deleted in one step; others write between two steps.
 const CHUNK: i64 = 500;
 
-/// The jobs that the configuration asks for; what is kept for ever needs none.
+/// Returns the configured jobs; rows that are kept for ever need none.
 pub(crate) fn housekeeping_jobs(config: &Config, store: &Store) -> Vec<JobSpec> {
     let (traces, audit) = (&config.trace_queue, &config.audit);
     let mut jobs = Vec::new();
@@ -31,7 +31,7 @@ pub(crate) fn housekeeping_jobs(config: &Config, store: &Store) -> Vec<JobSpec> 
         }));
     }
     if traces.retention_hours > 0 {
-        // Also where no schedules run: a database is kept small whoever filled it.
+        // Also on a node without schedules: other nodes may have filled the table.
         let (store, hours) = (store.clone(), traces.retention_hours);
         jobs.push(job("cron_cleanup", traces.cleanup_interval_secs, move || {
             let ledger = store.ledger();

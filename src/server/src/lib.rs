@@ -1,9 +1,10 @@
 //! The service: configuration, HTTP edge, assembly of the supervision tree; library `svc` and binary `svc-server`.
 //!
-//! [`Service`] is the whole of it as a value. The binary starts one and runs [`serve`]; a larger actix-web application
-//! starts one and mounts [`Service::routes`].
+//! [`Service`] is a running service as a value. The binary starts one and runs [`serve`]; a larger actix-web
+//! application starts one and mounts [`Service::routes`].
 
 mod admin;
+mod assembly;
 pub mod cli;
 pub mod config;
 mod descriptors;
@@ -16,6 +17,7 @@ mod lifecycle;
 mod listener_shutdown;
 pub mod logging;
 mod operations;
+mod options;
 pub mod reencrypt;
 mod routes;
 pub mod serve;
@@ -23,6 +25,7 @@ pub mod service;
 pub mod settings;
 mod shutdown;
 pub mod signals;
+mod start;
 pub mod state;
 mod transport;
 mod tree;
@@ -33,20 +36,21 @@ pub use actix_supervision::{FaultKind, PlannedFault, TreeExit};
 pub use config::Config;
 pub use error::ServiceStartError;
 pub use operations::Operations;
-pub use service::{Options, Service};
-/// The engine: what an application needs to bring functions of its own along.
+pub use options::Options;
+pub use service::Service;
+/// The engine, with the types for functions of an embedding application.
 pub use svc_engine as engine;
 
 /// The version of the service.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The commit the binary was built from, when the build says so.
+/// The commit of the build, `unknown` outside a checkout.
 pub(crate) const GIT_HASH: &str = match option_env!("SVC_BUILD_COMMIT") {
     Some(hash) => hash,
     None => "unknown",
 };
 
-/// When the binary was built, when the build says so.
+/// The time of the build, `unknown` outside a checkout.
 pub(crate) const BUILD_TIMESTAMP: &str = match option_env!("SVC_BUILD_TIME") {
     Some(time) => time,
     None => "unknown",

@@ -1,43 +1,44 @@
-//! Where the service stands between start and end, and how many requests it is answering.
+//! The lifecycle of the service, and the number of requests in progress.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use svc_model::ServiceError;
 use tokio::sync::{Notify, watch};
 
-/// The level everyone may read; raised and lowered by the start, the shutdown and the edge.
+/// The phase of the service and its requests in progress; set by the start, the shutdown and the edge, read by
+/// anyone.
 #[derive(Debug, Default)]
 pub struct Lifecycle {
     initialized: AtomicBool,
     draining: AtomicBool,
     in_flight: AtomicUsize,
     idle: Notify,
-    /// Told when bodies that are still arriving are given up.
+    /// `true` once bodies that are still arriving are given up.
     uploads_end: watch::Sender<bool>,
 }
 
 impl Lifecycle {
-    /// Startup ended: the service may be called ready.
+    /// Records the end of the start: the service may be ready.
     pub(crate) fn mark_initialized(&self) {
         self.initialized.store(true, Ordering::Release);
     }
 
-    /// Shutdown started: not ready from now on, while requests are still answered.
+    /// Records the begin of the shutdown: not ready from now on, while requests are still answered.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Release);
     }
 
-    /// Whether startup ended and shutdown has not started.
+    /// Returns `true` between the end of the start and the begin of the shutdown.
     pub fn is_ready(&self) -> bool {
         self.initialized.load(Ordering::Acquire) && !self.is_draining()
     }
 
-    /// Whether shutdown has started.
+    /// Returns `true` once shutdown has started.
     pub fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Acquire)
     }
 
-    /// Requests being answered now.
+    /// Returns the number of requests in progress.
     pub fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Acquire)
     }
@@ -61,7 +62,7 @@ impl Lifecycle {
         body: impl Future<Output = Result<T, ServiceError>>,
     ) -> Result<T, ServiceError> {
         let given_up = async {
-            // The sender is this very value: it cannot be gone.
+            // The sender is part of `self`, so that it is still there.
             let _ = self.uploads_end.subscribe().wait_for(|ended| *ended).await;
         };
         tokio::select! {
@@ -76,7 +77,7 @@ impl Lifecycle {
         self.uploads_end.send_replace(true);
     }
 
-    /// Waits until no request is being answered.
+    /// Waits until no request is in progress.
     pub(crate) async fn wait_until_idle(&self) {
         loop {
             let notified = self.idle.notified();

@@ -1,7 +1,7 @@
-//! How the daemon stops listening without losing who is already in line.
+//! The end of listening without losing connections that the kernel has accepted.
 //!
-//! Closing a listening socket resets every connection that the kernel has taken and nobody has accepted yet. So the end
-//! has two steps: new connections are ignored while the server accepts until the line is empty; then they are refused.
+//! Closing a listening socket resets every connection in its backlog. The end therefore has two steps: first the
+//! packets of new connections are dropped while the server accepts the backlog, then new connections are refused.
 
 use std::io;
 use std::net::{Shutdown, TcpListener};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use actix_web::dev::ServerHandle;
 use socket2::SockRef;
 
-/// How long connections that are on their way in get to be accepted and to send their request.
+/// Time for the connections of the backlog to be accepted and to send their request.
 const LAST_CALL: Duration = Duration::from_millis(200);
 
 /// A second handle on the socket that a server accepts from.
@@ -22,21 +22,21 @@ impl ListenerShutdown {
         listener.try_clone().map(Self)
     }
 
-    /// Stops accepting. What was accepted goes on.
+    /// Stops accepting. Accepted connections go on.
     pub(crate) async fn close(&self, server: &ServerHandle) {
         let socket = SockRef::from(&self.0);
-        // Where the system has no such filter, the line is closed as it is.
+        // Without such a filter the backlog is closed as it is.
         if drop_new_handshakes(&socket).is_ok() {
             tokio::time::sleep(LAST_CALL).await;
         }
         server.pause().await;
-        // A socket that cannot be shut down refuses once the server has ended.
+        // A socket that cannot be shut down refuses connections once the server has ended.
         let _ = socket.shutdown(Shutdown::Read);
     }
 }
 
 /// Drops the packets that ask for a new connection (SYN without ACK), so that handshakes underway complete and no new
-/// one begins. Their senders try again after a second and are refused by then.
+/// one begins. Their senders retry after a second and are refused then.
 #[cfg(target_os = "linux")]
 fn drop_new_handshakes(listener: &SockRef<'_>) -> io::Result<()> {
     use socket2::SockFilter;

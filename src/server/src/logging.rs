@@ -1,7 +1,7 @@
-//! The root logger: where messages go, which ones, and how they are written.
+//! The root logger: destination, filter and format of messages.
 //!
-//! Messages are written to standard error by a thread of their own; a caller never waits for it. When too many wait,
-//! the rest is dropped and their number is logged. Dropping [`Logs`] writes what is left.
+//! A thread of its own writes messages to standard error; a caller never waits for it. Once the queue is full,
+//! further messages are dropped and their number is logged. Dropping [`Logs`] writes the rest of the queue.
 
 use std::io::{self, IsTerminal as _, Write};
 
@@ -12,11 +12,11 @@ use crate::config::{LogFormat, LogLevel, LoggingSection};
 /// Messages that may wait to be written.
 const QUEUE: usize = 4096;
 
-/// The root logger and what keeps it writing.
+/// The root logger and the guard of its writer.
 pub struct Logs {
     /// The logger, to be cloned and handed down.
     pub log: Logger,
-    /// Writes what is left when dropped.
+    /// Writes the rest of the queue when dropped.
     _flush: slog_async::AsyncGuard,
 }
 
@@ -34,7 +34,7 @@ pub fn start(logging: &LoggingSection, rust_log: Option<&str>) -> Logs {
     } else {
         queue(json(io::stderr()).ignore_res())
     };
-    // Filtered before the queue: what is not written costs its caller next to nothing.
+    // Filtered before the queue, so that a filtered message is cheap.
     let log = Logger::root(drain.filter(move |record| filter.allows(record)).fuse(), slog::o!());
     for directive in unread {
         slog::warn!(log, "part of RUST_LOG is not understood"; "directive" => directive);
@@ -56,7 +56,7 @@ fn json<W: Write + Send + 'static>(output: W) -> std::sync::Mutex<slog_json::Jso
     std::sync::Mutex::new(json.add_key_value(slog::o!("target" => target)).build())
 }
 
-/// Which messages are written, by module: the most specific rule decides.
+/// A filter of messages by module; the most specific rule decides.
 #[derive(Clone, Debug)]
 struct Filter {
     default: FilterLevel,

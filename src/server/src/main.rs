@@ -14,11 +14,11 @@ use svc::logging::Logs;
 use svc::serve::{ServeOutcome, serve};
 use svc::{Options, config, logging, settings};
 
-/// Requests are made of small pieces that one thread allocates and another frees, which the C library does slowly.
+/// Requests consist of small allocations that one thread makes and another frees, which is slow in the C library.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// How long the log may take to be written when the process is ended by force.
+/// Time to write the log when the process is ended by force.
 const LAST_LOG: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         Some(CliCommand::Migrate { dry_run }) => migrate(path, &environment, dry_run, &mut out, &mut err),
         Some(CliCommand::Reencrypt) => reencrypt(path, &environment, &mut err),
     };
-    // What cannot be written to a closed stream cannot be complained about either.
+    // A failed write to a closed stream cannot be reported.
     ExitCode::from(code.unwrap_or(EXIT_FAILURE))
 }
 
@@ -55,13 +55,13 @@ fn start(path: Option<&Path>, environment: Vec<(String, String)>, err: &mut dyn 
     match ended {
         Ok(ServeOutcome::Drained) => Ok(EXIT_OK),
         Ok(ServeOutcome::Failed) => Ok(EXIT_FAILURE),
-        // At once: nothing is waited for, not even threads on their way out.
+        // At once, without waiting for any thread.
         Ok(ServeOutcome::Aborted) => std::process::exit(EXIT_FAILURE.into()),
         Err(error) => cli::write_error(&error, err).map(|()| error.exit_code()),
     }
 }
 
-/// Ends the process, whatever its threads do. A log that cannot be written in time is left as it is.
+/// Ends the process, whatever its threads do. A log that cannot be written in time is cut off.
 fn force_exit(logs: &Arc<Mutex<Option<Logs>>>) {
     let (written, is_written) = mpsc::channel();
     let logs = Arc::clone(logs);

@@ -29,7 +29,7 @@ use crate::transport::{Transport, bind};
 const BACKLOG: i32 = 128;
 /// Descriptors set aside for connections of operators.
 const RESERVE: usize = 8;
-/// Time until the next try where nothing can be accepted.
+/// Pause before the next attempt after a failed accept.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A running listener.
@@ -57,7 +57,7 @@ impl Operations {
         Ok(Self { address, stop })
     }
 
-    /// Where it listens.
+    /// Returns the listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -89,7 +89,7 @@ async fn serve(
             return drop(started.send(Err(refused)));
         }
     };
-    // The receiver waits for exactly this message.
+    // The receiver waits for this message.
     let _ = started.send(Ok(()));
     tokio::select! {
         () = accept(&listener, service) => {}
@@ -119,7 +119,7 @@ where
             Ok((stream, _)) => {
                 let (served, reserve) = (service.call(stream), Rc::clone(&reserve));
                 actix_rt::spawn(async move {
-                    // Why a connection ended is reported by the service.
+                    // The service reports the end of a connection.
                     let _ = served.await;
                     reserve.borrow_mut().refill();
                 });

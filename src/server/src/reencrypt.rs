@@ -1,4 +1,4 @@
-//! `svc-server reencrypt`: connectors rewritten under the key that encrypts now.
+//! `svc-server reencrypt`: rewrites connectors under the current key.
 
 use slog::Logger;
 use svc_store::{ReencryptionReport, StoreConfig};
@@ -8,7 +8,8 @@ use crate::config::Config;
 use crate::error::ServiceStartError;
 use crate::settings;
 
-/// Rewrites what is not under the current key. Servers may run meanwhile, if they know both keys.
+/// Rewrites the connectors and stored tokens that are under another key. Servers may run meanwhile, if they know both
+/// keys.
 ///
 /// # Errors
 /// There is no current key, a key cannot be read, or the database cannot be used.

@@ -1,4 +1,4 @@
-//! The routes of the service: which handler serves which path, and the middleware around them.
+//! The routes of the service: paths, handlers, and the middleware around them.
 
 use actix_web::guard::fn_guard;
 use actix_web::middleware::{Compress, from_fn};
@@ -12,9 +12,9 @@ use crate::state::AppState;
 /// The paths that the service answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MountMode {
-    /// All of them: the service is the whole application.
+    /// All paths: the service is the whole application.
     WholeApplication,
-    /// Its own, leaving the others to the application around it.
+    /// Only the paths of the service; the host application answers the others.
     OwnPaths,
 }
 
@@ -60,7 +60,7 @@ fn data_scope(prefix: &str) -> Scope {
     web::scope(prefix).default_service(web::to(data::submit))
 }
 
-/// The probes, and the metrics where they belong to this listener.
+/// Mounts the probes, and the metrics if they belong to this listener.
 fn configure_operational(cfg: &mut web::ServiceConfig, with_metrics: bool) {
     cfg.service(web::resource("/healthz").get(health::healthz))
         .service(web::resource("/readyz").get(health::readyz))
@@ -68,12 +68,12 @@ fn configure_operational(cfg: &mut web::ServiceConfig, with_metrics: bool) {
     if with_metrics {
         cfg.service(web::resource("/metrics").get(health::metrics));
     } else {
-        // Whatever else is mounted at the root.
+        // Not found, whatever else is mounted at the root.
         cfg.service(web::resource("/metrics").to(not_found));
     }
 }
 
-/// What the listener of `metrics.bind_addr` answers, and nothing else.
+/// Mounts the routes of the operational listener (`metrics.bind_addr`).
 pub(crate) fn configure_operations(cfg: &mut web::ServiceConfig, state: &web::Data<AppState>) {
     let enabled = state.config.metrics.enabled;
     let scope = web::scope("").app_data(state.clone()).configure(|cfg| configure_operational(cfg, enabled));

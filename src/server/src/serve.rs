@@ -1,4 +1,4 @@
-//! The service as a daemon: its listeners, its signals, its end.
+//! The service as a daemon: listeners, signals, shutdown.
 //!
 //! The end, in order: readiness turns red at once; for `server.shutdown_drain_secs` everything is still accepted, so
 //! that a balancer has time to notice (not after a `SIGINT` that was typed at a terminal); then nothing new is accepted,
@@ -20,20 +20,21 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::config::Config;
 use crate::error::ServiceStartError;
 use crate::listener_shutdown::ListenerShutdown;
+use crate::options::Options;
 use crate::routes::MountMode;
-use crate::service::{Options, Service};
+use crate::service::Service;
 use crate::shutdown::UNBOUNDED;
 use crate::signals::{Signal, Signals};
 use crate::state::AppState;
 use crate::watchdog::Watchdog;
 use crate::{descriptors, transport};
 
-/// How long after the deadline of a shutdown the process is ended by force. What is left of two seconds is for the log.
+/// Time after the shutdown deadline at which the process is ended by force. The rest of two seconds is for the log.
 const FORCED_EXIT: Duration = Duration::from_millis(1_750);
-/// How long the listeners may take to end; their threads may be blocked.
+/// Time for the listeners to end; their threads may be blocked.
 const LISTENERS: Duration = Duration::from_millis(200);
 
-/// How a service that ran came to its end.
+/// The way in which a running service ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServeOutcome {
     /// Drained after a signal.
@@ -48,7 +49,7 @@ pub enum ServeOutcome {
 /// own where the shutdown does not keep its deadline; it must end the process, whatever hangs.
 ///
 /// # Errors
-/// What kept it from starting.
+/// The reason for which the service did not start.
 pub async fn serve(
     config: Config,
     options: Options,
@@ -60,7 +61,7 @@ pub async fn serve(
     let descriptors = descriptors::raise_open_file_limit();
     let service = tokio::select! {
         started = Service::start(config.clone(), options) => started?,
-        // Nothing serves yet, so there is nothing to drain.
+        // Nothing serves yet: there is nothing to drain.
         () = signals.terminate() => return Ok(ServeOutcome::Drained),
     };
     let operations = match config.metrics.bind_addr.as_deref() {
@@ -136,7 +137,7 @@ async fn run_until_end(
         tokio::time::sleep(accepting_for).await;
         // The deadline counts from here.
         let deadline = Instant::now() + force.unwrap_or(UNBOUNDED).min(UNBOUNDED);
-        // A thread that does not accept any more is not waited for either.
+        // A thread that does not accept any more is not waited for.
         let _closed = timeout_at(deadline, door.close(server)).await;
         service.shutdown(deadline.saturating_duration_since(Instant::now())).await
     };
@@ -154,7 +155,7 @@ fn log_failure(exit: &TreeExit, log: &Logger) -> ServeOutcome {
     ServeOutcome::Failed
 }
 
-/// `SIGHUP`: what `POST /engine/reload` does, with its record.
+/// Reloads on `SIGHUP`, like `POST /engine/reload`, with an audit row.
 fn reload_on_signal(state: web::Data<AppState>) {
     actix_rt::spawn(async move {
         let entry = AuditEntry {

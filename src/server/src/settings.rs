@@ -1,4 +1,4 @@
-//! Where the configuration meets the parts that do not know it.
+//! The settings of each part, made from the configuration, which the parts do not know.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::config::{self, Config};
 use crate::error::ServiceStartError;
 use crate::tree;
 
-/// The database settings, as the store takes them.
+/// Returns the settings of the database.
 pub fn store_config(config: &Config) -> StoreConfig {
     let storage = &config.storage;
     StoreConfig {
@@ -48,12 +48,12 @@ pub fn store_config(config: &Config) -> StoreConfig {
     }
 }
 
-/// The longest that a check of the database or of the Kafka brokers may take.
+/// Returns the time limit for a check of the database or of the Kafka brokers.
 pub(crate) fn health_check_timeout(config: &Config) -> Duration {
     Duration::from_secs(config.engine.health_check_timeout_secs)
 }
 
-/// The keys that connectors are encrypted with, read where they are references.
+/// Reads the encryption keys of connectors; references are resolved.
 pub(crate) async fn connector_keys(
     config: &Config,
     secrets: &Keyring,
@@ -86,13 +86,13 @@ async fn read_key(setting: &str, given: &Secret, secrets: &Keyring) -> Result<Se
     Ok(read)
 }
 
-/// Looks variables up in the environment the service was started with.
+/// Returns a lookup in the environment of the service.
 pub(crate) fn variable_lookup(environment: &[(String, String)]) -> VariableLookup {
     let environment: HashMap<String, String> = environment.iter().cloned().collect();
     Arc::new(move |wanted: &str| environment.get(wanted).cloned())
 }
 
-/// When calls of connectors are held back.
+/// Returns the settings of circuit breakers; `None` if they are disabled.
 pub(crate) fn breaker_settings(config: &Config) -> Option<BreakerSettings> {
     let breaker = &config.engine.circuit_breaker;
     breaker.enabled.then(|| BreakerSettings {
@@ -102,7 +102,7 @@ pub(crate) fn breaker_settings(config: &Config) -> Option<BreakerSettings> {
     })
 }
 
-/// What calls of connectors have in common.
+/// Returns the common settings of connector calls.
 pub(crate) fn call_settings(config: &Config) -> CallSettings {
     let (query, write) = (&config.query, &config.write);
     CallSettings {
@@ -117,7 +117,7 @@ pub(crate) fn call_settings(config: &Config) -> CallSettings {
     }
 }
 
-/// What caches in memory may hold.
+/// Returns the bounds of in-memory caches.
 pub(crate) fn memory_cache_settings(config: &Config) -> MemoryCacheSettings {
     MemoryCacheSettings {
         max_entries: config.engine.max_memory_cache_entries,
@@ -125,14 +125,14 @@ pub(crate) fn memory_cache_settings(config: &Config) -> MemoryCacheSettings {
     }
 }
 
-/// The cluster that records are published to, and who this service is to every broker; `None` where Kafka is off.
+/// Returns the Kafka cluster for published records, with this service's credentials; `None` if Kafka is disabled.
 pub(crate) fn kafka_cluster(config: &Config, environment: &[(String, String)]) -> Option<KafkaCluster> {
     let config::KafkaSection { enabled, brokers, auth, extra_config, .. } = &config.kafka;
     let set = |name: &str| {
         let found = environment.iter().find(|(known, value)| known == name && !value.is_empty());
         found.map(|(_, value)| value.clone())
     };
-    // As everywhere else TLS is spoken; what the client finds by itself is the system's.
+    // The same trust anchors as everywhere else; by default the client uses the system's.
     let anchors = || set("SSL_CERT_FILE").or_else(|| set("SSL_CERT_DIR"));
     let given = [
         ("security.protocol", auth.security_protocol.map(|protocol| protocol.as_str().to_owned())),
@@ -146,7 +146,7 @@ pub(crate) fn kafka_cluster(config: &Config, environment: &[(String, String)]) -
     enabled.then(|| KafkaCluster { brokers: brokers.clone(), properties: given.chain(extra).collect() })
 }
 
-/// Refuses the start over a connector that cannot be loaded, where that was asked for.
+/// Refuses the start over a connector that cannot be loaded, if so configured.
 pub(crate) fn refuse_failed_connectors(
     config: &Config,
     connectors: &Connectors,
@@ -162,8 +162,7 @@ pub(crate) fn refuse_failed_connectors(
     Ok(())
 }
 
-/// The secrets of the service: references are read in the environment it was started with, and in the secret store that
-/// environment names.
+/// Builds the reader of secrets, over the environment of the service and the secret store that it names.
 pub(crate) fn build_keyring(
     config: &Config,
     environment: &[(String, String)],
@@ -172,7 +171,7 @@ pub(crate) fn build_keyring(
 ) -> Result<Keyring, ServiceStartError> {
     let store = SecretProvider::new(variable_lookup(environment), outbound, runtime)
         .map_err(|error| ServiceStartError::Tree(error.to_string()))?;
-    // What is no reference was refused with the rest of the configuration.
+    // A value that is no reference was refused with the rest of the configuration.
     let reference = |text: &str| svc_secrets::parse(text).ok().flatten();
     let declared =
         config.secrets.references.iter().filter_map(|(name, text)| Some((name.clone(), reference(text)?)));
@@ -183,7 +182,7 @@ pub(crate) fn build_keyring(
     Ok(Keyring::new(Arc::new(store), declared.collect()).allowing(allowed))
 }
 
-/// The way out. What is wrong with the trust anchors is logged: it shows only when a peer is refused.
+/// Builds the HTTP client. Problems of the trust anchors are logged, because they show only when a peer is refused.
 pub(crate) fn build_outbound(log: &Logger) -> Result<Outbound, ServiceStartError> {
     let outbound =
         Outbound::new(&Trust::System).map_err(|error| ServiceStartError::Tree(error.to_string()))?;
@@ -196,12 +195,12 @@ pub(crate) fn build_outbound(log: &Logger) -> Result<Outbound, ServiceStartError
     Ok(outbound)
 }
 
-/// How key sets are fetched.
+/// Returns the settings of the fetcher of key sets.
 pub(crate) fn key_set_settings(config: &Config, outbound: Outbound) -> svc_keysets::Settings {
     svc_keysets::Settings { outbound, allow_private: config.jwt.allow_private_jwks_urls }
 }
 
-/// How traces are stored and accepted work is run.
+/// Returns the settings of traces and accepted work.
 pub(crate) fn trace_settings(
     config: &Config,
     errors: ChannelMetrics,
@@ -247,13 +246,13 @@ pub(crate) fn trace_settings(
             batch_size: queue.dlq_batch_size,
             lease: Duration::from_secs(queue.dlq_lease_secs),
         },
-        needs: vec![tree::STORE.to_owned(), tree::NODES.to_owned()],
+        needs: tree::TRACE_RECORDER.need_paths(),
         errors: Callback::new(move |reason| errors.count_error(reason)),
         jobs: Callback::new(move |job| jobs.succeeded(job)),
     }
 }
 
-/// How schedules are followed; `None` on a node that follows none.
+/// Returns the settings of schedules; `None` on a node that runs none.
 pub(crate) fn cron_settings(
     config: &Config,
     holder: &str,
@@ -278,13 +277,13 @@ pub(crate) fn cron_settings(
     })
 }
 
-/// The name of this process, as configured, or one of its own.
+/// Returns the configured name of this process, or a generated one.
 pub(crate) fn instance_id(config: &Config) -> String {
     let configured = Some(config.cluster.instance_id.clone()).filter(|id| !id.is_empty());
     configured.unwrap_or_else(svc_model::id::new_entity_id)
 }
 
-/// How tokens for connectors are obtained.
+/// Returns the settings of the fetcher of tokens.
 pub(crate) fn token_settings(
     holder: &str,
     store: &Store,
@@ -293,15 +292,15 @@ pub(crate) fn token_settings(
 ) -> svc_tokens::Settings {
     svc_tokens::Settings {
         store: store.clone(),
-        needs: tree::STORE.to_owned(),
+        needs: tree::STORE.absolute_path(),
         outbound: outbound.clone(),
         holder: holder.to_owned(),
         errors: Arc::new(move |reason| errors.count_error(reason)),
     }
 }
 
-/// The id of this process among those that share a database: its configured name, or that of its host, and a part no
-/// other process has.
+/// Generates the id of this process among those that share a database: its configured name, or that of its host, with
+/// a unique suffix.
 pub(crate) fn node_id(config: &Config) -> String {
     let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = Some(config.cluster.instance_id.clone()).filter(|id| !id.is_empty()).unwrap_or_else(host);
@@ -309,18 +308,18 @@ pub(crate) fn node_id(config: &Config) -> String {
     svc_nodes::Settings::new_id(name)
 }
 
-/// How this process holds its lease. `is_alone`: nobody else can use the database.
+/// Returns the settings of the lease. `is_alone`: no other process can use the database.
 pub(crate) fn lease_settings(config: &Config, id: &str, is_alone: bool) -> svc_nodes::Settings {
     svc_nodes::Settings {
         id: id.to_owned(),
         version: crate::VERSION,
         lease: Duration::from_secs(config.cluster.node_lease_secs),
         is_alone,
-        needs: vec![tree::STORE.to_owned()],
+        needs: tree::NODE_LEASE.need_paths(),
     }
 }
 
-/// Most entries a channel keeps in the memory of the process; 0 in the configuration sets no bound.
+/// Returns the bound on in-memory entries of a channel; 0 in the configuration means none.
 pub(crate) fn memory_entries(config: &Config) -> u64 {
     match config.engine.max_memory_cache_entries {
         0 => u64::MAX,
@@ -328,7 +327,7 @@ pub(crate) fn memory_entries(config: &Config) -> u64 {
     }
 }
 
-/// The engine but for the functions, which need what is started later.
+/// Builds the engine without functions, which need services that start later.
 pub(crate) async fn engine_builder(
     config: &Config,
     keyring: &Keyring,
@@ -384,13 +383,14 @@ pub(crate) fn register_plugins(
     Ok(engine)
 }
 
-/// What the values of one message may take: parsed JSON is larger than its text, and tasks hold it more than once.
+/// Returns the bound on the values of one message: parsed JSON is larger than its text, and tasks hold it more than
+/// once.
 fn max_message_bytes(config: &Config) -> usize {
     const SHARE: usize = 16;
     EngineLimits::default().max_message_bytes.max(config.ingest.max_payload_size.saturating_mul(SHARE))
 }
 
-/// How far and how long channels may call one another.
+/// Returns the limits of calls between channels.
 pub(crate) fn call_limits(config: &Config) -> CallLimits {
     CallLimits {
         max_depth: usize::try_from(config.engine.max_channel_call_depth).unwrap_or(usize::MAX),
@@ -422,7 +422,7 @@ pub(crate) fn channel_filter(config: &config::ChannelFilterSection) -> ChannelFi
     ChannelFilter { include: config.include.clone(), exclude: config.exclude.clone() }
 }
 
-/// How large what is kept of a run may become, in bytes; 0 in the configuration sets no bound.
+/// Returns the bound on the stored result of a run, in bytes; 0 in the configuration means none.
 pub(crate) fn max_result_bytes(config: &Config) -> Option<usize> {
     Some(config.trace_queue.max_result_size_bytes).filter(|limit| *limit > 0)
 }

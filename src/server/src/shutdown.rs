@@ -1,8 +1,8 @@
 //! The end of a service: one deadline for everything that still runs.
 //!
-//! Until the deadline nothing is cut. Then, one after the other and each within a bound of its own, accepted jobs and
-//! runs of schedules are given back, what runs for callers is ended by force, and the rest of the tree writes what waits
-//! and ends. The bounds add up to less than two seconds.
+//! Before the deadline everything may finish. After it, each within a bound of its own, accepted jobs and runs of
+//! schedules are given back, runs for callers are ended by force, and the rest of the tree writes its queues and
+//! ends. The bounds add up to less than two seconds.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use crate::lifecycle::Lifecycle;
 use crate::state::AppState;
 use crate::tree;
 
-/// The longest deadline: what is longer has none.
+/// The longest deadline; a longer one counts as none.
 pub(crate) const UNBOUNDED: Duration = Duration::from_secs(60 * 60 * 24 * 365);
-/// How long a body may take to arrive whole once nothing new is accepted, where the deadline is later.
+/// Time for a body to arrive once nothing new is accepted, if the deadline is later.
 const UPLOADS: Duration = Duration::from_secs(30);
-/// How long callers that were cut may take to be answered.
+/// Time to answer callers whose runs were cut.
 const ANSWERS: Duration = Duration::from_millis(100);
-/// What the tree gets beyond the deadline, to write what waits.
+/// Time beyond the deadline in which the tree writes its queues.
 const LAST_WRITES: Duration = Duration::from_millis(500);
 
-/// Ends the service within `limit`, and a little longer where something has to be cut.
+/// Ends the service within `limit`, and a little later if something has to be cut.
 pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
     let (begun, limit) = (Instant::now(), limit.min(UNBOUNDED));
     let left = || limit.saturating_sub(begun.elapsed());
@@ -37,8 +37,8 @@ pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
             }
         }
     );
-    // Runs whose caller has left are in no count of requests.
-    if let Err(RetireError::Forced) = state.tree.retire(tree::CHANNELS, left()).await {
+    // Runs whose caller has disconnected are not counted as requests.
+    if let Err(RetireError::Forced) = state.tree.retire(tree::CHANNELS.path, left()).await {
         info!(state.log, "runs cut by the shutdown deadline");
     }
     let _late = timeout(ANSWERS, state.lifecycle.wait_until_idle()).await;
@@ -47,7 +47,7 @@ pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
     exit
 }
 
-/// Waits for the requests being answered; for those that still arrive no longer than for uploads.
+/// Waits for the requests in progress; for bodies that still arrive no longer than [`UPLOADS`].
 async fn wait_for_requests(lifecycle: &Lifecycle, deadline: Instant, log: &Logger) {
     let uploads_end = deadline.min(Instant::now() + UPLOADS);
     if timeout_at(uploads_end, lifecycle.wait_until_idle()).await.is_ok() {

@@ -1,20 +1,20 @@
-//! Signals as the service understands them: drain, end at once, reload.
+//! Signals and their meaning: drain, end at once, reload.
 //!
-//! Installed before any listener is bound, so that a signal sent right after the start is never lost to the default
-//! action.
+//! Handlers are installed before any listener is bound, so that a signal sent right after the start never meets the
+//! default action.
 
 use std::io::{self, IsTerminal as _};
 
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
-/// What a signal asks for.
+/// The request that a signal expresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// `SIGTERM`, and `SIGINT` without a terminal: drain and end; the second one ends at once.
     Terminate,
-    /// `SIGINT` at a terminal, which somebody typed: as [`Terminate`](Self::Terminate), without the drain time.
+    /// `SIGINT` at a terminal: like [`Terminate`](Self::Terminate), without the drain time.
     Interrupt,
-    /// `SIGHUP`: reload what is stored, as `POST /engine/reload` does.
+    /// `SIGHUP`: reload the stored definitions, like `POST /engine/reload`.
     Reload,
 }
 
@@ -31,7 +31,7 @@ impl Signals {
     /// Installs the handlers. Call it on the runtime that will wait for them.
     ///
     /// # Errors
-    /// When the system refuses a handler.
+    /// The system refuses a handler.
     pub fn install() -> io::Result<Self> {
         Ok(Self {
             term: signal(SignalKind::terminate())?,
@@ -41,7 +41,7 @@ impl Signals {
         })
     }
 
-    /// The next signal. Cancel-safe: none is lost.
+    /// Returns the next signal. Cancel-safe: no signal is lost.
     pub async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.term.recv() => Signal::Terminate,
@@ -50,7 +50,7 @@ impl Signals {
         }
     }
 
-    /// The next request to terminate, whatever else arrives.
+    /// Waits for a request to terminate; ignores other signals.
     pub async fn terminate(&mut self) {
         while self.next().await == Signal::Reload {}
     }

@@ -1,4 +1,4 @@
-//! What every handler works with.
+//! The shared state of all handlers.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -28,41 +28,41 @@ use crate::lifecycle::Lifecycle;
 use crate::transport::ConnectionMetrics;
 use crate::worker_threads::WorkerThreads;
 
-/// The service as its handlers see it; one per service, shared by all worker threads.
+/// The state of a service, shared by all worker threads.
 pub struct AppState {
     /// The effective configuration.
     pub config: Arc<Config>,
-    /// What is stored.
+    /// The database.
     pub store: Store,
-    /// The node that this process is.
+    /// The lease of this process.
     pub nodes: NodeHandle,
-    /// What tasks reach outside.
+    /// The connectors to outbound systems.
     pub connectors: Connectors,
     /// Health of the Kafka brokers of the settings; `None` where Kafka is off.
     pub brokers: Option<BrokerHealth>,
-    /// What serves.
+    /// The registry of serving definitions.
     pub registry: Registry,
     /// Traces and accepted work.
     pub traces: Traces,
-    /// What runs by the clock; `None` on a node that runs no schedules.
+    /// The schedules; `None` on a node that runs none.
     pub cron: Option<CronHandle>,
-    /// What compiles and runs workflows.
+    /// The engine, which compiles and runs workflows.
     pub engine: Arc<Engine>,
-    /// Where secret references are read.
+    /// The reader of secret references.
     pub secrets: Keyring,
-    /// What runs, and how it fares.
+    /// The supervision tree.
     pub tree: Tree,
-    /// What is counted.
+    /// The metrics.
     pub metrics: Metrics,
-    /// Who may act on the admin tree.
+    /// The authenticator of admin requests.
     pub auth: AdminAuthenticator,
-    /// Whose word about a client's address is taken.
+    /// The proxies whose forwarded headers are trusted.
     pub proxies: TrustedProxies,
-    /// Whether the service accepts work.
+    /// The phase of the service between start and end.
     pub lifecycle: Lifecycle,
-    /// The name of this process among others: as configured, or made up when it starts.
+    /// The name of this process, configured or generated at the start.
     pub instance_id: String,
-    /// When the service was put together.
+    /// The time of the start.
     pub started_at: Instant,
     /// The root logger.
     pub log: Logger,
@@ -75,17 +75,17 @@ pub struct AppState {
     pub(crate) descriptors: Arc<DescriptorWatch>,
     pub(crate) rate_limits: RateLimits,
     pub(crate) planes: Planes,
-    /// Here, so that the actor threads live as long as anything is mounted.
+    /// Owned here, so that the actor threads live as long as anything is mounted.
     pub(crate) io: IoRuntime,
-    /// The exclusive use of a SQLite file; given up when nothing writes to it any more.
+    /// The exclusive use of a SQLite file, released once nothing writes to it any more.
     pub(crate) file_lock: Mutex<Option<FileLock>>,
 }
 
 impl AppState {
-    /// Brings what serves in line with what is stored; a reload of everything looks at the connectors too.
+    /// Reloads the stored definitions; a reload of everything includes the connectors.
     ///
     /// # Errors
-    /// Why nothing changed.
+    /// The reason; the previous snapshot goes on serving.
     pub async fn reload(&self, scope: ReloadScope) -> Result<ReloadReport, ReloadError> {
         let connectors = match scope {
             ReloadScope::All => self.connectors.reload(svc_connectors::ConnectorScope::All).await,
@@ -104,24 +104,24 @@ impl AppState {
         }
     }
 
-    /// Lets another process use the SQLite file.
+    /// Releases the SQLite file for other processes.
     pub(crate) fn unlock_file(&self) {
         drop(self.file_lock.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    /// Counts and logs a credential that was refused.
+    /// Counts and logs a refused credential.
     pub(crate) fn record_auth_refusal(&self, reason: AuthFailureReason, client_ip: IpAddr, id: &RequestId) {
         self.metrics.record_auth_failure(reason.name());
         info!(self.log, "admin credential refused";
             "reason" => reason.name(), "client_ip" => %client_ip, "request_id" => id.as_str());
     }
 
-    /// Startup ended, a thread serves, and shutdown has not started.
+    /// Returns `true` once the start has ended and a thread serves, until shutdown starts.
     pub(crate) fn is_initialized(&self) -> bool {
         self.lifecycle.is_ready() && self.workers.has_any(&self.registry)
     }
 
-    /// Whether `/metrics` is part of the mounted routes; otherwise it has a listener of its own.
+    /// Returns `true` if `/metrics` is part of the mounted routes; otherwise it has a listener of its own.
     pub(crate) fn mounts_metrics(&self) -> bool {
         self.config.metrics.enabled && self.config.metrics.bind_addr.is_none()
     }

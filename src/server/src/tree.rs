@@ -1,270 +1,409 @@
-//! The children of the root: what runs in the process, what may bring it down, what depends on what.
+//! The table of what runs in the process: every node of the supervision tree and every task outside it.
 //!
-//! ```text
-//! root
-//! ├ store         writer (essential), probe             every connection lives on the shared i/o runtime
-//! ├ connectors    roster, {id}                          one actor per outbound system on the i/o runtime; needs store
-//! ├ kafka         one actor                              asks the brokers of the settings for a sign of life; absent where
-//! │                                                      kafka.enabled is off
-//! ├ keysets       one actor                              fetches the keys of token issuers
-//! ├ tokens        one actor                              obtains OAuth2 tokens for connectors; needs store
-//! ├ nodes         one actor, essential                   renews the lease of this process; needs store
-//! ├ traces        recorder, worker-1 …, queue, dead-letters   accepted work; needs store and nodes, its workers the channels
-//! ├ registry      one actor, essential, needs store     prepares and commits what serves
-//! ├ channels      {id}/{worker}, a budget per channel    on the HTTP workers' own threads; exhausted: quarantined;
-//! │                                                      need store, key sets and recorder
-//! ├ cron          roster, schedules/{id}, claimer, reaper    what is due; absent where cron.enabled is off; its runs
-//! │                                                      need channels; a schedule that exhausts its budget:
-//! │                                                      its channel is quarantined
-//! └ housekeeping  one actor per job, scheduler           removes what is old
-//! ```
+//! [`NODES`] has a row for each kind of node: its place, its thread, what it needs, the time it gets to drain, and what
+//! ends it. [`Assembly`](crate::assembly::Assembly) makes the specifications of nodes from these rows. [`TASKS`] has a row
+//! for each kind of thread or task that is no node. Tests compare the rows with a running service and with the source.
 //!
-//! An essential child that exhausts its budget ends the tree, and with it the process: without the store or the
-//! registry nothing could be promised. A channel never does; it is refused with the reason until it changes, the
-//! configuration is reloaded, or an operator orders a restart.
+//! An essential actor that exhausts its restart budget ends the tree, and with it the process: without the store, the
+//! lease or the registry nothing could be promised. A channel that exhausts its budget is quarantined: it is refused with
+//! the reason until it changes, the configuration is reloaded, or an operator orders a restart. A schedule that exhausts
+//! its budget has its channel quarantined.
 //!
-//! What needs something is drained before it. At the end of the process that makes this order: the edge waits for its
-//! requests while the workers finish what they began and schedules claim nothing more, the channels end, the recorder
-//! writes what waits, the store closes. One deadline bounds all of it (`shutdown.rs`).
+//! A node is drained before the nodes it needs. At the end of the process that gives this order: the edge waits for its
+//! requests while the workers finish their jobs and schedules claim nothing more, the channels end, the recorder writes
+//! what waits, the store closes. One deadline bounds all of it (`shutdown.rs`).
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use actix_supervision::{
-    Backoff, ChildSpec, ExhaustedAction, GroupSpec, NotRunningError, Placement, RestartPolicy, SpawnError,
-    Tree,
-};
-use slog::Logger;
-use svc_connectors::{BrokerHealth, ConnectorMetrics, Connectors, KafkaCluster};
-use svc_cron::{CronHandle, CronMetrics};
-use svc_housekeeping::{Housekeeping, JobMetrics, JobSpec};
-use svc_keysets::KeySetCache;
-use svc_nodes::{NodeHandle, NodeMetrics};
-use svc_registry::{ChannelPolicy, Registry, RegistryParts};
-use svc_store::{OpenedStore, Store};
-use svc_tokens::{TokenMetrics, Tokens};
-use svc_traces::{TraceMetrics, Traces};
+use actix_supervision::{ChildSpec, NodeKind};
 
-use crate::error::ServiceStartError;
+#[cfg(test)]
+mod tests;
 
-/// The database's actors.
-pub(crate) const STORE: &str = "store";
-/// The outbound systems.
-pub(crate) const CONNECTORS: &str = "connectors";
-/// The check of the Kafka brokers.
-pub(crate) const KAFKA: &str = "kafka";
-/// The key sets of token issuers.
-pub(crate) const KEY_SETS: &str = "keysets";
-/// The OAuth2 tokens of connectors.
-pub(crate) const TOKENS: &str = "tokens";
-/// The lease of this process.
-pub(crate) const NODES: &str = "nodes";
-/// Traces, accepted work, dead letters.
-pub(crate) const TRACES: &str = "traces";
-/// What writes traces behind the answer.
-const RECORDER: &str = "traces/recorder";
-/// The registry's actor.
-pub(crate) const REGISTRY: &str = "registry";
+/// The thread of an actor, or the place of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum RunsOn {
+    /// A group: it runs nothing itself.
+    Nowhere,
+    /// The actor thread over the shared i/o runtime that is for everything but schedules.
+    SharedThread,
+    /// The actor thread over the shared i/o runtime that is for schedules.
+    ScheduleThread,
+    /// The actor thread of the connectors, whose own runtime drives their connections.
+    ConnectorThread,
+    /// The worker threads of the HTTP server, one actor each.
+    HttpWorkers,
+    /// The threads of the shared i/o runtime.
+    IoRuntime,
+    /// The blocking pool of the runtime that starts it.
+    BlockingPool,
+    /// A thread of its own.
+    OwnThread,
+}
+
+/// The time that an actor gets to finish its work when it is replaced, retired or shut down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DrainBudget {
+    /// The ten seconds of `actix-supervision`.
+    Default,
+    /// A time of its own.
+    Fixed(Duration),
+    /// `trace_queue.shutdown_timeout_secs` and five seconds.
+    TraceQueueShutdown,
+    /// `cron.shutdown_timeout_secs` and five seconds.
+    CronShutdown,
+}
+
+/// The event that ends a node or a task for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EndedBy {
+    /// The shutdown of the tree, in the reverse order of needs.
+    TreeShutdown,
+    /// The retirement of the channels, once no request is being answered.
+    ChannelRetirement,
+    /// `Traces::stop`: begins no job any more and waits for those that run.
+    TracesStop,
+    /// `Cron::stop`: claims nothing any more and waits for the attempts that run.
+    CronStop,
+    /// The caller that waits for it, or a time limit of its own.
+    Caller,
+    /// The drop of the value that it works for.
+    OwnerDrop,
+    /// The end of the listener that it serves.
+    ListenerStop,
+    /// The end of the process.
+    ProcessExit,
+}
+
+/// A kind of node of the supervision tree.
+#[derive(Debug)]
+pub(crate) struct TreeRow {
+    /// Path in the tree. A part in braces stands for the names of several nodes.
+    pub(crate) path: &'static str,
+    pub(crate) kind: NodeKind,
+    #[cfg_attr(not(test), expect(dead_code, reason = "compared with a running service"))]
+    pub(crate) runs_on: RunsOn,
+    /// Ends the tree when its restart budget is exhausted.
+    pub(crate) essential: bool,
+    /// Nodes that run before it starts, and are drained after it.
+    pub(crate) needs: &'static [&'static TreeRow],
+    pub(crate) drain: DrainBudget,
+    #[cfg_attr(not(test), expect(dead_code, reason = "tells readers how a node ends"))]
+    pub(crate) ended_by: EndedBy,
+}
+
+impl TreeRow {
+    const fn group(path: &'static str) -> Self {
+        Self::new(path, NodeKind::Group, RunsOn::Nowhere)
+    }
+
+    const fn actor(path: &'static str, runs_on: RunsOn) -> Self {
+        Self::new(path, NodeKind::Actor, runs_on)
+    }
+
+    const fn new(path: &'static str, kind: NodeKind, runs_on: RunsOn) -> Self {
+        Self {
+            path,
+            kind,
+            runs_on,
+            essential: false,
+            needs: &[],
+            drain: DrainBudget::Default,
+            ended_by: EndedBy::TreeShutdown,
+        }
+    }
+
+    const fn essential(self) -> Self {
+        Self { essential: true, ..self }
+    }
+
+    const fn needs(self, needs: &'static [&'static Self]) -> Self {
+        Self { needs, ..self }
+    }
+
+    const fn drain(self, drain: DrainBudget) -> Self {
+        Self { drain, ..self }
+    }
+
+    const fn drain_secs(self, secs: u64) -> Self {
+        self.drain(DrainBudget::Fixed(Duration::from_secs(secs)))
+    }
+
+    const fn ended_by(self, ended_by: EndedBy) -> Self {
+        Self { ended_by, ..self }
+    }
+
+    /// Returns the path from the root. Users name channels and schedules, perhaps like a node of the service, so that a
+    /// relative path could mean theirs.
+    pub(crate) fn absolute_path(&self) -> String {
+        format!("/{}", self.path)
+    }
+
+    /// Returns the absolute paths of the needed nodes.
+    pub(crate) fn need_paths(&self) -> Vec<String> {
+        self.needs.iter().map(|need| need.absolute_path()).collect()
+    }
+
+    /// Returns the specification of an actor that the service places itself.
+    pub(crate) fn spec(&self) -> ChildSpec {
+        debug_assert!(self.kind == NodeKind::Actor, "{} is a group", self.path);
+        let mut spec = ChildSpec::new().needs(self.need_paths());
+        if let DrainBudget::Fixed(limit) = self.drain {
+            spec = spec.drain_deadline(limit);
+        }
+        if self.essential { spec.essential() } else { spec }
+    }
+}
+
+/// The group of the database.
+pub(crate) static STORE: TreeRow = TreeRow::group("store");
+/// The writer with its group commit.
+static STORE_WRITER: TreeRow = TreeRow::actor("store/writer", RunsOn::SharedThread).essential();
+/// The check whether the database answers.
+static STORE_PROBE: TreeRow = TreeRow::actor("store/probe", RunsOn::SharedThread);
+
+/// The key sets of token issuers; one fetch at a time for each issuer.
+pub(crate) static KEY_SETS: TreeRow = TreeRow::actor("keysets", RunsOn::SharedThread);
+/// The OAuth2 tokens of connectors; one fetch at a time for each connector.
+pub(crate) static TOKENS: TreeRow =
+    TreeRow::actor("tokens", RunsOn::SharedThread).needs(&[&STORE]).drain_secs(20);
+/// The lease of this process, which it renews.
+pub(crate) static NODE_LEASE: TreeRow =
+    TreeRow::actor("nodes", RunsOn::SharedThread).essential().needs(&[&STORE]);
+
+/// The group of traces, accepted work and dead letters.
+pub(crate) static TRACES: TreeRow = TreeRow::group("traces");
+/// The recorder, which writes traces behind the response.
+pub(crate) static TRACE_RECORDER: TreeRow = TreeRow::actor("traces/recorder", RunsOn::SharedThread)
+    .needs(&[&STORE, &NODE_LEASE])
+    .drain(DrainBudget::TraceQueueShutdown);
+/// The workers of accepted work, `trace_queue.workers` of them.
+pub(crate) static TRACE_WORKER: TreeRow = TreeRow::actor("traces/worker-{number}", RunsOn::SharedThread)
+    .needs(&[&STORE, &NODE_LEASE, &REGISTRY, &CHANNELS])
+    .drain(DrainBudget::TraceQueueShutdown)
+    .ended_by(EndedBy::TracesStop);
+/// The queue of accepted work.
+static TRACE_QUEUE: TreeRow = TreeRow::actor("traces/queue", RunsOn::SharedThread)
+    .needs(&[&STORE, &NODE_LEASE, &TRACE_WORKER])
+    .drain(DrainBudget::TraceQueueShutdown)
+    .ended_by(EndedBy::TracesStop);
+/// The retries of dead letters.
+static DEAD_LETTERS: TreeRow = TreeRow::actor("traces/dead-letters", RunsOn::SharedThread)
+    .needs(&[&STORE, &NODE_LEASE, &TRACE_QUEUE])
+    .drain(DrainBudget::TraceQueueShutdown)
+    .ended_by(EndedBy::TracesStop);
+
+/// The group of the outbound systems.
+pub(crate) static CONNECTORS: TreeRow = TreeRow::group("connectors");
+/// The actor that makes the connectors match what is stored.
+pub(crate) static CONNECTOR_RECONCILER: TreeRow =
+    TreeRow::actor("connectors/roster", RunsOn::ConnectorThread).needs(&[&STORE]);
+/// One outbound system.
+static CONNECTOR: TreeRow = TreeRow::actor("connectors/{id}", RunsOn::ConnectorThread).drain_secs(60);
+/// The check of the Kafka brokers of the settings; absent unless `kafka.enabled`.
+pub(crate) static KAFKA: TreeRow = TreeRow::actor("kafka", RunsOn::SharedThread);
+
+/// The registry, which prepares and commits snapshots.
+pub(crate) static REGISTRY: TreeRow = TreeRow::actor("registry", RunsOn::SharedThread).essential().needs(&[
+    &STORE,
+    &CONNECTORS,
+    &TOKENS,
+    &KEY_SETS,
+    &TRACE_RECORDER,
+]);
+
 /// The group of all channels.
-pub(crate) const CHANNELS: &str = "channels";
-/// What runs by the clock.
-pub(crate) const CRON: &str = "cron";
-/// The service's own recurring jobs.
-pub(crate) const HOUSEKEEPING: &str = "housekeeping";
+pub(crate) static CHANNELS: TreeRow = TreeRow::group("channels").ended_by(EndedBy::ChannelRetirement);
+/// The group of one channel, which has the restart budget.
+static CHANNEL: TreeRow = TreeRow::group("channels/{id}").ended_by(EndedBy::ChannelRetirement);
+/// The actor of a channel on one worker thread.
+pub(crate) static CHANNEL_ACTOR: TreeRow = TreeRow::actor("channels/{id}/{worker}", RunsOn::HttpWorkers)
+    .needs(&[&STORE, &CONNECTORS, &TOKENS, &KEY_SETS, &TRACE_RECORDER])
+    .drain_secs(30)
+    .ended_by(EndedBy::ChannelRetirement);
 
-/// How long a channel's actor may finish what it began when it is replaced or retired.
-const DRAIN: Duration = Duration::from_secs(30);
-/// Messages in flight in one channel on one thread.
-const MAILBOX: usize = 8192;
+/// The group of schedules and their runs; absent unless `cron.enabled`.
+pub(crate) static CRON: TreeRow = TreeRow::group("cron");
+/// The group of schedules.
+pub(crate) static SCHEDULES: TreeRow = TreeRow::group("cron/schedules");
+/// One schedule, which puts due instants on record.
+pub(crate) static SCHEDULE: TreeRow =
+    TreeRow::actor("cron/schedules/{id}", RunsOn::ScheduleThread).needs(&[&STORE, &REGISTRY, &CHANNELS]);
+/// The claimer of due occurrences.
+static CLAIMER: TreeRow = TreeRow::actor("cron/claimer", RunsOn::ScheduleThread)
+    .needs(&[&STORE, &REGISTRY, &CHANNELS])
+    .drain(DrainBudget::CronShutdown)
+    .ended_by(EndedBy::CronStop);
+/// The actor that takes expired claims back.
+static REAPER: TreeRow =
+    TreeRow::actor("cron/reaper", RunsOn::ScheduleThread).needs(&[&STORE, &REGISTRY, &CHANNELS]);
+/// The actor that makes the schedules match the snapshot.
+static SCHEDULE_RECONCILER: TreeRow =
+    TreeRow::actor("cron/roster", RunsOn::ScheduleThread).needs(&[&STORE, &REGISTRY, &CHANNELS]);
 
-/// One channel's failures, over all its threads: five restarts in half a minute, the first at once.
-fn channel_policy(schedules: bool) -> ChannelPolicy {
-    let backoff = Backoff { first: Duration::from_millis(10), max: Duration::from_secs(5), jitter: 0.2 };
-    let budget = RestartPolicy {
-        max_restarts: 5,
-        within: Duration::from_secs(30),
-        backoff,
-        exhausted: ExhaustedAction::Quarantine,
-    };
-    let needs = absolute_paths([STORE, CONNECTORS, TOKENS, KEY_SETS, RECORDER]);
-    let schedules = schedules.then(|| format!("{CRON}/{}", CronHandle::SCHEDULES));
-    ChannelPolicy { group: CHANNELS.to_owned(), budget, mailbox: MAILBOX, drain: DRAIN, schedules, needs }
+/// The group of the recurring jobs of the service.
+pub(crate) static HOUSEKEEPING: TreeRow = TreeRow::group("housekeeping");
+/// One job.
+static JOB: TreeRow = TreeRow::actor("housekeeping/{job}", RunsOn::SharedThread);
+/// The timer of the jobs.
+static JOB_SCHEDULER: TreeRow = TreeRow::actor("housekeeping/scheduler", RunsOn::SharedThread).needs(&[&JOB]);
+
+/// Every kind of node. Where two paths match a node, the first one counts.
+#[cfg_attr(not(test), expect(dead_code, reason = "compared with a running service"))]
+pub(crate) static NODES: [&TreeRow; 28] = [
+    &STORE,
+    &STORE_WRITER,
+    &STORE_PROBE,
+    &KEY_SETS,
+    &TOKENS,
+    &NODE_LEASE,
+    &TRACES,
+    &TRACE_RECORDER,
+    &TRACE_WORKER,
+    &TRACE_QUEUE,
+    &DEAD_LETTERS,
+    &CONNECTORS,
+    &CONNECTOR_RECONCILER,
+    &CONNECTOR,
+    &KAFKA,
+    &REGISTRY,
+    &CHANNELS,
+    &CHANNEL,
+    &CHANNEL_ACTOR,
+    &CRON,
+    &SCHEDULES,
+    &SCHEDULE,
+    &CLAIMER,
+    &REAPER,
+    &SCHEDULE_RECONCILER,
+    &HOUSEKEEPING,
+    &JOB_SCHEDULER,
+    &JOB,
+];
+
+/// A kind of thread or task outside the tree.
+#[cfg_attr(not(test), expect(dead_code, reason = "compared with the source"))]
+#[derive(Debug)]
+pub(crate) struct TaskRow {
+    /// The work.
+    pub(crate) name: &'static str,
+    /// The crate that starts it, and the number of places in its code that do.
+    pub(crate) started_in: (&'static str, usize),
+    pub(crate) runs_on: RunsOn,
+    pub(crate) ended_by: EndedBy,
 }
 
-/// Nodes as those need them whose siblings are named by users, who may name one like a node of ours.
-fn absolute_paths<const N: usize>(nodes: [&str; N]) -> Vec<String> {
-    nodes.map(|node| format!("/{node}")).to_vec()
+const fn task(
+    name: &'static str,
+    started_in: (&'static str, usize),
+    runs_on: RunsOn,
+    ended_by: EndedBy,
+) -> TaskRow {
+    TaskRow { name, started_in, runs_on, ended_by }
 }
 
-/// Where things are planted, and what they share.
-pub(crate) struct Assembly<'t> {
-    pub(crate) tree: &'t Tree,
-    pub(crate) io: Placement,
-    pub(crate) log: Logger,
-}
-
-/// What the registry stands on.
-pub(crate) struct CoreServices {
-    pub(crate) store: Store,
-    pub(crate) key_sets: KeySetCache,
-    pub(crate) nodes: NodeHandle,
-    pub(crate) traces: Traces,
-}
-
-impl Assembly<'_> {
-    /// Starts what the registry stands on: the store, the key sets, the lease, the recorder. Nothing is accepted yet.
-    ///
-    /// # Errors
-    /// What did not start.
-    pub(crate) async fn start_core_services(
-        &self,
-        opened: OpenedStore,
-        key_sets: svc_keysets::Settings,
-        (lease, of_lease): (svc_nodes::Settings, NodeMetrics),
-        (settings, metrics): (svc_traces::Settings, TraceMetrics),
-    ) -> Result<CoreServices, AssemblyError> {
-        let (tree, io, log) = (self.tree, || self.io.clone(), || self.log.clone());
-        let store = Store::supervise(opened, tree, STORE, io()).await?;
-        let key_sets = KeySetCache::supervise(tree, KEY_SETS, io(), key_sets, log()).await?;
-        let nodes = NodeHandle::supervise(tree, NODES, io(), &store, lease, of_lease, log()).await?;
-        let parts = svc_traces::TraceServices {
-            store: store.clone(),
-            nodes: nodes.clone(),
-            settings,
-            metrics,
-            log: log(),
-        };
-        let traces = Traces::supervise(tree, TRACES, io(), parts).await?;
-        Ok(CoreServices { store, key_sets, nodes, traces })
-    }
-
-    /// Starts what obtains tokens. Nothing is obtained yet.
-    ///
-    /// # Errors
-    /// What did not start.
-    pub(crate) async fn start_tokens(
-        &self,
-        settings: svc_tokens::Settings,
-        metrics: TokenMetrics,
-    ) -> Result<Tokens, AssemblyError> {
-        let (io, log) = (self.io.clone(), self.log.clone());
-        Ok(Tokens::supervise(self.tree, TOKENS, io, settings, metrics, log).await?)
-    }
-
-    /// Starts the connectors, on a thread of their own, and waits until each is loaded or cannot be.
-    ///
-    /// # Errors
-    /// What did not start.
-    pub(crate) async fn start_connectors(
-        &self,
-        settings: svc_connectors::Settings,
-        metrics: ConnectorMetrics,
-        at: Placement,
-    ) -> Result<Connectors, AssemblyError> {
-        let connectors =
-            Connectors::supervise(self.tree, CONNECTORS, at, settings, metrics, self.log.clone()).await?;
-        connectors.reload(svc_connectors::ConnectorScope::All).await?;
-        Ok(connectors)
-    }
-
-    /// Starts the check of the Kafka brokers of the settings.
-    ///
-    /// # Errors
-    /// The actor could not be placed.
-    pub(crate) async fn start_broker_check(
-        &self,
-        cluster: &KafkaCluster,
-        limit: Duration,
-    ) -> Result<BrokerHealth, AssemblyError> {
-        let (io, log) = (self.io.clone(), self.log.clone());
-        Ok(BrokerHealth::supervise(self.tree, KAFKA, io, cluster, limit, log).await?)
-    }
-
-    /// Starts the registry and waits until it runs, which is when the stored configuration serves. `schedules`: whether
-    /// this node follows schedules.
-    ///
-    /// # Errors
-    /// What did not start.
-    pub(crate) async fn start_registry(
-        &self,
-        schedules: bool,
-        parts: impl FnOnce(ChannelPolicy) -> RegistryParts,
-    ) -> Result<Registry, AssemblyError> {
-        self.tree.add_group(CHANNELS, GroupSpec::new()).await?;
-        let spec = ChildSpec::new().essential().needs([STORE, CONNECTORS, TOKENS, KEY_SETS, RECORDER]);
-        let parts = parts(channel_policy(schedules));
-        let registry = Registry::supervise(self.tree, REGISTRY, spec, self.io.clone(), parts).await?;
-        self.tree.wait_until_running(REGISTRY).await?;
-        Ok(registry)
-    }
-
-    /// Begins to accept work and to clean up.
-    ///
-    /// # Errors
-    /// What did not start.
-    pub(crate) async fn start_accepting_work(
-        &self,
-        traces: &Traces,
-        registry: &Registry,
-        jobs: Vec<JobSpec>,
-        metrics: JobMetrics,
-    ) -> Result<(), AssemblyError> {
-        traces.start(Arc::new(registry.clone()), &[REGISTRY, CHANNELS]).await?;
-        let (io, log) = (self.io.clone(), self.log.clone());
-        Housekeeping::supervise(self.tree, HOUSEKEEPING, io, jobs, metrics, log).await?;
-        Ok(())
-    }
-}
-
-impl Assembly<'_> {
-    /// Begins to follow schedules.
-    ///
-    /// # Errors
-    /// What did not start.
-    pub(crate) async fn start_cron(
-        &self,
-        store: &Store,
-        registry: &Registry,
-        settings: svc_cron::Settings,
-        metrics: CronMetrics,
-    ) -> Result<CronHandle, AssemblyError> {
-        let parts = svc_cron::CronServices {
-            store: store.clone(),
-            registry: registry.clone(),
-            settings,
-            metrics,
-            log: self.log.clone(),
-            needs: absolute_paths([STORE, REGISTRY, CHANNELS]),
-        };
-        Ok(CronHandle::supervise(self.tree, CRON, self.io.clone(), parts).await?)
-    }
-}
-
-/// A child that did not start.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum AssemblyError {
-    /// It could not be placed.
-    #[error(transparent)]
-    Spawn(#[from] SpawnError),
-    /// What fetches key sets could not be set up.
-    #[error("key sets cannot be fetched: {0}")]
-    KeySets(#[from] svc_keysets::KeySetStartError),
-    /// This process could not be put on record.
-    #[error(transparent)]
-    Node(#[from] svc_nodes::RegisterError),
-    /// What obtains tokens could not be set up.
-    #[error("tokens cannot be obtained: {0}")]
-    Tokens(#[from] svc_tokens::TokensStartError),
-    /// What is stored could not be read.
-    #[error(transparent)]
-    Connectors(#[from] svc_connectors::ConnectorReloadError),
-    /// It was placed and did not come to run.
-    #[error("the registry does not run: {0}")]
-    End(#[from] NotRunningError),
-}
-
-impl From<AssemblyError> for ServiceStartError {
-    fn from(error: AssemblyError) -> Self {
-        Self::Tree(error.to_string())
-    }
-}
+/// Every kind of thread or task outside the tree. Futures of an actor's own context are not listed: they end with it.
+#[cfg_attr(not(test), expect(dead_code, reason = "compared with the source"))]
+pub(crate) static TASKS: [TaskRow; 30] = [
+    // The process.
+    task(
+        "runner of each supervised actor",
+        ("actors/supervision", 2),
+        RunsOn::OwnThread,
+        EndedBy::TreeShutdown,
+    ),
+    task(
+        "supervisor, on an actor thread",
+        ("actors/supervision", 0),
+        RunsOn::OwnThread,
+        EndedBy::ProcessExit,
+    ),
+    task("threads of the shared i/o runtime", ("src/server", 0), RunsOn::IoRuntime, EndedBy::OwnerDrop),
+    task("writer of the log", ("src/server", 0), RunsOn::OwnThread, EndedBy::OwnerDrop),
+    task(
+        "last write of the log before a forced exit",
+        ("src/server", 1),
+        RunsOn::OwnThread,
+        EndedBy::ProcessExit,
+    ),
+    task("watch of file descriptors, each second", ("src/server", 1), RunsOn::IoRuntime, EndedBy::OwnerDrop),
+    task("watchdog of the shutdown deadline", ("src/server", 1), RunsOn::OwnThread, EndedBy::ProcessExit),
+    // The listeners.
+    task("HTTP server", ("src/server", 1), RunsOn::HttpWorkers, EndedBy::ListenerStop),
+    task(
+        "enrolment of a worker thread in the registry",
+        ("src/server", 1),
+        RunsOn::HttpWorkers,
+        EndedBy::Caller,
+    ),
+    task("reload on SIGHUP", ("src/server", 1), RunsOn::HttpWorkers, EndedBy::Caller),
+    task("operational listener", ("src/server", 1), RunsOn::OwnThread, EndedBy::ListenerStop),
+    task(
+        "connections of the operational listener",
+        ("src/server", 1),
+        RunsOn::OwnThread,
+        EndedBy::ListenerStop,
+    ),
+    // Accepted work and schedules.
+    task(
+        "attempt at an occurrence, with its lease",
+        ("actors/cron", 1),
+        RunsOn::IoRuntime,
+        EndedBy::CronStop,
+    ),
+    task("run of a job", ("actors/traces", 1), RunsOn::IoRuntime, EndedBy::TracesStop),
+    task(
+        "takeover of work that dead nodes left",
+        ("actors/traces", 1),
+        RunsOn::IoRuntime,
+        EndedBy::TracesStop,
+    ),
+    task("move of a dead letter into the queue", ("actors/traces", 1), RunsOn::IoRuntime, EndedBy::Caller),
+    task(
+        "check of a commit without an answer",
+        ("actors/traces", 1),
+        RunsOn::IoRuntime,
+        EndedBy::ProcessExit,
+    ),
+    // Computation.
+    task("parse of a large body", ("actors/channels", 1), RunsOn::BlockingPool, EndedBy::Caller),
+    task("key derivation and signatures", ("src/functions", 1), RunsOn::BlockingPool, EndedBy::Caller),
+    // The database and the secret store.
+    task("statements and migrations", ("actors/store", 9), RunsOn::IoRuntime, EndedBy::Caller),
+    task("read of secrets", ("src/vault", 1), RunsOn::IoRuntime, EndedBy::Caller),
+    // The outbound systems.
+    task(
+        "driver of a PostgreSQL connection",
+        ("actors/connectors", 1),
+        RunsOn::ConnectorThread,
+        EndedBy::OwnerDrop,
+    ),
+    task(
+        "driver of a Redis connection",
+        ("actors/connectors", 1),
+        RunsOn::ConnectorThread,
+        EndedBy::OwnerDrop,
+    ),
+    task(
+        "local proxy of a MongoDB client",
+        ("actors/connectors", 1),
+        RunsOn::ConnectorThread,
+        EndedBy::OwnerDrop,
+    ),
+    task("connections of that proxy", ("actors/connectors", 1), RunsOn::ConnectorThread, EndedBy::OwnerDrop),
+    task("cancellation of a statement", ("actors/connectors", 2), RunsOn::ConnectorThread, EndedBy::Caller),
+    task(
+        "rollback of an abandoned transaction",
+        ("actors/connectors", 1),
+        RunsOn::ConnectorThread,
+        EndedBy::Caller,
+    ),
+    task("statements on a SQLite file", ("actors/connectors", 2), RunsOn::BlockingPool, EndedBy::Caller),
+    task(
+        "metadata request to Kafka brokers",
+        ("actors/connectors", 1),
+        RunsOn::BlockingPool,
+        EndedBy::Caller,
+    ),
+    task("flush of a Kafka producer", ("actors/connectors", 1), RunsOn::OwnThread, EndedBy::OwnerDrop),
+];

@@ -1,6 +1,6 @@
-//! The last resort of a shutdown: a thread that ends the process when the deadline was not kept.
+//! The last resort of a shutdown: a thread that ends the process at the deadline.
 //!
-//! It depends on no runtime, so that neither a blocked worker nor a database that is frozen can hold it up.
+//! It depends on no runtime, so that neither a blocked worker nor a frozen database can delay it.
 
 use std::fmt;
 use std::sync::mpsc::{self, Sender};
@@ -27,12 +27,12 @@ impl Watchdog {
     /// Sets the deadline, `after` from now. An armed one gets the new deadline instead.
     pub(crate) fn arm(&mut self, after: Duration, log: &Logger) {
         if let Some(shorten) = &self.shorten {
-            // A thread that has ended has done its work.
+            // A thread that has ended has run its action.
             let _ = shorten.send(after);
         }
         let Some(action) = self.action.take() else { return };
         let (shorten, deadlines) = mpsc::channel();
-        // Held by the thread as well: the deadline holds though the owner is gone.
+        // Held by the thread as well: the deadline holds after the owner is dropped.
         let (to_log, held) = (log.clone(), shorten.clone());
         let watch = move || {
             let (mut left, _held) = (after, held);

@@ -11,7 +11,7 @@ use slog::{Logger, warn};
 use svc_registry::{Registry, WorkerId};
 use tokio::time::sleep;
 
-/// How long to wait between tries to join; a registry that is away for longer has failed for good.
+/// Pauses between attempts to join. A registry that is down for longer has failed for good.
 const BACKOFF: [Duration; 6] = [
     Duration::from_millis(100),
     Duration::from_millis(300),
@@ -21,12 +21,12 @@ const BACKOFF: [Duration; 6] = [
     Duration::from_secs(30),
 ];
 
-/// Which threads the registry knows.
+/// The threads that the registry knows as workers.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerThreads(RwLock<HashMap<ThreadId, WorkerId>>);
 
 impl WorkerThreads {
-    /// Makes the current thread a worker, trying again while the registry restarts.
+    /// Makes the current thread a worker; retries while the registry restarts.
     pub(crate) async fn join_with_retries(&self, registry: &Registry, log: &Logger) -> Option<WorkerId> {
         for pause in BACKOFF {
             if let Some(joined) = self.join(registry, log).await {
@@ -37,7 +37,7 @@ impl WorkerThreads {
         self.join(registry, log).await
     }
 
-    /// Makes the current thread a worker, if it runs an arbiter. `None` when it cannot be one now.
+    /// Makes the current thread a worker, if it runs an arbiter. Returns `None` if it cannot be one now.
     pub(crate) async fn join(&self, registry: &Registry, log: &Logger) -> Option<WorkerId> {
         if let Some(known) = self.current_worker() {
             return Some(known);
@@ -46,18 +46,18 @@ impl WorkerThreads {
         let joined = registry.add_worker(Placement::On(arbiter)).await;
         let id = joined.inspect_err(|error| warn!(log, "thread is no worker"; "detail" => %error)).ok()?;
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        // Those whose threads have ended are forgotten; the id of a thread is never used again.
+        // Workers whose threads have ended are forgotten; a thread id is never reused.
         known.retain(|_, worker| registry.has_worker(*worker));
         known.insert(thread::current().id(), id);
         Some(id)
     }
 
-    /// The current thread's number.
+    /// Returns the worker id of the current thread.
     pub(crate) fn current_worker(&self) -> Option<WorkerId> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(&thread::current().id()).copied()
     }
 
-    /// Whether any thread serves.
+    /// Returns `true` if any thread serves.
     pub(crate) fn has_any(&self, registry: &Registry) -> bool {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         known.values().any(|worker| registry.has_worker(*worker))

@@ -1,4 +1,4 @@
-//! What the handlers of workflows and channels need to know of a kind beyond what the store does.
+//! The trait behind the handlers that workflows and channels share.
 
 use serde_json::Value;
 use svc_model::{FieldError, Issue};
@@ -9,16 +9,16 @@ use crate::state::AppState;
 
 /// A kind of entity that authors write and activate over HTTP.
 pub(super) trait AdminEntity: Versioned {
-    /// The document as answered.
+    /// Returns the document as the API shows it.
     fn to_json(&self) -> Value;
-    /// Where it is stored.
+    /// Returns the repository of this kind.
     fn repository(state: &AppState) -> Repository<Self>;
-    /// What the registry has to look at when this id changes.
+    /// Returns the scope of the reload after a change of this id.
     fn reload_scope(id: &str) -> ReloadScope;
     /// Returns the definition that the activation of a version with this content depends on, where there is one.
     fn activation_gates(state: &AppState, content: Option<&Self::Content>) -> Self::Gates;
 
-    /// What the activation does not depend on but its author should know.
+    /// Returns warnings about an activation that do not prevent it.
     fn activation_warnings(state: &AppState, gates: &Self::Gates) -> Vec<Issue> {
         let _ = (state, gates);
         Vec::new()
@@ -30,6 +30,6 @@ pub(super) trait AdminEntity: Versioned {
     fn merge_update(state: &AppState, body: Value) -> Merge<Self::Content>;
     /// Lists likely mistakes in a stored document, and what its activation still lacks.
     async fn list_warnings(state: &AppState, content: &Self::Content) -> Result<Vec<Issue>, StoreError>;
-    /// Says what create would, as `{valid, errors, warnings}` and what else the kind has to tell.
+    /// Reports the result of a create, as `{valid, errors, warnings}` and further members of the kind.
     async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! The audit log, read.
+//! Reads of the audit log.
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;

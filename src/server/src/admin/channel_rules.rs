@@ -1,6 +1,6 @@
-//! What a channel is checked for before it is stored, beyond its document: expressions are compiled, keys that are
-//! written out are parsed, an address of a key set that could never be dialled is refused. References to secrets are
-//! not looked up: the process that serves may not be the one that stores.
+//! Checks of a channel before it is stored, beyond its document: expressions are compiled, literal keys are parsed,
+//! the address of a key set that could never be dialled is refused. References to secrets are not resolved: the
+//! process that serves may not be the one that stores.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ impl ChannelChecks for ChannelRules {
 }
 
 impl ChannelRules {
-    /// Refuses operators that do not exist, at whatever depth.
+    /// Refuses unknown operators, at any depth.
     fn refuse_unknown_operators(&self, expression: GuardExpression<'_>) -> Vec<FieldError> {
         let at = format!("channel.config.{}", expression.name);
         let unknown = self.engine.unknown_calls(&at, expression.logic);
@@ -67,7 +67,7 @@ impl ChannelRules {
         unknown.iter().map(UnknownCall::refusal).collect()
     }
 
-    /// Reports reads of what the expression is not given.
+    /// Warns of reads outside the input of the expression.
     fn warn_of_blind_reads(&self, expression: GuardExpression<'_>) -> Vec<Issue> {
         let GuardExpression { name, logic, roots, .. } = expression;
         let reads = self.engine.literal_reads(&format!("channel.config.{name}"), logic);

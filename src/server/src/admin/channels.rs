@@ -1,4 +1,4 @@
-//! Channels: what is theirs alone.
+//! The part of the admin API that only channels have.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::admin_entity::AdminEntity;
 use super::channel_rules::ChannelRules;
 use crate::state::AppState;
 
-/// The reason that keeps the workflow of a channel from running.
+/// Returns the reason that keeps the workflow of a channel from running.
 async fn find_workflow_issue(state: &AppState, workflow: Option<&str>) -> Result<Option<Issue>, StoreError> {
     let why = match workflow {
         None => "no workflow is named: activation needs one with an active version".to_owned(),
@@ -76,7 +76,7 @@ impl AdminEntity for Channel {
         Ok(warnings)
     }
 
-    /// With the next instants of a schedule that is valid, whatever else is wrong.
+    /// Validates a create body. The report has the next instants of a valid schedule, whatever else is wrong.
     async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError> {
         let mut report = validate_channel(body, &ChannelRules::from_state(state));
         let workflow = body.get("workflow_id").and_then(Value::as_str).filter(|id| !id.is_empty());

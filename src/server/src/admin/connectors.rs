@@ -1,6 +1,6 @@
-//! Connectors: create, read, list, update, delete, switch on and off, export, import, validate, try out.
+//! Connectors: create, read, list, update, delete, enable and disable, export, import, validate, test.
 //!
-//! They have no versions: a change takes effect at once. What is answered hides every secret.
+//! They have no versions: a change takes effect at once. Responses hide every secret.
 
 use std::collections::HashSet;
 
@@ -28,8 +28,8 @@ use crate::state::AppState;
 
 type Answer = Result<HttpResponse, Error>;
 
-/// Checks of a connector beyond its document: an address that could never be dialled is refused, and the database
-/// of the service itself.
+/// Checks of a connector beyond its document: an address that could never be dialled is refused, and so is the
+/// database of the service itself.
 pub(super) struct ConnectorRules {
     own: OwnDatabase,
 }
@@ -120,7 +120,7 @@ pub(super) async fn delete(state: Data<AppState>, change: MutationRequest, id: P
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// `PATCH /connectors/{id}/status`: `active` loads the connector, `archived` takes it out of use. Asked again, it stays.
+/// `PATCH /connectors/{id}/status`: `active` loads the connector, `archived` takes it out of use. Idempotent.
 pub(super) async fn status(
     state: Data<AppState>,
     change: MutationRequest,
@@ -135,7 +135,7 @@ pub(super) async fn status(
     store_update(&state, action, &id, merge, &change, reload).await
 }
 
-/// `GET /connectors/export`: what an import takes, once what is hidden is filled in.
+/// `GET /connectors/export`: an import accepts the response once the hidden secrets are filled in.
 pub(super) async fn export(state: Data<AppState>, query: QueryParameters) -> Answer {
     let everything = Page { limit: i64::MAX, offset: 0 };
     let (rows, _) = state.store.connectors().list(filter(&query), everything).await?;
@@ -149,7 +149,7 @@ pub(super) async fn export(state: Data<AppState>, query: QueryParameters) -> Ans
     Ok(data_response(exported.collect::<Vec<_>>()))
 }
 
-/// `POST /connectors/import`: an item's key is its name.
+/// `POST /connectors/import`: connectors are identified by their names.
 pub(super) async fn import(state: Data<AppState>, change: MutationRequest, body: JsonBody) -> Answer {
     let mut names = HashSet::new();
     let rules = ConnectorRules::from_state(&state);
@@ -174,7 +174,7 @@ pub(super) async fn import(state: Data<AppState>, change: MutationRequest, body:
     Ok(data_response(report.to_json()))
 }
 
-/// `POST /connectors/validate`: what create would say, and which texts stand for nothing here and now.
+/// `POST /connectors/validate`: reports the result of a create, and the references that cannot be resolved now.
 pub(super) async fn validate(state: Data<AppState>, body: JsonBody) -> Answer {
     let mut report = validate_connector(&body.0, &ConnectorRules::from_state(&state));
     if let Some(config) = body.0.get("config") {
@@ -184,7 +184,7 @@ pub(super) async fn validate(state: Data<AppState>, body: JsonBody) -> Answer {
             message: text.reason,
             code: Some(FieldCode::UnresolvedSecretRef),
         }));
-        // What only the library that reads it can tell.
+        // Only the library that reads the config can judge it.
         let kind = body.0.get("connector_type").and_then(Value::as_str).unwrap_or_default();
         if report.errors.is_empty()
             && report.warnings.iter().all(|issue| issue.code != Some(FieldCode::UnresolvedSecretRef))
@@ -200,7 +200,7 @@ pub(super) async fn validate(state: Data<AppState>, body: JsonBody) -> Answer {
     Ok(data_response(report.to_json()))
 }
 
-/// `POST /connectors/{id}/test`: asks what the stored connector leads to.
+/// `POST /connectors/{id}/test`: probes the system behind the stored connector.
 pub(super) async fn test(
     state: Data<AppState>,
     caller: AdminCaller,
@@ -209,7 +209,7 @@ pub(super) async fn test(
 ) -> Answer {
     query.refuse_dry_run()?;
     let row = state.store.connectors().stored(Some(&id)).await?.pop().ok_or_else(|| not_found(&id))?;
-    // Recorded before it happens: whatever comes of it, somebody asked for it.
+    // Recorded before it happens, whatever its result.
     state.store.audit().record(caller.audit("test", EntityKind::Connector.name(), &id)).await?;
     state.metrics.record_audit_event("test", EntityKind::Connector.name());
     let connector_type = row.connector_type.clone();
@@ -248,28 +248,28 @@ async fn store_update(
     Ok(HttpResponse::Ok().json(with_warnings(to_response(state, &connector), &warnings)))
 }
 
-/// Lists the warnings of validation about a stored connector. The answer itself shows whether it loads.
+/// Lists the warnings of validation about a stored connector. The response itself shows its load status.
 fn list_warnings(state: &AppState, connector: &Connector) -> Vec<Issue> {
     validate_connector(&connector.content.hashable(), &ConnectorRules::from_state(state)).warnings
 }
 
-/// Counts a committed change and puts it into effect.
+/// Counts a committed change and reloads the connector.
 async fn publish_change(state: &AppState, action: &str, id: &str) {
     state.metrics.record_audit_event(action, EntityKind::Connector.name());
     reload_connectors(state, ConnectorScope::One(id.to_owned())).await;
 }
 
-/// The change stands whether or not this works.
+/// Reloads connectors after a committed change, which stands even if the reload fails.
 async fn reload_connectors(state: &AppState, scope: ConnectorScope) {
     if let Err(error) = state.connectors.reload(scope).await {
         slog::warn!(state.log, "a committed change of a connector is not in use"; "error" => %error);
     }
 }
 
-/// The document as answered.
+/// Returns the document as the API shows it.
 fn to_response(state: &AppState, connector: &Connector) -> Value {
     let mut document = connector.to_json();
-    // One that another node has made is not looked at here before the next reload.
+    // A connector that another node created has no status here before the next reload.
     if let Some(status) = state.connectors.status(&connector.id) {
         document["load_status"] = status.state.name().into();
         if let LoadState::Failed(error) = status.state {

@@ -1,4 +1,4 @@
-//! Schedules, watched and corrected: what is on record, another attempt, a run out of turn, and how each schedule stands.
+//! Schedules: list and read occurrences, retry one, trigger a run, and show the status of each schedule.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use super::response::data_response;
 use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
 
-/// What audit rows call an occurrence.
+/// The resource type of occurrences in audit rows.
 const OCCURRENCE: &str = "cron_occurrence";
-/// What audit rows call a channel.
+/// The resource type of channels in audit rows.
 const CHANNEL: &str = "channel";
 
 type Answer = Result<HttpResponse, Error>;
 
-/// `GET /cron/occurrences`, newest first, by offset or by cursor. A status that does not exist finds nothing: the set is open.
+/// `GET /cron/occurrences`, newest first, by offset or by cursor. An unknown status matches nothing: the set is open.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answer {
     let asked = query.page()?;
     let filter = OccurrenceFilter {
@@ -42,7 +42,7 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answe
     Ok(HttpResponse::Ok().json(answer))
 }
 
-/// `GET /cron/occurrences/{id}`: with why it failed, its trace, and who holds it.
+/// `GET /cron/occurrences/{id}`: includes the error, the trace and the holder of the claim.
 pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Answer {
     let occurrence = state.store.ledger().get(&id).await?;
     Ok(data_response(
@@ -50,7 +50,7 @@ pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Answer {
     ))
 }
 
-/// `POST /cron/occurrences/{id}/retry`: another attempt at what failed or was skipped, as the same occurrence.
+/// `POST /cron/occurrences/{id}/retry`: makes another attempt at a failed or skipped occurrence.
 pub(super) async fn retry(
     state: Data<AppState>,
     caller: AdminCaller,
@@ -64,8 +64,8 @@ pub(super) async fn retry(
     Ok(data_response(occurrence))
 }
 
-/// `POST /channels/{id}/trigger`: an occurrence that is due now and takes the way of every other. One answer for every
-/// cause of a refusal tells nothing about the channel.
+/// `POST /channels/{id}/trigger`: makes an occurrence that is due now. Every refusal is the same, so that it tells
+/// nothing about the channel.
 pub(super) async fn trigger(
     state: Data<AppState>,
     caller: AdminCaller,
@@ -105,14 +105,14 @@ pub(super) async fn status(state: Data<AppState>) -> Answer {
     Ok(data_response(rows))
 }
 
-/// Tells the claimer of this node. Where none runs, another node's finds the row by itself.
+/// Wakes the claimer of this node. Without one, the claimer of another node finds the row.
 fn wake_claimer(state: &AppState) {
     if let Some(cron) = &state.cron {
         cron.nudge();
     }
 }
 
-/// What the ledger keeps of a channel that is active, serves, and runs by the clock.
+/// Returns the ledger's facts about a channel that is active, serves, and has a schedule.
 fn schedulable_channel(snapshot: &Snapshot, id: &str) -> Option<ChannelFacts> {
     let entry = snapshot.channel_by_id(id).filter(|entry| entry.is_cron() && entry.quarantine().is_none())?;
     Some(ChannelFacts {
@@ -123,14 +123,14 @@ fn schedulable_channel(snapshot: &Snapshot, id: &str) -> Option<ChannelFacts> {
     })
 }
 
-/// How a schedule stands.
+/// The status of a schedule.
 #[derive(Serialize)]
 struct StatusRow {
     channel_id: String,
     channel_name: String,
     schedule: String,
     timezone: String,
-    /// `None` until the schedule has been looked at for the first time.
+    /// `None` until the schedule is planned for the first time.
     next_fire_at: Option<Timestamp>,
     paused_at: Option<Timestamp>,
     last_status: Option<String>,
@@ -143,7 +143,7 @@ struct StatusRow {
     next_fires: Vec<Timestamp>,
 }
 
-/// What a channel shows under the policy `forbid` alone.
+/// The slots of a channel under the policy `forbid`.
 #[derive(Serialize)]
 struct SlotUsage {
     singleton_key: String,
@@ -152,7 +152,7 @@ struct SlotUsage {
 }
 
 impl StatusRow {
-    /// Every schedule that was loaded, before the ledger was asked.
+    /// Returns a row for every loaded schedule, without facts of the ledger.
     fn from_snapshot(snapshot: &Snapshot, now: DateTime<Utc>) -> Vec<Self> {
         let mut rows: Vec<_> =
             snapshot.cron_channels().filter_map(|entry| Self::from_entry(entry, now)).collect();
@@ -160,7 +160,7 @@ impl StatusRow {
         rows
     }
 
-    /// `None` for a channel whose configuration could not be loaded.
+    /// Returns `None` for a channel whose configuration could not be loaded.
     fn from_entry(entry: &LoadedChannel, now: DateTime<Utc>) -> Option<Self> {
         let CronConfig { schedule, singleton, .. } = entry.compiled()?.cron()?;
         let next_fires = schedule.next_fires(now).into_iter();
@@ -185,7 +185,7 @@ impl StatusRow {
         })
     }
 
-    /// Takes in what the ledger knows.
+    /// Adds the facts of the ledger.
     fn apply_ledger_status(&mut self, known: ScheduleStatus) {
         self.next_fire_at = Some(known.next_fire_at);
         self.paused_at = known.paused_at;

@@ -13,7 +13,7 @@ use super::response::{data_response, page_response};
 use crate::http::{Error, JsonBody};
 use crate::state::AppState;
 
-/// What audit rows call the resource.
+/// The resource type in audit rows.
 const RESOURCE: &str = "trace_dlq";
 
 /// `GET /trace-dlq`, newest first.
@@ -32,7 +32,7 @@ pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Result<Http
     ))
 }
 
-/// `POST /trace-dlq/{id}/requeue`: due at once, all its retries before it again.
+/// `POST /trace-dlq/{id}/requeue`: makes the letter due at once, with all its retries again.
 pub(super) async fn requeue(
     state: Data<AppState>,
     change: MutationRequest,
@@ -48,7 +48,7 @@ pub(super) async fn requeue(
     Ok(data_response(letter))
 }
 
-/// `POST /trace-dlq/purge`: forgets letters that have no retry left and are older than so many hours.
+/// `POST /trace-dlq/purge`: deletes letters that have no retry left and are older than the given number of hours.
 pub(super) async fn purge(
     state: Data<AppState>,
     change: MutationRequest,
@@ -67,7 +67,7 @@ pub(super) async fn purge(
     Ok(data_response(json!({"purged": purged, "older_than_hours": hours})))
 }
 
-/// `{"older_than_hours": uint}`.
+/// Reads `{"older_than_hours": uint}`.
 fn parse_older_than(body: &Value) -> Result<u64, ServiceError> {
     const PATH: &str = "body.older_than_hours";
     let fields = require_known_keys(body, &["older_than_hours"])?;

@@ -1,4 +1,4 @@
-//! The engine as operators see it: what is loaded, reload it, what functions it knows.
+//! The engine for operators: status, reload, catalogue of functions.
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
@@ -25,8 +25,8 @@ pub(super) async fn status(state: Data<AppState>) -> HttpResponse {
     }))
 }
 
-/// `POST /engine/reload`: what is stored is served when this has answered; a failure leaves what was served before. The
-/// answer names the channels that could not be built.
+/// `POST /engine/reload`: the stored definitions serve once this responds; after a failure the previous ones go on
+/// serving. The response names the channels that could not be built.
 pub(super) async fn reload(
     state: Data<AppState>,
     caller: AdminCaller,

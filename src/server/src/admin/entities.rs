@@ -58,7 +58,7 @@ pub(super) async fn create<V: AdminEntity>(
     Ok(HttpResponse::Created().json(with_warnings(entity.to_json(), &warnings)))
 }
 
-/// Lists the warnings of validation. The change is stored: where nothing can be looked up, nothing is told.
+/// Lists the warnings of validation. The change is stored: a failed lookup yields no warnings.
 pub(super) async fn list_warnings<V: AdminEntity>(state: &AppState, entity: &V) -> Vec<Issue> {
     V::list_warnings(state, entity.content()).await.unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! Import: a batch of create bodies, each on its own.
 //!
-//! What becomes of an item is the business of its kind; [`import_batch`] does the rest alike for all.
+//! Each kind stores its own items; [`import_batch`] does the rest for all kinds.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -20,7 +20,7 @@ use crate::state::AppState;
 /// Items of one request at most.
 const MAX_ITEMS: usize = 1000;
 
-/// What became of a batch.
+/// The report of a batch.
 #[derive(Debug, Default)]
 pub(super) struct ImportReport {
     dry_run: bool,
@@ -32,11 +32,11 @@ pub(super) struct ImportReport {
     results: Vec<Value>,
 }
 
-/// How the items of a batch are taken.
+/// The options for one item of a batch.
 pub(super) struct ImportItemOptions {
     pub(super) on_conflict: OnConflict,
     pub(super) mutation: Mutation,
-    /// Whether a key may stand in the batch once only.
+    /// `true` if a key may occur only once in the batch.
     pub(super) unique: bool,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn refuse_duplicate_key(
     Err(ServiceError::conflict(format!("{kind} '{key}' stands twice in this batch")))
 }
 
-/// Takes every item, and tells what became of each.
+/// Imports every item and reports the result of each.
 ///
 /// # Errors
 /// The request is malformed, or the database went away before anything was written.
@@ -84,7 +84,7 @@ pub(super) async fn import_batch(
     let known =
         [("fail", OnConflict::Fail), ("skip", OnConflict::Skip), ("new_version", OnConflict::NewVersion)];
     let on_conflict = change.query.one_of("on_conflict", &known)?;
-    // What an export answers is taken as it is.
+    // The response of an export is accepted as it is.
     let items = match body {
         Value::Object(answer) if answer.len() == 1 => answer.get("data").unwrap_or(body),
         _ => body,
@@ -97,7 +97,7 @@ pub(super) async fn import_batch(
         return Err(ServiceError::validation(message));
     }
     let mut report = ImportReport { dry_run, ..ImportReport::default() };
-    // What has no versions is in use at once, which other nodes must learn.
+    // Connectors have no versions and take effect at once, so that other nodes must learn of the change.
     let epoch = kind == EntityKind::Connector;
     for (index, item) in items.iter().enumerate() {
         let mutation = Mutation { epoch, ..change.mutation("import", kind.name(), "") };
@@ -110,7 +110,7 @@ pub(super) async fn import_batch(
         };
         match done {
             Ok(imported) => report.record_success(index, &imported),
-            // An outage is the answer, not a property of the item; but what is committed must be told.
+            // An outage fails the request, unless items were committed: these must be reported.
             Err(error) if error.code() == Code::ServiceUnavailable => {
                 if dry_run || report.imported == 0 {
                     return Err(error);
@@ -139,10 +139,10 @@ pub(super) async fn import_batch(
     Ok(report)
 }
 
-/// Members of an item of a package that say what becomes of it once it is stored.
+/// Members of an item that direct its activation; an import ignores them.
 const DIRECTIVES: [&str; 2] = ["activate", "rollout_percentage"];
 
-/// An item without what an import passes over.
+/// Returns an item without the members that an import ignores.
 fn without_directives(item: &Value) -> Cow<'_, Value> {
     match item {
         Value::Object(members) if DIRECTIVES.iter().any(|order| members.contains_key(*order)) => {
@@ -154,7 +154,7 @@ fn without_directives(item: &Value) -> Cow<'_, Value> {
 }
 
 impl ImportReport {
-    /// Whether anything is stored now that was not.
+    /// Returns `true` if the import stored anything.
     pub(super) fn has_written(&self) -> bool {
         !self.dry_run && self.imported > 0
     }
@@ -176,7 +176,7 @@ impl ImportReport {
         self.errors.push(json!({"index": index, "error": text}));
     }
 
-    /// The report; that of a dry run says what the report of any dry run says.
+    /// Returns the report. For a dry run it has the members of every dry run report.
     pub(super) fn to_json(&self) -> Value {
         let mut report = json!({
             "dry_run": self.dry_run,

@@ -1,8 +1,8 @@
 //! The admin API: definitions, their lifecycle, schedules, traces and dead letters, the audit log, the engine.
 //!
-//! Handlers translate: a request becomes one call of the store or the registry, its answer one envelope. What is
-//! allowed is decided in the model and inside the store's transaction, so that a dry run, an import and the real
-//! request cannot disagree. Who may call at all is decided by the edge before a handler runs. Nothing here keeps state.
+//! A handler translates a request into one call of the store or the registry, and the result into one envelope. Rules
+//! are checked in the model and inside the store's transaction, so that a dry run, an import and the real request
+//! cannot disagree. The edge authenticates the caller before a handler runs. Nothing here keeps state.
 
 mod admin_entity;
 mod audit;

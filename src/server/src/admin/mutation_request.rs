@@ -1,4 +1,4 @@
-//! Requests that change something: their author, their query, the state they are based on.
+//! Mutating requests: their author, their query, and the state they are based on.
 
 use std::future::{Ready, ready};
 
@@ -25,17 +25,17 @@ pub(super) struct MutationRequest {
 }
 
 impl MutationRequest {
-    /// Returns true where nothing is to be written.
+    /// Returns `true` if nothing is to be written.
     pub(super) fn is_dry_run(&self) -> bool {
         self.is_dry_run
     }
 
-    /// The state of the entity that the request is based on.
+    /// Returns the precondition on the state of the entity.
     pub(super) fn precondition(&self) -> &Precondition {
         &self.precondition
     }
 
-    /// The circumstances of a change that does not change what is served.
+    /// Returns the mutation for a change that does not affect the serving versions.
     pub(super) fn mutation(&self, action: &str, resource_type: &str, id: &str) -> Mutation {
         Mutation {
             dry_run: self.is_dry_run,
@@ -67,12 +67,13 @@ impl FromRequest for MutationRequest {
     }
 }
 
-/// The report of a dry run: what the request would be refused for. A database that is away is no such refusal.
+/// Responds with the report of a dry run: the refusals that the request would meet. A database outage is no such
+/// refusal.
 pub(super) fn dry_run_response<T>(outcome: Result<T, ServiceError>) -> Result<HttpResponse, Error> {
     Ok(data_response(refusal_to_validation(outcome)?.to_json()))
 }
 
-/// A refusal as a report; what the caller cannot help stays an error.
+/// Turns a refusal into a report; an error that the caller cannot avoid stays an error.
 pub(super) fn refusal_to_validation<T>(
     outcome: Result<T, ServiceError>,
 ) -> Result<ValidationReport, ServiceError> {

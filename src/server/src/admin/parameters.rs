@@ -19,7 +19,7 @@ const SERVING_CHANGE: &[&str] = &["dry_run", "reload"];
 const IMPORT: &[&str] = &["dry_run", "on_conflict"];
 const DELETE: &[&str] = &["dry_run", "force"];
 
-/// The parameters of one endpoint, by its pattern below the admin base.
+/// Returns the parameters of an endpoint, by its pattern below the admin base.
 fn allowed_parameters(method: &Method, pattern: &str) -> &'static [&'static str] {
     match *method {
         Method::GET | Method::HEAD => allowed_read_parameters(pattern),
@@ -66,7 +66,7 @@ fn allowed_read_parameters(pattern: &str) -> &'static [&'static str] {
     }
 }
 
-/// The parameters of the endpoint that a request is for; `None` where there is no such endpoint.
+/// Returns the parameters of the endpoint that a request matches; `None` if it matches none.
 pub(super) fn endpoint_parameters(request: &HttpRequest) -> Option<&'static [&'static str]> {
     let pattern = request.match_pattern()?;
     let (_, below) = pattern.split_once(ADMIN)?;
@@ -89,7 +89,7 @@ fn find_unknown_parameters(request: &HttpRequest) -> Option<ServiceError> {
         return None;
     }
     let known = endpoint_parameters(request)?;
-    // What cannot be parsed is refused by the handlers that read it.
+    // A malformed query is refused by the handlers that read it.
     let sent = parse_query(request.query_string()).ok()?;
     let unknown = sent.keys().filter(|key| !known.contains(&key.as_str()));
     let errors: Vec<_> = unknown.map(|key| refusal(key, known)).collect();

@@ -1,4 +1,4 @@
-//! Query strings: only what an endpoint knows is read, and what it knows is read strictly.
+//! Query strings: parameters are read strictly, and only those that the endpoint has.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub(crate) struct QueryParameters {
 }
 
 impl QueryParameters {
-    /// The value of a key, where present.
+    /// Returns the value of a key, if present.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         debug_assert!(
             self.known.is_none_or(|known| known.contains(&key)),
@@ -28,12 +28,12 @@ impl QueryParameters {
         self.values.get(key).map(String::as_str)
     }
 
-    /// The value of a key as owned text, where present and not empty.
+    /// Returns the value of a key as owned text, if present and not empty.
     pub(crate) fn text(&self, key: &str) -> Option<String> {
         self.get(key).filter(|value| !value.is_empty()).map(str::to_owned)
     }
 
-    /// An instant, where present and not empty: RFC 3339, or without a zone, taken as UTC.
+    /// Returns an instant, if present and not empty: RFC 3339, or without a zone, taken as UTC.
     pub(crate) fn instant(&self, key: &str) -> Result<Option<Timestamp>, ServiceError> {
         let Some(text) = self.text(key) else { return Ok(None) };
         // An unescaped + of an offset arrives as a blank.
@@ -43,7 +43,7 @@ impl QueryParameters {
         })
     }
 
-    /// A whole number, 0 or more, where present and not empty.
+    /// Returns a whole number, 0 or more, if present and not empty.
     pub(crate) fn integer(&self, key: &str) -> Result<Option<i64>, ServiceError> {
         let Some(text) = self.text(key) else { return Ok(None) };
         let parsed = text.parse().ok().filter(|number| *number >= 0);
@@ -52,12 +52,12 @@ impl QueryParameters {
         })
     }
 
-    /// `limit` and `offset`.
+    /// Returns `limit` and `offset`.
     pub(crate) fn page(&self) -> Result<Page, ServiceError> {
         Page::parse(self.get("limit"), self.get("offset"))
     }
 
-    /// The cursor that a page told, where present and not empty.
+    /// Returns the cursor of a previous page, if present and not empty.
     ///
     /// # Errors
     /// 400 beside an offset.
@@ -71,17 +71,17 @@ impl QueryParameters {
         Ok(cursor)
     }
 
-    /// `true`, `false`, or absent for `false`.
+    /// Returns a boolean; absent means `false`.
     pub(crate) fn flag(&self, key: &str) -> Result<bool, ServiceError> {
         self.one_of(key, &[("false", false), ("true", true)])
     }
 
-    /// `true`, `false`, or absent for neither.
+    /// Returns a boolean, or `None` if absent.
     pub(crate) fn choice(&self, key: &str) -> Result<Option<bool>, ServiceError> {
         self.get(key).map(|_| self.flag(key)).transpose()
     }
 
-    /// Refuses a dry run of what cannot be undone, or would not be the same without its effect.
+    /// Refuses the dry run of a request that cannot be tried without its effect.
     ///
     /// # Errors
     /// 400 with `dry_run=true`.
@@ -94,7 +94,7 @@ impl QueryParameters {
         Ok(())
     }
 
-    /// One of the named values; the first of them when absent.
+    /// Returns one of the named values; absent means the first of them.
     pub(crate) fn one_of<T: Copy>(&self, key: &str, known: &[(&str, T)]) -> Result<T, ServiceError> {
         let Some(text) = self.get(key).or(known.first().map(|(name, _)| *name)) else {
             return Err(ServiceError::internal_error("a query choice without values"));

@@ -1,4 +1,4 @@
-//! Names that definitions refer to, looked up before something is deleted or renamed.
+//! Names that definitions refer to, checked before a deletion or renaming.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Changes of status and rollout: what is served.
+//! Changes of status and rollout, which select the serving versions.
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
@@ -16,10 +16,10 @@ use super::response::data_response;
 use crate::http::{Error, JsonBody, OptionalJsonBody};
 use crate::state::AppState;
 
-/// When a committed change is served.
+/// The time at which a committed change is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReloadTiming {
-    /// Before the answer.
+    /// Before the response.
     Now,
     /// After the next reload of the engine.
     Defer,
@@ -73,7 +73,8 @@ pub(super) async fn change_status<V: AdminEntity>(
     Ok(HttpResponse::Ok().json(with_warnings(entity.to_json(), &warnings)))
 }
 
-/// `POST /{kind}/{id}/rollback`: an archived version, the one active before where none is named, serves again as a new one.
+/// `POST /{kind}/{id}/rollback`: copies an archived version, by default the one active before, to a new version and
+/// activates it.
 pub(super) async fn rollback<V: AdminEntity>(
     state: Data<AppState>,
     change: MutationRequest,
@@ -125,7 +126,7 @@ pub(super) async fn rollout(
     Ok(data_response(workflow.to_json()))
 }
 
-/// The circumstances of a change of what is served.
+/// Returns the mutation for a change of the serving versions.
 fn serving_mutation<V: AdminEntity>(
     change: &MutationRequest,
     reload: ReloadTiming,
@@ -135,7 +136,7 @@ fn serving_mutation<V: AdminEntity>(
     Mutation { epoch: reload == ReloadTiming::Now, ..change.mutation(action, V::KIND.name(), id) }
 }
 
-/// `{"status": "active" | "archived", "rollout_percentage"?: integer, "replace_canary"?: boolean}`.
+/// Reads `{"status": "active" | "archived", "rollout_percentage"?: integer, "replace_canary"?: boolean}`.
 pub(super) fn parse_target(body: &Value) -> Result<(LifecycleStatus, Option<Rollout>), ServiceError> {
     require_known_keys(body, &["status", "rollout_percentage", "replace_canary"])?;
     let status = match body.get("status") {

@@ -1,4 +1,4 @@
-//! Traces, read: pages of what ran, and one run with what came out of it.
+//! Reads of traces: pages of runs, and one run with its result.
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
@@ -38,8 +38,8 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
     Ok(HttpResponse::Ok().json(answer))
 }
 
-/// `GET /traces/{id}`: also for whoever holds the token of the trace. Whether there is one is no secret: ids are not
-/// guessed, and a client must be able to tell a wrong id from a wrong token.
+/// `GET /traces/{id}`: open to operators and to the holder of the trace's token. The existence of a trace is no
+/// secret: ids cannot be guessed, and a client must be able to tell a wrong id from a wrong token.
 pub(super) async fn read(
     state: Data<AppState>,
     id: Path<String>,
@@ -53,9 +53,8 @@ pub(super) async fn read(
     Ok(data_response(to_response(trace, view)))
 }
 
-/// A trace as it is answered: its metadata, which holds what the caller sent about itself, stays behind, and so does
-/// what a workflow wrote to shape its answer. The errors of a failed run are shown with what is for operators to operators
-/// alone.
+/// Returns a trace as the API shows it. It omits the metadata, which holds details of the caller, and the members by
+/// which a workflow shapes its response. Internal details of errors are shown to operators only.
 fn to_response(trace: TraceRecord, view: TraceView) -> Value {
     let TraceRecord { row, result_json, task_trace_json } = trace;
     let mut shown = json!({
@@ -90,7 +89,7 @@ fn parse_json(text: Option<String>) -> Option<Value> {
     serde_json::from_str(&text?).ok()
 }
 
-/// The errors that the tasks of a failed run left.
+/// Returns the task errors of a failed run.
 fn visible_errors(mut result: Value, view: TraceView) -> Option<Value> {
     let mut errors = result.get_mut("errors")?.take();
     if view == TraceView::Submitter {
@@ -101,8 +100,8 @@ fn visible_errors(mut result: Value, view: TraceView) -> Option<Value> {
     errors.is_array().then_some(errors)
 }
 
-/// The result of a run with what may be shown of it. That of a schedule is the data document alone, whose members are the
-/// workflow's own.
+/// Returns the visible part of the result of a run. The result of a schedule is the data document alone, which is
+/// shown as it is.
 fn visible_message(mut message: Value) -> Value {
     if message.get("audit_trail").is_none() {
         return message;
@@ -116,7 +115,7 @@ fn visible_message(mut message: Value) -> Value {
     message
 }
 
-/// An execution trace with what may be shown of its snapshots.
+/// Returns an execution trace with the visible part of its snapshots.
 fn visible_steps(mut trace: Value) -> Value {
     for step in members(trace.get_mut("steps")) {
         if let Some(snapshot) = step.get_mut("message") {
@@ -141,17 +140,17 @@ fn strip_context(context: &mut Value) {
     }
 }
 
-/// A recorded write would tell what stood there.
+/// Removes recorded writes to hidden members, which would reveal them.
 fn strip_changes(entry: &mut Value) {
     if let Some(changes) = entry.get_mut("changes").and_then(Value::as_array_mut) {
         changes.retain_mut(strip_change);
     }
 }
 
-/// Whether anything of a recorded write may be shown; what may not is taken out.
+/// Removes the hidden part of a recorded write. Returns `false` if nothing of it may be shown.
 fn strip_change(change: &mut Value) -> bool {
     let path = change.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
-    // A leading `#` only says that a key is one.
+    // A leading `#` marks a segment as a key.
     let keys: Vec<_> = path.split('.').map(|key| key.strip_prefix('#').unwrap_or(key)).collect();
     let hide: fn(&mut Value) = match *keys {
         ["metadata", ..] | ["data", "_svc", "response", ..] => return false,

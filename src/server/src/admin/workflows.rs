@@ -1,4 +1,4 @@
-//! Workflows: what is theirs alone.
+//! The part of the admin API that only workflows have.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::http::{AdminCaller, Error, JsonBody};
 use crate::settings;
 use crate::state::AppState;
 
-/// A try that takes longer is ended; it runs on a thread that serves requests.
+/// Time limit of a trial run, which uses a thread that serves requests.
 const TRY_LIMIT: Duration = Duration::from_secs(60);
 
 impl AdminEntity for Workflow {
@@ -40,7 +40,7 @@ impl AdminEntity for Workflow {
         ReloadScope::workflow(id)
     }
 
-    /// The connectors that the version needs.
+    /// Returns the connectors that the version needs.
     fn activation_gates(state: &AppState, content: Option<&WorkflowContent>) -> WorkflowGates {
         let uses = content.map(|content| state.engine.dependencies(content).connectors).unwrap_or_default();
         let connectors = uses.into_iter().map(|one| ConnectorNeed {
@@ -56,7 +56,7 @@ impl AdminEntity for Workflow {
         WorkflowGates { connectors: connectors.collect() }
     }
 
-    /// A connector that is stored and not in use: its tasks will fail.
+    /// Warns of connectors that are stored and not loaded: their tasks will fail.
     fn activation_warnings(state: &AppState, gates: &WorkflowGates) -> Vec<Issue> {
         let statuses = state.connectors.statuses();
         let idle = gates.connectors.iter().filter_map(|need| {
@@ -95,7 +95,7 @@ impl AdminEntity for Workflow {
         Ok(warnings)
     }
 
-    /// Beside what the document shows by itself: a connector that is not there yet. Only activation needs it.
+    /// Validates a create body, and warns of missing connectors, which only activation needs.
     async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError> {
         let mut report = validate_workflow(body, &*state.engine);
         match Self::parse_new(state, body) {
@@ -109,7 +109,7 @@ impl AdminEntity for Workflow {
     }
 }
 
-/// Connectors that tasks name and nobody has made.
+/// Warns of connectors that tasks name and that are not stored.
 async fn missing_connectors(state: &AppState, content: &WorkflowContent) -> Result<Vec<Issue>, StoreError> {
     let uses = state.engine.dependencies(content).connectors;
     if uses.is_empty() {
@@ -131,7 +131,8 @@ fn lacks_topic(connectors: &Connectors, used: &ConnectorUse) -> bool {
     used.inherited_input.is_some() && connectors.names_topic(&used.connector) == Some(false)
 }
 
-/// Refuses tasks that publish to no topic; one whose connector is not known may find a topic when it runs.
+/// Refuses tasks that publish to no topic. A task with an unknown connector passes: that connector may name a topic
+/// later.
 fn check_topics(
     engine: &Engine,
     connectors: &Connectors,
@@ -150,7 +151,7 @@ fn check_topics(
 pub(super) async fn dependencies(state: Data<AppState>, id: Path<String>) -> Result<HttpResponse, Error> {
     let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| not_found::<Workflow>(&id))?;
     let found = state.engine.dependencies(&workflow.content);
-    // Once each, however many tasks do the same.
+    // Lists each pair once.
     let mut connectors: Vec<Value> = Vec::new();
     for one in found.connectors {
         let used = json!({"connector": one.connector, "function": one.function});

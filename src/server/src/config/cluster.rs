@@ -13,7 +13,7 @@ use super::telemetry::host_and_port;
 section! {
     /// Channels fed by Kafka, and what is published to it.
     pub struct KafkaSection {
-        /// Whether Kafka is spoken to: `publish_kafka` fails while it is off.
+        /// Enables Kafka; `publish_kafka` fails while it is disabled.
         pub enabled: bool = false,
         /// Brokers, each `host:port`.
         pub brokers: Vec<String> = vec!["localhost:9092".into()],
@@ -31,15 +31,15 @@ section! {
         pub extra_config: ClientProperties = ClientProperties::default(),
         /// Records that could not be processed.
         pub dlq: KafkaDlqSection = KafkaDlqSection::default(),
-        /// Who this service is to the brokers.
+        /// Authentication at the brokers.
         pub auth: KafkaAuthSection = KafkaAuthSection::default(),
     }
 }
 
 section! {
-    /// Where records go that could not be processed.
+    /// The topic for records that could not be processed.
     pub struct KafkaDlqSection {
-        /// Whether they are published at all; otherwise they are tried until they pass.
+        /// Publishes such records; otherwise they are retried until they succeed.
         pub enabled: bool = false,
         /// The topic.
         pub topic: String = "svc-dlq".into(),
@@ -47,7 +47,7 @@ section! {
 }
 
 choice! {
-    /// How brokers are spoken to.
+    /// The protocol of connections to brokers.
     pub enum SecurityProtocol {
         /// Neither encrypted nor authenticated.
         Plaintext = "plaintext",
@@ -61,7 +61,7 @@ choice! {
 }
 
 choice! {
-    /// How this service proves who it is.
+    /// The SASL mechanism.
     pub enum SaslMechanism {
         /// User name and password.
         Plain = "PLAIN",
@@ -73,11 +73,11 @@ choice! {
 }
 
 section! {
-    /// Who this service is to the brokers.
+    /// Authentication at the brokers.
     pub struct KafkaAuthSection {
-        /// How brokers are spoken to. Unset: the client's default.
+        /// The protocol of connections to brokers. Unset: the client's default.
         pub security_protocol: Option<SecurityProtocol> = None,
-        /// How this service proves who it is; needed with `sasl_plaintext` and `sasl_ssl`, like name and password.
+        /// The SASL mechanism; needed with `sasl_plaintext` and `sasl_ssl`, like name and password.
         pub sasl_mechanism: Option<SaslMechanism> = None,
         /// User name.
         pub sasl_username: Option<String> = None,
@@ -121,11 +121,11 @@ scalar_settings!(TopicMapping);
 section! {
     /// Several nodes on one database.
     pub struct ClusterSection {
-        /// Whether this node is one of several.
+        /// Makes this node one of several.
         pub enabled: bool = false,
         /// Shared Redis; needed when enabled.
         pub redis_url: String = String::new(),
-        /// Milliseconds between two looks for changes made by other nodes.
+        /// Milliseconds between two polls for changes made by other nodes.
         pub epoch_poll_interval_ms: u64 = 2000,
         /// Name of this node, at most 64 characters. Empty: a new one at each start.
         pub instance_id: String = String::new(),

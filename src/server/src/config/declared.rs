@@ -1,4 +1,5 @@
-//! What an installation declares for its workflows: `[vars]`, `[secrets]`; and raw properties of a client library.
+//! The declarations of an installation for its workflows: `[vars]`, `[secrets]`; and raw properties of a client
+//! library.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +25,7 @@ pub struct SecretsSection {
     pub allowed_env: Option<Vec<String>>,
 }
 
-/// The key of `[secrets]` that is no name of a secret.
+/// The key of `[secrets]` that is not the name of a secret.
 const ALLOWED_ENV: &str = "allowed_env";
 
 /// Raw properties of a client library. A property may be a password, so they are shown masked.
@@ -43,7 +44,7 @@ impl fmt::Debug for ClientProperties {
     }
 }
 
-/// Shows what `validate-config` shows.
+/// Formats the value as `validate-config` shows it.
 fn debug(setting: &dyn Setting, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut value = setting.show();
     mask("", &mut value);
@@ -155,7 +156,7 @@ fn table<'a>(value: &'a toml::Value, setting: &dyn Setting) -> Result<&'a toml::
     value.as_table().ok_or_else(|| format!("expected {}, found {}", setting.expected(), found(value)))
 }
 
-/// A TOML value as JSON; dates and numbers that JSON does not have are refused, named by their path.
+/// Converts a TOML value to JSON. Dates, and numbers that JSON does not have, are refused with their path.
 fn json(path: &str, value: &toml::Value) -> Result<Json, String> {
     Ok(match value {
         toml::Value::String(text) => text.as_str().into(),
@@ -221,7 +222,7 @@ fn check_name(section: &str, name: &str, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Variables show in traces, so a reference in one is a mistake.
+/// Refuses secret references in variables, which show in traces.
 fn refuse_references(path: &str, value: &Json, diagnostics: &mut Diagnostics) {
     match value {
         Json::String(text) if svc_secrets::is_reference(text) => {

@@ -47,7 +47,7 @@ section! {
         pub max_in_flight_bytes: usize = 268_435_456,
         /// Further path prefixes of the data plane beside `/api/v1/data`.
         pub data_mounts: Vec<String> = Vec::new(),
-        /// Whether errors tell internal detail. Unset: everywhere but in production, where `true` is refused.
+        /// Shows internal detail in errors. Unset: everywhere but in production, where `true` is refused.
         pub verbose_errors: Option<bool> = None,
         /// The served API documentation.
         pub docs: DocsSection = DocsSection::default(),
@@ -61,7 +61,7 @@ section! {
 section! {
     /// `/docs` and `/api/v1/openapi.json`.
     pub struct DocsSection {
-        /// Whether they are served. Unset: everywhere but in production.
+        /// Serves them. Unset: everywhere but in production.
         pub enabled: Option<bool> = None,
     }
 }
@@ -69,7 +69,7 @@ section! {
 section! {
     /// Compression of responses.
     pub struct CompressionSection {
-        /// Whether responses are compressed with gzip for clients that accept it.
+        /// Compresses responses with gzip for clients that accept it.
         pub enabled: bool = false,
     }
 }
@@ -77,7 +77,7 @@ section! {
 section! {
     /// TLS instead of plain HTTP on the main listener.
     pub struct TlsSection {
-        /// Whether the main listener speaks TLS.
+        /// Enables TLS on the main listener.
         pub enabled: bool = false,
         /// PEM file with the certificate chain.
         pub cert_path: String = String::new(),
@@ -87,7 +87,7 @@ section! {
 }
 
 section! {
-    /// What the data plane takes in.
+    /// Limits of the data plane.
     pub struct IngestSection {
         /// Largest body of a data request in bytes; a larger one gets 413.
         pub max_payload_size: usize = 1_048_576,
@@ -99,9 +99,9 @@ section! {
 }
 
 section! {
-    /// Who may use the admin API.
+    /// Access to the admin API.
     pub struct AdminAuthSection {
-        /// Whether a key is asked for. Production refuses to start without.
+        /// Requires a key. Production refuses to start without.
         pub enabled: bool = false,
         /// Keys with all rights: plain text of 32 characters or more, or `sha256:` and 64 hexadecimal digits.
         pub api_keys: Vec<Secret> = Vec::new(),
@@ -122,7 +122,7 @@ section! {
         pub additional_allowed_headers: Vec<String> = Vec::new(),
         /// Response headers exposed beside x-request-id and retry-after.
         pub additional_exposed_headers: Vec<String> = Vec::new(),
-        /// Whether credentials may be sent; not together with `*`.
+        /// Allows credentials; not together with `*`.
         pub allow_credentials: bool = false,
         /// Seconds a browser may keep a preflight answer, at most 86400. Unset: the browser's own default.
         pub max_age_secs: Option<u64> = None,
@@ -132,7 +132,7 @@ section! {
 section! {
     /// The limit on requests of one client address to this node, before any credential or channel is looked at.
     pub struct RateLimitSection {
-        /// Whether requests are limited.
+        /// Limits requests.
         pub enabled: bool = false,
         /// Requests per second of one client, to each class of paths without a number of its own.
         pub default_rps: u32 = 100,
@@ -156,7 +156,7 @@ section! {
 }
 
 section! {
-    /// Which channels this node serves, by name; `*` stands for any characters.
+    /// The channels that this node serves, by name; `*` stands for any characters.
     pub struct ChannelFilterSection {
         /// Names served; empty serves all.
         pub include: Vec<String> = Vec::new(),
@@ -296,7 +296,7 @@ impl RateLimitSection {
     }
 }
 
-/// Whether the text is a token as HTTP defines it (RFC 9110, 5.6.2), which header names are.
+/// Returns `true` for a token of HTTP (RFC 9110, 5.6.2), such as a header name.
 fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }

@@ -1,4 +1,4 @@
-//! How workflows run: `[engine]`, `[query]`, `[write]`, `[jwt]`, `[cron]`.
+//! Execution of workflows: `[engine]`, `[query]`, `[write]`, `[jwt]`, `[cron]`.
 
 use svc_channels::call::MAX_DEPTH;
 
@@ -6,7 +6,7 @@ use super::problem::Diagnostics;
 use super::setting::section;
 
 section! {
-    /// Limits of the engine and of what connectors do for it.
+    /// Limits of the engine and of connectors.
     pub struct EngineSection {
         /// Seconds that a check of the database, or of the Kafka brokers, may take; one that takes longer has failed, and
         /// `/health` and `/readyz` show it.
@@ -30,7 +30,7 @@ section! {
         pub max_memory_cache_entries: usize = 100_000,
         /// Header that keeps a caller on one version during a rollout. Empty: by client address.
         pub rollout_sticky_header: String = String::new(),
-        /// Whether an enabled connector that cannot be loaded ends the start.
+        /// Refuses the start if an enabled connector cannot be loaded.
         pub fail_on_connector_load_error: bool = false,
         /// Calls to a failing backend are held back.
         pub circuit_breaker: CircuitBreakerSection = CircuitBreakerSection::default(),
@@ -40,7 +40,7 @@ section! {
 section! {
     /// One breaker for each connector and channel.
     pub struct CircuitBreakerSection {
-        /// Whether there are breakers.
+        /// Enables circuit breakers.
         pub enabled: bool = false,
         /// Failures in a row that open one.
         pub failure_threshold: u32 = 5,
@@ -70,7 +70,7 @@ section! {
     pub struct WriteSection {
         /// Most rows of one write.
         pub max_rows: u64 = 1000,
-        /// Whether an update or delete may go without a filter.
+        /// Allows an update or delete without a filter.
         pub allow_unfiltered: bool = false,
     }
 }
@@ -78,7 +78,7 @@ section! {
 section! {
     /// Key sets of channels that check tokens.
     pub struct JwtSection {
-        /// Whether a key set may be fetched from a private address.
+        /// Allows to fetch key sets from private addresses.
         pub allow_private_jwks_urls: bool = false,
     }
 }
@@ -86,9 +86,9 @@ section! {
 section! {
     /// Channels that run by the clock.
     pub struct CronSection {
-        /// Whether this node plans and runs them.
+        /// Plans and runs them on this node.
         pub enabled: bool = true,
-        /// Milliseconds between two looks at the schedules, 100 or more.
+        /// Milliseconds between two polls of the schedules, 100 or more.
         pub poll_interval_ms: u64 = 1000,
         /// Runs at the same time.
         pub workers: usize = 4,
@@ -147,7 +147,7 @@ impl WriteSection {
 }
 
 impl CronSection {
-    /// Checked even when this node runs no schedules: a channel may be activated for the others.
+    /// Checks the section even if this node runs no schedules: a channel may be activated for other nodes.
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         if self.poll_interval_ms < 100 {
             diagnostics.refuse(

@@ -8,15 +8,16 @@ use super::Config;
 use super::problem::{Diagnostics, nearest_name};
 use super::setting::{ALIASES, SettingNode, found, join};
 
-/// What a file holds.
+/// The content of a file.
 pub(crate) struct ConfigFile {
-    /// Its values; none when the text cannot be read, which is reported.
+    /// The values; `None` for a text that cannot be parsed, which is reported.
     pub(crate) table: Option<toml::Table>,
-    /// Variables its placeholders mention.
+    /// The variables in its placeholders.
     pub(crate) placeholders: BTreeSet<String>,
 }
 
-/// Substitutes and parses. A complaint tells the place and never the line's text, which may hold a secret.
+/// Substitutes placeholders and parses the text. A problem names the position and never the text of the line, which
+/// may hold a secret.
 pub(crate) fn parse(
     name: &str,
     text: &str,
@@ -47,7 +48,7 @@ pub(crate) fn parse(
     ConfigFile { table: table.ok(), placeholders: substituted.names }
 }
 
-/// Gives the settings their values and refuses every key that is none.
+/// Assigns the values to the settings and refuses unknown keys.
 pub(crate) fn apply(config: &mut Config, mut table: toml::Table, diagnostics: &mut Diagnostics) {
     for (alias, key) in ALIASES {
         move_alias(&mut table, alias, key, diagnostics);
@@ -86,7 +87,7 @@ fn move_alias(table: &mut toml::Table, alias: &str, key: &str, diagnostics: &mut
     }
 }
 
-/// The value at a dotted path.
+/// Returns the value at a dotted path.
 fn find<'a>(table: &'a toml::Table, path: &str) -> Option<&'a toml::Value> {
     match path.split_once('.') {
         Some((section, rest)) => find(table.get(section)?.as_table()?, rest),
@@ -119,7 +120,8 @@ fn refuse_unknown(table: &toml::Table, section: &str, keys: &[String], diagnosti
     }
 }
 
-/// What an unknown key may have meant: a key or section spelled alike, else the one key of that name elsewhere.
+/// Returns the likely meaning of an unknown key: a key or section with a similar name, else the one key of that name
+/// elsewhere.
 fn hint<'a>(path: &str, keys: &'a [String]) -> Option<&'a str> {
     let sections = keys.iter().flat_map(|key| key.match_indices('.').map(|(at, _)| &key[..at]));
     let names = keys.iter().map(String::as_str).chain(sections);

@@ -1,6 +1,6 @@
-//! Configuration: what may be set, where it comes from, and what is refused.
+//! Configuration: settings, their sources, and their validation.
 //!
-//! A file and the environment go in, one checked [`Config`] comes out, or every problem at once. Nothing outside this
+//! From a file and the environment it makes one checked [`Config`], or the list of all problems. Nothing outside this
 //! module reads the environment; nothing here keeps state or reads anything after the start.
 
 mod cluster;
@@ -54,7 +54,7 @@ section! {
         pub server: ServerSection = ServerSection::default(),
         /// The database.
         pub storage: StorageSection = StorageSection::default(),
-        /// What the data plane takes in.
+        /// Limits of the data plane.
         pub ingest: IngestSection = IngestSection::default(),
         /// The log.
         pub logging: LoggingSection = LoggingSection::default(),
@@ -62,7 +62,7 @@ section! {
         pub metrics: MetricsSection = MetricsSection::default(),
         /// Export of spans.
         pub tracing: TracingSection = TracingSection::default(),
-        /// How traces are stored.
+        /// Storage of traces.
         pub trace_storage: TraceStorageSection = TraceStorageSection::default(),
         /// Requests taken for later.
         pub trace_queue: TraceQueueSection = TraceQueueSection::default(),
@@ -84,11 +84,11 @@ section! {
         pub cluster: ClusterSection = ClusterSection::default(),
         /// Limits per client.
         pub rate_limit: RateLimitSection = RateLimitSection::default(),
-        /// Who may use the admin API.
+        /// Access to the admin API.
         pub admin_auth: AdminAuthSection = AdminAuthSection::default(),
         /// Browsers of other origins.
         pub cors: CorsSection = CorsSection::default(),
-        /// Which channels this node serves.
+        /// The channels that this node serves.
         pub channel_filter: ChannelFilterSection = ChannelFilterSection::default(),
         /// Plain values for workflows (`metadata.vars`): strings, numbers, booleans, arrays, tables. They show in traces.
         pub vars: VarsSection = VarsSection::default(),
@@ -100,7 +100,7 @@ section! {
 }
 
 impl Config {
-    /// Whether the stricter rules of production hold.
+    /// Returns `true` if the stricter rules of production apply.
     #[must_use]
     pub fn is_production(&self) -> bool {
         self.environment.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("prod"))
@@ -116,7 +116,7 @@ impl Config {
         }
     }
 
-    /// Whether errors tell internal detail.
+    /// Returns `true` if errors show internal detail.
     #[must_use]
     pub fn verbose_errors(&self) -> bool {
         self.server.verbose_errors.unwrap_or(!self.is_production())

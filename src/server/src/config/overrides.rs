@@ -1,5 +1,5 @@
-//! `SVC_<SECTION>__<KEY>`: settings from the environment. Strict: a name that looks like a setting and is none ends
-//! the start, so that a typing error never leaves a default in force unnoticed.
+//! Settings from the environment: `SVC_<SECTION>__<KEY>`. Strict: a name that looks like a setting and is none
+//! prevents the start, so that a typing error never leaves a default in force unnoticed.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ use super::setting::{ALIASES, PREFIX, Setting, SettingNode, variable_name};
 /// Names in this space hold secrets for references and are never read as settings.
 const SECRETS: &str = "SVC_SECRET_";
 
-/// Former names and what they are called now; a `*` stands for the rest of a name. Without a successor the setting
-/// is gone.
+/// Former names with their successors; a `*` stands for the rest of a name. Without a successor the setting was
+/// removed.
 const RETIRED: [(&str, Option<&str>); 6] = [
     ("SVC_ENV", Some("SVC_ENVIRONMENT")),
     ("SVC_QUEUE__*", Some("SVC_TRACE_QUEUE__*")),
@@ -23,7 +23,7 @@ const RETIRED: [(&str, Option<&str>); 6] = [
     ("SVC_ENGINE__RELOAD_TIMEOUT_SECS", None),
 ];
 
-/// Gives the settings the values of the environment and refuses names that are none.
+/// Assigns the values of the environment to the settings and refuses unknown names.
 pub(crate) fn apply(
     config: &mut Config,
     environment: &[(String, String)],
@@ -93,7 +93,7 @@ fn refuse_duplicates(given: &[(&str, &str)], diagnostics: &mut Diagnostics) {
     }
 }
 
-/// What to do about a name that is no longer used.
+/// Returns the remedy for a name that is no longer used.
 fn retired_advice(name: &str) -> Option<String> {
     RETIRED.into_iter().find_map(|(old, new)| {
         let rest = match old.strip_suffix('*') {

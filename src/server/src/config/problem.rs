@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, collected so that all of it is told at once.
+//! The problems of a configuration, collected so that all are reported at once.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,12 +6,12 @@ use std::ops::RangeInclusive;
 
 use super::setting::variable_name;
 
-/// One thing to put right: where it is (a key, a variable or a file) and what to do.
+/// A problem: its place (a key, a variable or a file) and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigProblem {
     /// The key, variable or file.
     pub subject: String,
-    /// What is wrong and how to put it right. Holds no secret.
+    /// The problem and its remedy. Contains no secret.
     pub text: String,
 }
 
@@ -21,7 +21,7 @@ impl fmt::Display for ConfigProblem {
     }
 }
 
-/// A configuration that is refused, with everything that is wrong with it.
+/// A refused configuration, with all its problems.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// All problems, at least one.
@@ -49,28 +49,28 @@ pub(crate) struct Diagnostics {
     notes: Vec<String>,
     /// Keys whose value came from a variable.
     overridden: BTreeSet<String>,
-    /// Keys that have no usable value; what follows from that is not worth telling.
+    /// Keys without a usable value; their consequences are not reported.
     broken: BTreeSet<String>,
 }
 
 impl Diagnostics {
-    /// Something to know at start that does not prevent it.
+    /// Adds a warning, which does not prevent the start.
     pub(crate) fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }
 
-    /// A problem with something that is no setting.
+    /// Adds a problem of something that is not a setting.
     pub(crate) fn refuse_subject(&mut self, subject: impl Into<String>, text: impl Into<String>) {
         self.problems.push(ConfigProblem { subject: subject.into(), text: text.into() });
     }
 
-    /// The value of a setting could not be taken: rules about it are not checked.
+    /// Adds the problem of a setting whose value cannot be parsed: its rules are not checked.
     pub(crate) fn refuse_unreadable(&mut self, key: &str, subject: &str, text: impl Into<String>) {
         self.broken.insert(key.to_owned());
         self.refuse_subject(subject, text);
     }
 
-    /// The value of a setting is refused.
+    /// Adds a problem of the value of a setting.
     pub(crate) fn refuse(&mut self, key: &str, text: impl Into<String>) {
         if self.broken.contains(key) {
             return;
@@ -83,7 +83,7 @@ impl Diagnostics {
         self.refuse_subject(subject, text);
     }
 
-    /// Remembers that a variable gave the value of a setting.
+    /// Records that the value of a setting came from a variable.
     pub(crate) fn mark_overridden(&mut self, key: &str) {
         self.overridden.insert(key.to_owned());
     }
@@ -114,13 +114,13 @@ impl Diagnostics {
         }
     }
 
-    /// The warnings, or everything that was refused.
+    /// Returns the warnings, or all problems.
     pub(crate) fn finish(self) -> Result<Vec<String>, ConfigError> {
         if self.problems.is_empty() { Ok(self.notes) } else { Err(ConfigError { problems: self.problems }) }
     }
 }
 
-/// The known name nearest to a mistyped one: at most three changes away, fewer for a short name, which would soon be
+/// Returns the known name nearest to a mistyped one: at most three edits away, fewer for a short name, which would be
 /// near to anything.
 pub(crate) fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.len() / 3).clamp(1, 3);

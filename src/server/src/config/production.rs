@@ -1,4 +1,4 @@
-//! What production does not allow. Elsewhere it is allowed, with a warning at start.
+//! The stricter rules of production. Elsewhere their violation is a warning at start.
 
 use super::Config;
 use super::problem::Diagnostics;
@@ -46,7 +46,7 @@ pub(crate) fn check(config: &Config, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Tells that nobody outside the machine can reach the service, and how that is changed.
+/// Notes that the service is reachable from this machine only, and how to change that.
 fn note_loopback(config: &Config, diagnostics: &mut Diagnostics) {
     if !config.admin_auth.enabled && config.server.host.is_none() && !config.is_production() {
         diagnostics.note(

@@ -1,4 +1,4 @@
-//! What a setting is: a typed value with a name, a default and a meaning, written once.
+//! The definition of settings: a typed value with a name, a default and a description, declared once.
 //!
 //! [`section!`] declares a section of the configuration. From that one declaration come the struct, its defaults, the
 //! keys a file may hold, the variables that override them, what `validate-config` prints and the reference manual.
@@ -9,20 +9,20 @@ use svc_secrets::Secret;
 /// Prefix of the variables that override settings.
 pub(crate) const PREFIX: &str = "SVC_";
 
-/// Keys that are another name of a setting.
+/// Aliases of settings.
 pub(crate) const ALIASES: [(&str, &str); 1] = [("tracing.mode", "trace_storage.mode")];
 
 /// One value of the configuration.
 pub(crate) trait Setting {
-    /// What a value has to be, for people.
+    /// Describes the expected value, for people.
     fn expected(&self) -> String;
-    /// Takes the value of a file. The error says what is wrong and never holds the value.
+    /// Assigns the value of a file. The error describes the problem and never contains the value.
     fn read(&mut self, value: &toml::Value) -> Result<(), String>;
-    /// Takes the text of an environment variable; false when it is not what is expected.
+    /// Assigns the text of an environment variable; returns `false` for an invalid value.
     fn assign(&mut self, text: &str) -> bool;
-    /// The value to show, unmasked; null when unset.
+    /// Returns the value to show, unmasked; null if unset.
     fn show(&self) -> Json;
-    /// Whether a variable can set it.
+    /// Returns `true` if a variable can set it.
     fn overridable(&self) -> bool {
         true
     }
@@ -57,12 +57,12 @@ impl<T: Setting> SettingNode for T {
     }
 }
 
-/// The variable that overrides a key.
+/// Returns the variable that overrides a key.
 pub(crate) fn variable_name(key: &str) -> String {
     format!("{PREFIX}{}", key.to_ascii_uppercase().replace('.', "__"))
 }
 
-/// Path of a key inside a section.
+/// Returns the path of a key inside a section.
 pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
@@ -112,9 +112,9 @@ macro_rules! section {
 
 /// A type that can stand alone, be optional, or be listed.
 pub(crate) trait Scalar: Sized {
-    /// What a value has to be, for people.
+    /// Describes the expected value, for people.
     const EXPECTED: &'static str;
-    /// Whether the empty text of a variable is a value; otherwise it unsets an optional setting.
+    /// `true` if an empty variable is a value; otherwise it unsets an optional setting.
     const EMPTY_IS_A_VALUE: bool = false;
     /// From a file.
     fn from_toml(value: &toml::Value) -> Option<Self>;
@@ -188,12 +188,13 @@ macro_rules! choice {
 
 pub(crate) use {choice, scalar_settings, section};
 
-/// The value of a file, or what was expected and what was found.
+/// Parses the value of a file; the error names the expected and the found value.
 pub(crate) fn read_scalar<T: Scalar>(value: &toml::Value) -> Result<T, String> {
     T::from_toml(value).ok_or_else(|| format!("expected {}, found {}", T::EXPECTED, found(value)))
 }
 
-/// What kind of value a file holds. Numbers and booleans are told, since they are no secrets; strings are not.
+/// Describes the kind of a value of a file. Numbers and booleans are shown, since they are no secrets; strings are
+/// not.
 pub(crate) fn found(value: &toml::Value) -> String {
     match value {
         toml::Value::Integer(number) => number.to_string(),
@@ -298,7 +299,7 @@ impl Scalar for Secret {
         Some(Self::new(text))
     }
 
-    /// A secret is masked whatever its key; a reference only says where it is kept.
+    /// Masks a secret whatever its key; a reference is shown, as it only names a place.
     fn to_json(&self) -> Json {
         let readable = self.is_empty() || svc_secrets::is_reference(self.expose());
         if readable { self.expose().into() } else { svc_secrets::mask::MASK.into() }

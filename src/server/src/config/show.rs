@@ -1,4 +1,4 @@
-//! What the configuration shows of itself: everything but secrets.
+//! Output of the configuration without its secrets.
 
 use std::fmt::{self, Write as _};
 
@@ -8,7 +8,7 @@ use svc_secrets::mask::mask;
 use super::Config;
 use super::setting::{SettingEntry, SettingNode};
 
-/// How a configuration is printed.
+/// The output format of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ConfigFormat {
     /// A configuration file; keys that are unset are comments.

@@ -1,4 +1,4 @@
-//! What is kept: `[storage]`, `[audit]`, `[trace_storage]`, `[trace_queue]`.
+//! Stored data: `[storage]`, `[audit]`, `[trace_storage]`, `[trace_queue]`.
 
 use svc_secrets::Secret;
 
@@ -8,7 +8,7 @@ use super::setting::{choice, section};
 section! {
     /// The database.
     pub struct StorageSection {
-        /// Where the data is kept; `sqlite:`, `postgres://` or `mysql://` selects the backend.
+        /// URL of the database; `sqlite:`, `postgres://` or `mysql://` selects the backend.
         pub url: String = "sqlite:svc.db".into(),
         /// Most connections of the pool.
         pub max_connections: u32 = 50,
@@ -28,7 +28,7 @@ section! {
         pub backup_dir: String = "./backups".into(),
         /// Backups to keep. Unset: all.
         pub backup_retention_count: Option<u32> = None,
-        /// Whether pending migrations are applied at start; otherwise they end it.
+        /// Applies pending migrations at start; otherwise they prevent it.
         pub auto_migrate: bool = true,
         /// Seconds the first connection is tried for; 0 tries once. Not for SQLite.
         pub connect_retry_secs: u64 = 60,
@@ -50,7 +50,7 @@ section! {
 }
 
 choice! {
-    /// When the trace of a request is stored.
+    /// The time at which the trace of a request is stored.
     pub enum TraceStorageMode {
         /// Before the answer.
         Sync = "sync",
@@ -64,7 +64,7 @@ choice! {
 }
 
 choice! {
-    /// What happens to a trace when too many wait.
+    /// The fate of a trace when too many wait.
     pub enum TraceOverflow {
         /// It is dropped and counted.
         Drop = "drop",
@@ -74,17 +74,17 @@ choice! {
 }
 
 section! {
-    /// How traces are stored; a channel's own `tracing` block goes first.
+    /// Storage of traces; a channel's own `tracing` block takes precedence.
     pub struct TraceStorageSection {
-        /// When a trace is stored. `tracing.mode` is another name of this key.
+        /// The time at which a trace is stored. `tracing.mode` is an alias of this key.
         pub mode: TraceStorageMode = TraceStorageMode::Sync,
         /// Share of the requests that are traced, from 0 to 1.
         pub sample_rate: f64 = 1.0,
-        /// Whether only failed requests are traced.
+        /// Traces failed requests only.
         pub errors_only: bool = false,
         /// Traces that may wait to be stored (async, batch).
         pub max_pending: usize = 10_000,
-        /// What happens when more would wait.
+        /// The fate of a trace when more would wait.
         pub async_on_overflow: TraceOverflow = TraceOverflow::Drop,
         /// Milliseconds a request waits at most when blocked.
         pub overflow_block_timeout_ms: u64 = 100,
@@ -118,11 +118,11 @@ section! {
         pub processing_timeout_ms: u64 = 60_000,
         /// Largest result in bytes; a larger one is an error; 0 allows any.
         pub max_result_size_bytes: usize = 1_048_576,
-        /// Whether dead letters are tried again.
+        /// Retries dead letters.
         pub dlq_retry_enabled: bool = true,
         /// Tries of a dead letter, from 1 to 16; the n-th waits 2^n seconds.
         pub dlq_max_retries: u32 = 5,
-        /// Seconds between two looks for dead letters that are due.
+        /// Seconds between two polls for dead letters that are due.
         pub dlq_poll_interval_secs: u64 = 30,
         /// Dead letters taken at once.
         pub dlq_batch_size: u32 = 20,

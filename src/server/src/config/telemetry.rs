@@ -1,4 +1,4 @@
-//! What is told about the running service: `[logging]`, `[metrics]`, `[tracing]`.
+//! Telemetry of the running service: `[logging]`, `[metrics]`, `[tracing]`.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -10,19 +10,19 @@ choice! {
     pub enum LogLevel {
         /// Everything.
         Trace = "trace",
-        /// What helps to find a fault.
+        /// Messages for fault finding.
         Debug = "debug",
-        /// What happens.
+        /// Normal events.
         Info = "info",
-        /// What should not happen.
+        /// Problems that the service handles.
         Warn = "warn",
-        /// What failed.
+        /// Failures.
         Error = "error",
     }
 }
 
 choice! {
-    /// How a message is written.
+    /// The format of a message.
     pub enum LogFormat {
         /// One coloured line for people.
         Pretty = "pretty",
@@ -36,7 +36,7 @@ section! {
     pub struct LoggingSection {
         /// The least important message that is logged.
         pub level: LogLevel = LogLevel::Info,
-        /// How messages are written. Unset: pretty on a terminal, json otherwise.
+        /// The format of messages. Unset: pretty on a terminal, json otherwise.
         pub format: Option<LogFormat> = None,
     }
 }
@@ -44,7 +44,7 @@ section! {
 section! {
     /// Prometheus metrics.
     pub struct MetricsSection {
-        /// Whether `/metrics` is served.
+        /// Serves `/metrics`.
         pub enabled: bool = false,
         /// `host:port` of a listener of its own for metrics and health, plain HTTP without authentication. Unset: none.
         pub bind_addr: Option<String> = None,
@@ -54,15 +54,15 @@ section! {
 section! {
     /// Export of spans over OTLP, and profiling.
     pub struct TracingSection {
-        /// Whether spans are exported.
+        /// Exports spans.
         pub enabled: bool = false,
-        /// Where to.
+        /// The OTLP endpoint.
         pub otlp_endpoint: String = "http://localhost:4317".into(),
         /// Name of this service in the spans.
         pub service_name: String = "svc".into(),
         /// Share of the requests that are exported, from 0 to 1.
         pub sample_rate: f64 = 1.0,
-        /// Whether a request may ask for its own profile.
+        /// Allows a request to ask for its own profile.
         pub debug_profile_enabled: bool = false,
     }
 }
@@ -102,7 +102,7 @@ pub(crate) fn host_and_port(text: &str) -> Option<(&str, u16)> {
     Some((host, port.parse().ok()?))
 }
 
-/// Whether two listeners on one port could be in each other's way. A host name may mean any address.
+/// Returns `true` if two listeners on one port could conflict. A host name may mean any address.
 fn overlap(one: &str, other: &str) -> bool {
     match (one.parse::<IpAddr>(), other.parse::<IpAddr>()) {
         (Ok(one), Ok(other)) => one == other || one.is_unspecified() || other.is_unspecified(),

@@ -1,5 +1,5 @@
-//! Settings that exist but whose feature this version does not have. Ignoring them would weaken or mislead, so they
-//! end the start. A feature that arrives deletes its line here.
+//! Settings whose feature this version does not have. Ignoring them would weaken or mislead, so that they prevent the
+//! start. Whoever adds a feature deletes its line here.
 
 use super::Config;
 use super::problem::Diagnostics;
@@ -40,14 +40,14 @@ const UNAVAILABLE: &[Unavailable] = &[
     Unavailable { key: "cluster.enabled", asked_for: |c| c.cluster.enabled, remedy: "run one node" },
 ];
 
-/// Refuses what is asked for and not there.
+/// Refuses settings that ask for a missing feature.
 pub(crate) fn check(config: &Config, diagnostics: &mut Diagnostics) {
     for item in UNAVAILABLE.iter().filter(|item| (item.asked_for)(config)) {
         diagnostics.refuse(item.key, format!("not available in this version; {}", item.remedy));
     }
 }
 
-/// The keys of the list.
+/// Returns the keys of the list.
 #[cfg(test)]
 pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
     UNAVAILABLE.iter().map(|item| item.key)

@@ -1,4 +1,4 @@
-//! The supervision tree for operators: what runs, how it got there, and the order to start a part afresh.
+//! The supervision tree for operators: nodes, history, and restarts on demand.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ async fn list(state: web::Data<AppState>) -> HttpResponse {
     HttpResponse::Ok().json(json!({"data": {"nodes": nodes, "history": state.tree.history()}}))
 }
 
-/// Nodes as answered: what runs for a connector has its name beside its path, which holds the id.
+/// Returns nodes as JSON. A node of a connector has its name beside its path, which holds the id.
 pub(super) fn nodes_to_json<'n>(
     state: &AppState,
     nodes: impl IntoIterator<Item = &'n NodeView>,
@@ -41,17 +41,17 @@ pub(super) fn nodes_to_json<'n>(
     shown.collect()
 }
 
-/// The id of the connector that a node runs for. The actor that takes another one's place has a number behind it.
+/// Returns the id of the connector that a node runs for. A replacement actor has a number after the id.
 fn connector_id(path: &str) -> Option<&str> {
     let (group, rest) = path.split_once('/')?;
-    let id = rest.split('/').next().filter(|_| group == CONNECTORS)?;
+    let id = rest.split('/').next().filter(|_| group == CONNECTORS.path)?;
     Some(match id.rsplit_once('~') {
         Some((id, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => id,
         _ => id,
     })
 }
 
-/// `POST /actors/{path}/restart`: a new instance of an actor, or of every actor of a group; ends a quarantine.
+/// `POST /actors/{path}/restart`: restarts an actor, or every actor of a group; ends a quarantine.
 async fn restart(
     state: web::Data<AppState>,
     path: web::Path<String>,

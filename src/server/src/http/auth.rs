@@ -1,4 +1,4 @@
-//! Admin credentials: which key was presented, whether it is good, and what it may do.
+//! Admin credentials: the presented key, its validity and its rights.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -19,14 +19,14 @@ const DIGEST_PREFIX: &str = "sha256:";
 
 type KeyDigest = [u8; 32];
 
-/// What a key allows.
+/// The rights of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
     Full,
     ReadOnly,
 }
 
-/// Who acts: the audit name of an admin key, or `anonymous` where no key is asked for.
+/// The author of a request: the audit name of an admin key, or `anonymous` if no key is required.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     name: Arc<str>,
@@ -41,7 +41,7 @@ impl Principal {
         Self { name: key_principal(&String::from_utf8_lossy(key)).into() }
     }
 
-    /// The name audit rows carry; it says which key it was and tells nothing of the key.
+    /// Returns the name for audit rows; it identifies the key without revealing it.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -53,7 +53,7 @@ impl fmt::Display for Principal {
     }
 }
 
-/// Why a request was refused, as the metric counts it.
+/// The reason of a refusal, as the metric counts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AuthFailureReason {
     MissingOrMalformed,
@@ -73,7 +73,7 @@ impl AuthFailureReason {
     }
 }
 
-/// A refusal: what to count and what to answer.
+/// A refusal: the reason to count and the error to answer.
 #[derive(Debug)]
 pub(crate) struct AuthRefusal {
     pub(crate) reason: AuthFailureReason,
@@ -85,12 +85,12 @@ impl AuthRefusal {
         Self { reason, error: ServiceError::new(Code::Unauthorized, message) }
     }
 
-    /// One text for whatever was missing or wrong.
+    /// Returns the one error for every failed read of a trace.
     fn trace_unauthorized(reason: AuthFailureReason) -> Self {
         Self::unauthorized(reason, "This trace is read with its token or an admin key")
     }
 
-    /// Locked out and wrong look alike, so that guessing learns nothing.
+    /// Returns the one error for a wrong key and a lock-out, so that guessing reveals nothing.
     fn invalid_key(reason: AuthFailureReason) -> Self {
         Self::unauthorized(reason, "Invalid API key")
     }
@@ -109,7 +109,7 @@ pub(crate) enum TraceView {
 #[derive(Debug)]
 pub struct AdminAuthenticator {
     enabled: bool,
-    /// A raw-key header looked at before the two standard forms.
+    /// A header with a raw key, checked before the two standard forms.
     custom: Option<HeaderName>,
     header: String,
     keys: Vec<(KeyDigest, Access)>,
@@ -136,7 +136,7 @@ impl AdminAuthenticator {
         }
     }
 
-    /// Decides over one request to a guarded path.
+    /// Authenticates a request to a guarded path.
     pub(crate) fn authorize(
         &self,
         method: &Method,
@@ -147,10 +147,10 @@ impl AdminAuthenticator {
             return Ok(Principal::anonymous());
         }
         let key = self.presented_key(headers)?;
-        // Compared before anything is counted: guesses from behind a shared address keep no operator out.
+        // Compared before anything is counted: guesses from a shared address do not lock operators out.
         match self.find_key(key) {
             None => return Err(AuthRefusal::invalid_key(self.count_failure(client))),
-            // A key that may only read must not buy its holder further guesses.
+            // A read-only key must not reset the failures of its holder.
             Some(Access::Full) => self.lockout.clear(client),
             Some(Access::ReadOnly) if method != Method::GET && method != Method::HEAD => {
                 let error = ServiceError::forbidden("This API key is read-only");
@@ -161,15 +161,15 @@ impl AdminAuthenticator {
         Ok(Principal::from_key(key))
     }
 
-    /// Counts a failure of this client and returns the reason it goes by.
+    /// Counts a failure of this client and returns its reason.
     fn count_failure(&self, client: IpAddr) -> AuthFailureReason {
         let counted = self.lockout.record_failure(client, Instant::now());
         if counted { AuthFailureReason::InvalidKey } else { AuthFailureReason::LockedOut }
     }
 
-    /// Decides over the read of one trace: whoever presents the token with that SHA-256, or an admin credential. `None`
-    /// for a trace without a token, which is open where no key is asked for. A good token is never refused and does not
-    /// clear the client's failures: anyone who may submit something obtains one.
+    /// Authorises the read of one trace, by the token with that SHA-256 or an admin credential. `None` for a trace
+    /// without a token, which is open where no key is asked for. A good token is never refused and does not clear the
+    /// client's failures: anyone who may submit something obtains one.
     pub(crate) fn authorize_trace(
         &self,
         headers: &HeaderMap,
@@ -200,7 +200,7 @@ impl AdminAuthenticator {
         Err(AuthRefusal::trace_unauthorized(self.count_failure(client)))
     }
 
-    /// Who reads an open endpoint, when a credential came along. A wrong one counts as it does anywhere else.
+    /// Returns the reader of an open endpoint, if the request has a credential. A wrong one counts as a failure.
     pub(crate) fn identify(
         &self,
         headers: &HeaderMap,
@@ -213,7 +213,7 @@ impl AdminAuthenticator {
         }
     }
 
-    /// The key of the first form present, which decides alone: the configured header, `x-api-key`, then
+    /// Returns the key of the first form present, which decides alone: the configured header, `x-api-key`, then
     /// `Authorization: Bearer`.
     fn presented_key<'a>(&self, headers: &'a HeaderMap) -> Result<&'a [u8], AuthRefusal> {
         let filled = |name: &HeaderName| {
@@ -232,7 +232,7 @@ impl AdminAuthenticator {
         })
     }
 
-    /// Compares with every key, whichever matches, so that the time taken tells nothing.
+    /// Compares with every key, so that the time taken reveals nothing.
     fn find_key(&self, key: &[u8]) -> Option<Access> {
         let digest: KeyDigest = Sha256::digest(key).into();
         let mut found = None;
@@ -245,7 +245,7 @@ impl AdminAuthenticator {
     }
 }
 
-/// The token of `Bearer <token>`; the scheme's case does not matter (RFC 7235).
+/// Returns the token of `Bearer <token>`; the case of the scheme does not matter (RFC 7235).
 fn bearer_token(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(7)?;
     let token = token.trim_ascii();

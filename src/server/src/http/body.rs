@@ -17,7 +17,7 @@ use super::{BytesPermit, Error};
 use crate::state::AppState;
 use crate::transport::ConnectionState;
 
-/// How long a sender may be silent in the middle of a body where the server around the service sets no limit.
+/// Longest silence within a body if the surrounding server sets no limit.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// The body of an admin request: JSON of at most `server.max_admin_body_size` bytes; 400, 413 or 415 otherwise.
@@ -38,7 +38,7 @@ impl FromRequest for JsonBody {
     }
 }
 
-/// As [`JsonBody`], for a request that needs no body: an empty one is an empty object, whatever its content type.
+/// A [`JsonBody`] of a request that needs none: an empty body is an empty object, whatever its content type.
 #[derive(Debug)]
 pub(crate) struct OptionalJsonBody(pub(crate) Value);
 
@@ -88,7 +88,7 @@ pub(crate) async fn read_body(
     if matches!(payload, Payload::None) {
         return Ok(Bytes::new());
     }
-    // The connection holds the client to its limits; without one of ours, silence alone is bounded.
+    // Our own connections enforce their limits; without one, only silence is bounded.
     let connection = request.conn_data::<Rc<ConnectionState>>();
     let reading = connection.map(|connection| connection.read_body());
     let silence = connection.is_none().then_some(SILENCE);
@@ -120,7 +120,7 @@ async fn collect_body(
     Ok(joined.map_or(body, BytesMut::freeze))
 }
 
-/// The next part of a body, `None` at its end.
+/// Reads the next chunk of a body; `None` at its end.
 async fn next_chunk(payload: &mut Payload, silence: Option<Duration>) -> Result<Option<Bytes>, ServiceError> {
     let Some(silence) = silence else { return payload.next().await.transpose().map_err(broken_body) };
     match timeout(silence, payload.next()).await {
@@ -132,7 +132,7 @@ async fn next_chunk(payload: &mut Payload, silence: Option<Duration>) -> Result<
     }
 }
 
-/// 415 unless the content type is JSON (`application/json…` or `…+json`).
+/// Refuses a content type other than JSON (`application/json…` or `…+json`) with 415.
 pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), ServiceError> {
     let content_type = headers.get(CONTENT_TYPE).map(|value| value.as_bytes()).unwrap_or_default();
     let is_json = starts_with_ignoring_case(content_type, b"application/json")
@@ -143,7 +143,7 @@ pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), ServiceError> {
     Err(ServiceError::new(Code::UnsupportedMediaType, "The content type must be application/json"))
 }
 
-/// The JSON value of a body, or 400 saying where it stops being JSON.
+/// Parses a body as JSON; the 400 for a malformed one names the position.
 pub(crate) fn parse_json(bytes: &[u8]) -> Result<Value, ServiceError> {
     serde_json::from_slice(bytes)
         .map_err(|error| ServiceError::validation(format!("Invalid JSON body: {error}")))
@@ -157,7 +157,7 @@ fn too_large(limit: usize) -> ServiceError {
     ServiceError::new(Code::PayloadTooLarge, format!("The body is larger than {limit} bytes"))
 }
 
-/// The sender went away or broke the framing: its own fault, so the log does not call it a failure.
+/// Returns the error of a client that disconnected or broke the framing; it is not logged as a failure.
 fn broken_body(_: actix_web::error::PayloadError) -> ServiceError {
     ServiceError::validation("The body could not be read")
 }

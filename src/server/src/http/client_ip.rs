@@ -1,4 +1,4 @@
-//! Who is calling, when proxies stand in between.
+//! The address of a client behind proxies.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,16 +9,16 @@ use crate::config::Network;
 
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
-/// The networks whose word about the client's address is taken.
+/// The networks whose forwarded headers are trusted.
 #[derive(Debug, Default)]
 pub struct TrustedProxies {
     networks: Vec<Network>,
-    /// Forwarded headers came although no proxy is trusted.
+    /// `true` once forwarded headers arrived although no proxy is trusted.
     ignored: AtomicBool,
 }
 
 impl TrustedProxies {
-    /// Trusts these networks and nobody else.
+    /// Trusts these networks only.
     pub fn new(networks: &[Network]) -> Self {
         Self { networks: networks.to_vec(), ignored: AtomicBool::new(false) }
     }
@@ -37,9 +37,9 @@ impl TrustedProxies {
         self.ignored.load(Ordering::Relaxed)
     }
 
-    /// The client's address: the peer, unless the peer is trusted; then the rightmost hop of `X-Forwarded-For` that is
-    /// not trusted (the leftmost when all are), without that header `X-Real-IP`, else the peer. Nothing to the left of
-    /// a hop that is no address counts: whoever wrote it is not known to be trusted.
+    /// Returns the client's address: the peer, unless the peer is trusted; then the rightmost hop of
+    /// `X-Forwarded-For` that is not trusted (the leftmost when all are), without that header `X-Real-IP`, else the
+    /// peer. Nothing to the left of a hop that is no address counts: whoever wrote it is not known to be trusted.
     pub(crate) fn client_address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.is_trusted(peer) {
@@ -76,7 +76,7 @@ fn real_ip(headers: &HeaderMap) -> Option<IpAddr> {
     parse_address(headers.get(X_REAL_IP)?.to_str().ok()?.trim())
 }
 
-/// An address, with or without a port; of version 6 also in brackets.
+/// Parses an address, with or without a port; version 6 may have brackets.
 fn parse_address(text: &str) -> Option<IpAddr> {
     let unbracketed = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let bare = || match unbracketed {

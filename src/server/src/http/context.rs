@@ -1,4 +1,4 @@
-//! What the edge knows about a request, for the handlers behind it.
+//! The facts about a request that the edge hands to handlers.
 
 use std::future::{Ready, ready};
 use std::net::IpAddr;
@@ -12,21 +12,21 @@ use svc_store::AuditEntry;
 
 use super::{Error, Principal, RequestId};
 
-/// Why an operator's tool makes a change; kept in the audit row.
+/// The reason of a change, kept in the audit row.
 const CHANGE_CONTEXT: HeaderName = HeaderName::from_static("x-svc-change-context");
 /// Longest caller text an audit row keeps, in characters.
 const AUDIT_TEXT: usize = 256;
 
-/// Put into the request's extensions by the edge middleware.
+/// The facts about a request, put into its extensions by the edge middleware.
 #[derive(Clone, Debug)]
 pub struct RequestContext {
     /// The correlation id.
     pub id: RequestId,
     /// The client's address, trusted proxies resolved.
     pub client_ip: IpAddr,
-    /// Whether the address came from a trusted proxy's header rather than from the connection.
+    /// `true` if the address came from a trusted proxy's header rather than from the connection.
     pub forwarded: bool,
-    /// Who was recognised: always set below the admin base, on open endpoints when a good key came along.
+    /// The authenticated author: always set below the admin base, on open endpoints if the request has a valid key.
     pub principal: Option<Principal>,
     /// Position in the raw path of a data request at which the part starts that names the channel.
     pub channel_path_start: usize,
@@ -44,10 +44,10 @@ impl FromRequest for RequestContext {
     }
 }
 
-/// The authenticated author of an admin request, with what an audit row tells about the request.
+/// The authenticated author of an admin request, with the request's details for audit rows.
 #[derive(Clone, Debug)]
 pub struct AdminCaller {
-    /// Who acts.
+    /// The author.
     pub principal: Principal,
     /// The correlation id.
     pub request_id: RequestId,
@@ -55,8 +55,8 @@ pub struct AdminCaller {
 }
 
 impl AdminCaller {
-    /// The record this author's act leaves, with `request_id`, `client_ip`, `user_agent` and `change_context` where
-    /// known. An empty `resource_id` is filled in by the store.
+    /// Returns the audit record of an action, with `request_id`, `client_ip`, `user_agent` and `change_context` as
+    /// far as known. The store fills in an empty `resource_id`.
     pub fn audit(&self, action: &str, resource_type: &str, resource_id: &str) -> AuditEntry {
         AuditEntry {
             principal: self.principal.name().to_owned(),
@@ -74,7 +74,7 @@ impl FromRequest for AdminCaller {
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let extensions = request.extensions();
-        // Without a principal the request did not pass the guard: refused here too, whatever the routing did.
+        // A request without a principal did not pass the guard: it is refused here too, whatever the routing did.
         let known = extensions.get::<RequestContext>().and_then(|context| {
             Some(Self {
                 principal: context.principal.clone()?,

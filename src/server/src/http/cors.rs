@@ -1,4 +1,4 @@
-//! Cross-origin rules: every `OPTIONS` is answered here, before routing and before any credential is asked for.
+//! Cross-origin rules: every `OPTIONS` is answered here, before routing and authentication.
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{
@@ -47,8 +47,8 @@ impl CorsPolicy {
         }
     }
 
-    /// Returns the value that the answer to a request of this origin may carry; `None` when the origin is refused or none was named. The
-    /// admin API is read only by origins that are listed: `*` does not open it to every web site.
+    /// Returns the value that the answer to a request of this origin may carry; `None` if the origin is refused or
+    /// absent. The admin API is read only by origins that are listed: `*` does not open it to every web site.
     pub(crate) fn allowed_origin(&self, request: &HeaderMap, plane: Plane) -> Option<HeaderValue> {
         match &self.origins {
             Origins::Any if plane == Plane::Admin => None,
@@ -75,7 +75,7 @@ impl CorsPolicy {
         }
     }
 
-    /// The answer to any `OPTIONS`, but for what [`write_headers`](Self::write_headers) adds.
+    /// Returns the response to any `OPTIONS`, without the headers that [`write_headers`](Self::write_headers) adds.
     pub(crate) fn preflight(&self) -> HttpResponse {
         let mut answer = HttpResponse::Ok().finish();
         let headers = answer.headers_mut();
@@ -90,7 +90,7 @@ impl CorsPolicy {
     }
 }
 
-/// Header names as one list; `None` cannot happen for names the configuration accepted.
+/// Joins header names to one value; never `None` for names that the configuration accepted.
 fn join_header_names(fixed: &[&str], additional: &[String]) -> Option<HeaderValue> {
     let names: Vec<&str> = fixed.iter().copied().chain(additional.iter().map(String::as_str)).collect();
     HeaderValue::from_str(&names.join(", ")).ok()

@@ -1,8 +1,8 @@
 //! The data plane: a request becomes a message for the channel's actor on this thread, its answer becomes the response.
 //!
-//! Checks in this order, the first failure answers: method, query string, path and name, body size, content type, JSON,
-//! quarantine and kind of the channel. Everything after that is the channel's to decide. No body is read for a path that
-//! leads nowhere. Errors that a channel is known for are told in its own words, where it has some.
+//! Checks in this order, the first failure answers: method, query string, path and name, body size, content type,
+//! JSON, quarantine and kind of the channel. The channel decides everything after that. No body is read for an
+//! unknown path. Once the channel is known, errors use its own error bodies, if configured.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -22,7 +22,7 @@ use crate::state::AppState;
 
 const PROFILE: HeaderName = HeaderName::from_static("x-svc-profile");
 
-/// This thread's number among the workers, once the registry knows the thread; until then any worker's actor serves.
+/// The worker id of this thread, once the registry knows the thread; until then any worker's actor serves.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LocalWorker(Rc<Cell<Option<WorkerId>>>);
 
@@ -38,12 +38,12 @@ impl LocalWorker {
     }
 }
 
-/// What a channel may be called with. `OPTIONS` asks about cross-origin rules and is answered by the edge.
+/// The methods of the data plane. The edge answers `OPTIONS`.
 const METHODS: [Method; 6] =
     [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD];
 
-/// Serves every path of the data plane. Refusals for want of capacity leave at a bounded rate, so that callers who do
-/// not pause cannot take the threads that accepted work needs.
+/// Serves every path of the data plane. Refusals for lack of capacity leave at a bounded rate, so that callers who do
+/// not back off cannot take the threads that accepted work needs.
 pub(crate) async fn submit(
     request: HttpRequest,
     payload: web::Payload,
@@ -81,7 +81,7 @@ async fn answer_request(
         (resolve(&snapshot)?, snapshot.generation())
     };
     let received = receive_body(&request, payload, state, body_bytes).await;
-    // A body may take long: what was loaded meanwhile decides.
+    // A body may take long: the current snapshot decides.
     {
         let snapshot = state.registry.snapshot();
         if snapshot.generation() != generation {

@@ -1,8 +1,8 @@
 //! The one middleware around everything the service answers.
 //!
 //! Outermost first: request id, security headers, panic guard, CORS, metrics and access log, rate limit, admin auth.
-//! Whatever answers (a handler, a refusal, the router, a caught panic) leaves with the id, the headers and, when it is
-//! an error, the envelope.
+//! Every response (of a handler, a refusal, the router, a caught panic) has the id, the headers and, for an error,
+//! the envelope.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -41,12 +41,12 @@ pub(crate) struct Edge {
 }
 
 impl Edge {
-    /// Around everything the service answers to anyone: requests are limited, `/metrics` asks for a key.
+    /// Makes the middleware for clients: requests are limited, `/metrics` requires a key.
     pub(crate) fn for_clients(state: web::Data<AppState>) -> Self {
         Self { state, public: true }
     }
 
-    /// Around the listener for operators, which only they can reach: nothing is limited, `/metrics` is open.
+    /// Makes the middleware for the operational listener: nothing is limited, `/metrics` is open.
     pub(crate) fn for_operators(state: web::Data<AppState>) -> Self {
         Self { state, public: false }
     }
@@ -110,7 +110,7 @@ where
     }
 }
 
-/// One request on its way through the edge. Counted as in flight until dropped, which a vanished client does too.
+/// A request in the middleware. It counts as in flight until dropped, also when its client disconnects.
 struct Exchange {
     state: web::Data<AppState>,
     id: RequestId,
@@ -121,7 +121,7 @@ struct Exchange {
     client_ip: IpAddr,
     forwarded: bool,
     cors: Option<HeaderValue>,
-    /// The connection; none inside a larger application, which has a server of its own.
+    /// The connection; `None` inside a larger application, which has a server of its own.
     connection: Option<Rc<ConnectionState>>,
     is_stream: Cell<bool>,
 }
@@ -157,17 +157,17 @@ impl Exchange {
         }
     }
 
-    /// Answers what never reaches a handler; otherwise prepares the request for routing.
+    /// Answers a request that never reaches a handler; otherwise prepares it for routing.
     fn refuse_or_admit(&self, request: &mut ServiceRequest, public: bool) -> Option<HttpResponse> {
         if self.method == Method::OPTIONS {
             return Some(self.state.cors.preflight());
         }
-        // Before any credential: guessing keys is limited like everything else.
+        // Checked before any credential, so that guessing keys is limited too.
         if let Err(error) = self.check_rate_limit(public) {
             return Some(Error(error).to_response(Some(&self.id)));
         }
         let principal = match self.plane {
-            // The handler asks for the trace's token or a key, once it knows the trace.
+            // The handler checks the trace's token or a key, once it has the trace.
             Plane::Admin if reads_trace(&self.method, &self.path) => Ok(None),
             Plane::Admin => self.authorize(request.headers()).map(Some),
             Plane::Operational("/metrics") if public && self.state.mounts_metrics() => {
@@ -226,7 +226,7 @@ impl Exchange {
             Plane::Data => Cow::Borrowed("/api/v1/data/{path}"),
             Plane::Operational(path) => Cow::Borrowed(path),
             Plane::Admin | Plane::Other => {
-                // Without how a part is matched: that is for the router alone.
+                // Without the regular expression of a part, which concerns the router only.
                 let pattern = response.request().match_pattern();
                 pattern.map_or(Cow::Borrowed("unmatched"), |pattern| Cow::Owned(pattern.replace(":.+}", "}")))
             }
@@ -235,7 +235,7 @@ impl Exchange {
         response
     }
 
-    /// For answers that lost their request: a caught panic, or an error of the framework itself.
+    /// Completes responses that lost their request: a caught panic, or an error of the framework itself.
     fn finish_without_request(&self, mut answer: HttpResponse) -> actix_web::Error {
         let path = match self.plane {
             Plane::Data => DATA_PREFIX,
@@ -247,8 +247,8 @@ impl Exchange {
         InternalError::from_response("no handler answered", answer).into()
     }
 
-    /// The envelope an answer should carry and does not: a handler's error still lacks the request id, and the
-    /// router's own refusals have no body at all.
+    /// Returns the envelope that a response lacks: a handler's error has no request id yet, and refusals of the
+    /// router have no body.
     fn missing_envelope(&self, response: &HttpResponse) -> Option<Error> {
         let status = response.status();
         if !status.is_client_error() && !status.is_server_error() {
@@ -314,8 +314,8 @@ impl Drop for Exchange {
     }
 }
 
-/// The stricter plane of the path as written and as the router decodes it, so that no spelling of an admin path goes
-/// around its guard.
+/// Returns the stricter plane of the raw and the decoded path, so that no spelling of an admin path bypasses its
+/// guard.
 fn classify_request(state: &AppState, request: &ServiceRequest) -> Plane {
     let written = state.planes.plane_of(request.path());
     let decoded = request.match_info().as_str();
@@ -330,7 +330,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("panicked without a text")
 }
 
-/// The error of a bare refusal of the router, with the methods it knows. `HEAD` is answered wherever `GET` is.
+/// Returns the error for a bare refusal of the router, with the allowed methods. `HEAD` is allowed wherever `GET` is.
 fn refused_by_router(response: &HttpResponse) -> Error {
     let Error(error) = Error::from_status(response.status());
     let Some(methods) = response.headers().get(ALLOW).and_then(|methods| methods.to_str().ok()) else {
@@ -358,7 +358,7 @@ mod tests {
     use super::*;
     use crate::{Config, Options, Service as Running};
 
-    /// What a logger wrote.
+    /// The output of a logger.
     #[derive(Clone, Default)]
     struct Written(Arc<Mutex<Vec<u8>>>);
 

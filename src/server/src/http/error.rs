@@ -1,4 +1,4 @@
-//! The service's errors as HTTP answers.
+//! The service's errors as HTTP responses.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use svc_model::{Code, ServiceError};
 
 use super::RequestId;
 
-/// What every handler fails with: the envelope, its status, and the headers the error owns.
+/// The error of every handler: the envelope, its status, and its headers.
 ///
-/// The edge middleware completes the answer with the request id and logs what only the log may say.
+/// The edge middleware adds the request id and logs the internal detail.
 #[derive(Debug, Clone)]
 pub struct Error(pub ServiceError);
 
 impl Error {
-    /// The whole answer, naming the request when its id is known.
+    /// Returns the response, with the request id if it is known.
     pub(crate) fn to_response(&self, id: Option<&RequestId>) -> HttpResponse {
         let mut answer = HttpResponse::build(self.status_code()).json(self.0.body(id.map(RequestId::as_str)));
         if let Some(seconds) = self.0.retry_after() {
@@ -31,7 +31,7 @@ impl Error {
         answer
     }
 
-    /// The error for an answer that the framework, not a handler, has refused with a bare status.
+    /// Returns the error for a bare status of the framework.
     pub(crate) fn from_status(status: StatusCode) -> Self {
         let code = match status {
             StatusCode::NOT_FOUND => Code::NotFound,

@@ -1,4 +1,4 @@
-//! Tells guessing from mistakes: repeated failures of one client address lock it out for a growing while.
+//! The lock-out of guessing clients: repeated failures of one address lock it out for a growing time.
 //!
 //! A lock-out never refuses a valid key; it is how failures are counted. A version 6 network of 64 bits counts as one
 //! address, because whoever has one of its addresses has all of them.

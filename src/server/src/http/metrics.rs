@@ -1,4 +1,4 @@
-//! What the edge and the operators' handlers count, and the exposition of everything the process measures.
+//! The metrics of the edge and the admin API, and the exposition of all metrics of the process.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,7 +16,7 @@ use svc_model::DURATION_BUCKETS;
 
 use super::{exposition, process};
 
-/// Every name starts with it.
+/// Prefix of every name.
 const PREFIX: &str = "svc";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -55,7 +55,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// The edge's own families, registered.
+    /// Registers the families of the edge.
     pub fn new() -> Self {
         let mut metrics = Self {
             registry: Registry::with_prefix(PREFIX),
@@ -94,7 +94,7 @@ impl Metrics {
         Self::register_audit_queue(registry);
     }
 
-    /// What dashboards look for where records of admin acts are queued and may be lost. Here they are not.
+    /// Registers the metrics of an audit queue for dashboards. There is no such queue here, so that they stay 0.
     fn register_audit_queue(registry: &mut Registry) {
         registry.register(
             "audit_queue_depth",
@@ -112,7 +112,7 @@ impl Metrics {
         );
     }
 
-    /// Where parts of the service register what they measure; the `svc_` prefix is added.
+    /// Returns the registry, in which parts of the service register their metrics; the `svc_` prefix is added.
     pub fn registry_mut(&mut self) -> &mut Registry {
         &mut self.registry
     }
@@ -139,10 +139,10 @@ impl Metrics {
         self.audit_events.get_or_create(&labels).inc();
     }
 
-    /// Everything, in the Prometheus text format 0.0.4.
+    /// Returns all metrics in the Prometheus text format 0.0.4.
     ///
     /// # Errors
-    /// Only when a metric fails to write itself.
+    /// A metric fails to write itself.
     pub fn render(&self) -> Result<String, fmt::Error> {
         let mut openmetrics = String::new();
         text::encode(&mut openmetrics, &self.registry)?;
@@ -164,7 +164,7 @@ impl fmt::Debug for Metrics {
     }
 }
 
-/// A method as a label: a known name, never a caller's word.
+/// Returns a method as a label: a known name, never the text of a caller.
 pub(crate) fn method_label(method: &Method) -> &'static str {
     const KNOWN: [&str; 9] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE"];
     KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("OTHER")

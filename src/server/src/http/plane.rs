@@ -1,4 +1,4 @@
-//! Which part of the service a path belongs to.
+//! The classification of paths into planes of the service.
 //!
 //! Decided on the path itself, never on the route that matched: an unregistered path below the admin base is guarded
 //! like a registered one, also where a data mount would catch it.
@@ -7,11 +7,11 @@ use actix_web::http::Method;
 
 /// The prefix under which data requests are always served.
 pub(crate) const DATA_PREFIX: &str = "/api/v1/data";
-/// Everything an operator may do lives below this path.
+/// The base path of the admin API.
 pub(crate) const ADMIN: &str = "/api/v1/admin";
-/// Below it, one trace per segment, each with an access rule of its own.
+/// The base path of traces, each of which has an access rule of its own.
 const TRACES: &str = "/api/v1/admin/traces/";
-/// The service's namespace.
+/// The namespace of the service.
 const API: &str = "/api";
 /// Reserved for the documentation.
 const DOCS: &str = "/docs";
@@ -26,7 +26,7 @@ pub(crate) enum Plane {
     Admin,
     /// Health, readiness, metrics.
     Operational(&'static str),
-    /// Nothing of ours.
+    /// No path of the service.
     Other,
 }
 
@@ -45,7 +45,8 @@ impl Planes {
         &self.mounts
     }
 
-    /// The plane of a path. Give both the raw and the decoded path where they differ and take the stricter answer.
+    /// Returns the plane of a path. Where the raw and the decoded path differ, classify both and take the stricter
+    /// plane.
     pub(crate) fn plane_of(&self, path: &str) -> Plane {
         if is_below(path, DATA_PREFIX) {
             Plane::Data
@@ -60,13 +61,13 @@ impl Planes {
         }
     }
 
-    /// Whether a path is the service's to answer when it lives inside a larger application.
+    /// Returns `true` for a path that the service answers inside a larger application.
     pub(crate) fn owns(&self, path: &str) -> bool {
         self.plane_of(path) != Plane::Other
     }
 
-    /// The platform's own path that a route pattern claims, which only the root mount can bring within its reach. The
-    /// platform would win, so such a route could never be served there.
+    /// Returns the platform path that a route pattern claims under the root mount. The platform would win, so that
+    /// such a route could never be served.
     pub(crate) fn platform_route(&self, pattern: &str) -> Option<String> {
         let root = self.mounts.iter().any(|mount| mount == "/");
         let claims = |own: &&str| pattern == *own || (*own == API && is_below(pattern, own));
@@ -74,14 +75,14 @@ impl Planes {
     }
 }
 
-/// Returns where the part of a raw path that names the channel starts: behind [`DATA_PREFIX`], or at the beginning of a
+/// Returns the index at which the part of a raw path that names the channel starts: after [`DATA_PREFIX`], or at the beginning of a
 /// path below another mount, because `{mount}/rest` means what `/api/v1/data{mount}/rest` does.
 pub(crate) fn channel_path_start(path: &str) -> usize {
     if is_below(path, DATA_PREFIX) { DATA_PREFIX.len() } else { 0 }
 }
 
-/// Whether a request reads one trace, which its own token opens too. Only the plain spelling counts: an escaped path, a
-/// longer one and every other method stay behind the guard of the admin tree.
+/// Returns `true` for a read of one trace, which its own token opens too. Only the plain spelling counts: an escaped
+/// path, a longer one and every other method need an admin key.
 pub(crate) fn reads_trace(method: &Method, path: &str) -> bool {
     let reads = *method == Method::GET || *method == Method::HEAD;
     reads && path.strip_prefix(TRACES).is_some_and(|id| !id.is_empty() && !id.contains(['/', '%']))

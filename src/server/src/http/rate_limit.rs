@@ -1,7 +1,7 @@
 //! The limit on requests of one client address, before any credential is looked at and any channel is found.
 //!
-//! Each part of the service has buckets of its own, so that a client that floods one of them can still reach the
-//! others. What answers `OPTIONS` and the listener for operators are not limited.
+//! Each plane has buckets of its own, so that a client that floods one of them can still reach the others. `OPTIONS`
+//! and the operational listener are not limited.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use svc_model::ServiceError;
 use super::plane::Plane;
 use crate::config::RateLimitSection;
 
-/// The configured limits, and what they have seen.
+/// The configured limits with their buckets.
 #[derive(Debug)]
 pub(crate) struct RateLimits {
     groups: Option<Groups>,
@@ -26,7 +26,7 @@ struct Groups {
 }
 
 impl RateLimits {
-    /// The limits as configured; none when they are switched off.
+    /// Builds the configured limits; none if they are disabled.
     pub(crate) fn new(config: &RateLimitSection, metrics: ChannelMetrics) -> Self {
         let default = || Limiter::new(config.default_rps.into(), config.default_burst.into());
         let own = |rps: u32| Limiter::new(rps.into(), u64::from(rps) / 2 + 1);
@@ -41,7 +41,7 @@ impl RateLimits {
     /// Counts a request of this client against the limit of its plane.
     ///
     /// # Errors
-    /// 429 when the client has none left; the refusal is counted.
+    /// 429 for a client over its limit; the refusal is counted.
     pub(crate) fn check(&self, plane: Plane, client: IpAddr) -> Result<(), ServiceError> {
         let Some(groups) = &self.groups else { return Ok(()) };
         let (limiter, scope) = match plane {

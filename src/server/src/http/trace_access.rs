@@ -1,7 +1,7 @@
-//! Who may read one trace: whoever holds the token that its submission was answered with, or an operator.
+//! Access to one trace: for the holder of the token that its submission returned, and for operators.
 //!
-//! The edge lets such a read pass unasked, because the rule depends on the trace. Failures count into the same budget
-//! as those of admin keys.
+//! The edge lets such a read pass, because the rule depends on the trace. Failures share the budget of wrong admin
+//! keys.
 
 use std::future::{Ready, ready};
 
@@ -16,10 +16,10 @@ use super::{Error, RequestContext, query};
 use crate::state::AppState;
 
 const X_TRACE_TOKEN: HeaderName = HeaderName::from_static("x-trace-token");
-/// Where a client that cannot send headers puts the token.
+/// The query parameter for clients that cannot send headers.
 const TOKEN: &str = "token";
 
-/// A request for one trace, with what it presents.
+/// A request for one trace, with its credentials.
 #[derive(Debug)]
 pub(crate) struct TraceReader {
     context: RequestContext,

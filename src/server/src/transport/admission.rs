@@ -1,4 +1,4 @@
-//! How many connections are served at once, in total and for one client.
+//! The bounds on open connections, in total and for one client.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -14,7 +14,7 @@ pub(crate) struct ConnectionLimits {
     pub(crate) total: usize,
     /// Connections of one address, or of one IPv6 network of 64 bits, served at once.
     pub(crate) per_address: usize,
-    /// Clients whose connections carry those of others: only the total counts for them.
+    /// Proxies, whose connections carry those of other clients: only the total counts for them.
     pub(crate) exempt: TrustedProxies,
 }
 
@@ -36,7 +36,7 @@ impl ConnectionAdmission {
         Arc::new(Self { limits, open: Mutex::default() })
     }
 
-    /// Takes a place for a connection until the permit is dropped.
+    /// Admits a connection until the permit is dropped.
     ///
     /// # Errors
     /// The bound that is reached.
@@ -64,7 +64,7 @@ impl ConnectionAdmission {
     }
 }
 
-/// The place of one connection.
+/// The permit of one connection.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     admission: Arc<ConnectionAdmission>,
@@ -85,7 +85,7 @@ impl Drop for ConnectionPermit {
     }
 }
 
-/// The address by which a client is counted: with IPv6 one client has a network of 64 bits.
+/// Returns the address by which a client is counted: an IPv6 client has a network of 64 bits.
 fn client_network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

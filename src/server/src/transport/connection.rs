@@ -34,11 +34,11 @@ pub(crate) struct HttpConnection {
     timer: Timer,
     /// Bytes read since the socket was last empty.
     pass: usize,
-    /// Input was handed up and not looked at yet: it may end what a limit is about.
+    /// Input was handed up and not parsed yet: it may satisfy the limit.
     has_unjudged: bool,
     /// Measures output while the client does not take it.
     output: Option<TransferWindow>,
-    /// Output that may be the dispatcher's own refusal, held until the dispatcher has decided.
+    /// Output that may be the dispatcher's own refusal, held until the dispatcher goes on or ends.
     held: Vec<u8>,
     is_closing: bool,
 }
@@ -70,7 +70,7 @@ impl HttpConnection {
         self.io.as_ref().map(SockRef::from).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Leaves out the time that this thread was blocked, once the timer has fired.
+    /// Excludes the time that this thread was blocked, once the timer has fired.
     fn exclude_blocked_time(&mut self, now: Instant) {
         if let Some(missed) = self.timer.missed_time(now) {
             self.state.exclude_time(missed, now);
@@ -80,7 +80,7 @@ impl HttpConnection {
         }
     }
 
-    /// The socket is empty: waits for input as long as the client may take.
+    /// Waits for input on an empty socket, as long as the client may take.
     fn await_input(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         while self.timer.has_fired(context) {
             let now = Instant::now();
@@ -101,7 +101,7 @@ impl HttpConnection {
         Poll::Pending
     }
 
-    /// A limit has passed: reads what the socket holds, whatever the poller knows, and gives up if that is nothing.
+    /// Judges an expired limit: reads the socket directly, whatever the poller knows, and gives up if it is empty.
     fn judge_input(
         &mut self,
         expiry: Expiry,
@@ -122,7 +122,7 @@ impl HttpConnection {
             }
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Poll::Ready(Err(error)),
             Err(_) if std::mem::take(&mut self.has_unjudged) => {
-                // What was read may have ended the head or the body; that is known at the next look.
+                // The read bytes may have completed the head or the body; the next poll shows it.
                 context.waker().wake_by_ref();
                 Poll::Pending
             }
@@ -137,7 +137,7 @@ impl HttpConnection {
         }
     }
 
-    /// The client takes no output: waits as long as it may.
+    /// Waits for the client to take output, as long as it may take.
     fn await_output(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let limits = *self.state.timeouts();
         let mut window = self.output.unwrap_or_else(|| TransferWindow::starting_at(Instant::now()));
@@ -178,7 +178,7 @@ impl HttpConnection {
         }
     }
 
-    /// Writes held output after all: the dispatcher went on, so it was part of an answer.
+    /// Writes held output: the dispatcher went on, so that it was part of a response.
     fn write_held(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.held.is_empty() {
             let held = std::mem::take(&mut self.held);

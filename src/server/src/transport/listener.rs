@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Listens on the first address that can be had, with room for `backlog` connections that nobody has accepted yet.
+/// Listens on the first available address, with a backlog of `backlog` connections.
 pub(crate) fn bind(addresses: impl ToSocketAddrs, backlog: i32) -> io::Result<TcpListener> {
     let mut refused = io::Error::new(io::ErrorKind::InvalidInput, "the name has no address");
     for address in addresses.to_socket_addrs()? {

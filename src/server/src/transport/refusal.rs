@@ -1,4 +1,4 @@
-//! Answers that no handler gives: a head that cannot be read, a limit that has passed, a connection too many.
+//! Responses without a handler: for a malformed head, an exceeded limit, a connection too many.
 
 use std::net::Shutdown;
 
@@ -60,7 +60,7 @@ impl ConnectionRefusal {
         }
     }
 
-    /// The reason behind the end of a connection, if the service ended it.
+    /// Returns the reason for which the service ended a connection, if it did.
     pub(super) fn from_end(expired: Option<Expiry>, error: Option<&DispatchError>) -> Option<Self> {
         match (expired, error) {
             (Some(Expiry::Head), _) => Some(Self::SlowHead),
@@ -72,7 +72,7 @@ impl ConnectionRefusal {
         }
     }
 
-    /// The answer that the client gets; none where a handler has answered or the client takes nothing.
+    /// Returns the error for the client; `None` if a handler has responded or the client reads nothing.
     pub(super) fn error(self) -> Option<ServiceError> {
         let error = match self {
             Self::MalformedHead => ServiceError::validation("The head of the request is not valid HTTP"),
@@ -93,8 +93,8 @@ impl ConnectionRefusal {
     }
 }
 
-/// Where a buffer of output ends in an answer that the dispatcher gave by itself; every answer of a handler has a
-/// request id.
+/// Returns the start of a response that the dispatcher wrote by itself at the end of a buffer; every response of a
+/// handler has a request id.
 pub(super) fn bare_refusal(output: &[u8]) -> Option<usize> {
     if !output.ends_with(b"\r\n\r\n") {
         return None;
@@ -110,7 +110,7 @@ fn last_position(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).rposition(|window| window == part)
 }
 
-/// The whole answer, with the envelope and an id of its own: that of the request is not known.
+/// Encodes a response with the envelope and a generated id: that of the request is not known.
 #[expect(clippy::disallowed_methods, reason = "the date of an answer is that of the machine")]
 pub(super) fn encode(error: &ServiceError) -> Vec<u8> {
     let id = RequestId::generate();
@@ -133,9 +133,9 @@ pub(super) fn encode(error: &ServiceError) -> Vec<u8> {
     [head.into_bytes(), body].concat()
 }
 
-/// Sends a last answer and closes in order, so that a client that still sends gets to read it.
+/// Sends a last response and closes in order, so that a client that still sends gets to read it.
 pub(super) async fn deliver(stream: TcpStream, answer: &[u8]) {
-    // A client that takes neither the answer nor the end of the connection gets no more time.
+    // A client that takes neither the response nor the end of the connection gets no more time.
     let _ = timeout(LINGER, async {
         let mut rest = answer;
         while !rest.is_empty() {

@@ -1,4 +1,4 @@
-//! What operators learn of connections that the service ends: every one is counted, one a kind and second is logged.
+//! Reports of connections that the service ends: all are counted, one of each kind and second is logged.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ struct LogThrottle {
 }
 
 impl LogThrottle {
-    /// Whether the kind is logged in this second, with the number of events left out since the last line.
+    /// Returns the number of suppressed events if this kind is to be logged in this second.
     fn admit(&self, second: u64) -> Option<u64> {
         let last = self.logged.load(Ordering::Relaxed);
         let is_first = last < second

@@ -1,4 +1,4 @@
-//! From an accepted socket to the end of its connection.
+//! The life of a connection, from an accepted socket to its end.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -22,7 +22,7 @@ use super::transfer_window::ConnectionTimeouts;
 use crate::http::Metrics;
 use crate::state::AppState;
 
-/// How one listener serves its connections; shared by its threads.
+/// The transport of one listener, shared by its threads.
 #[derive(Clone)]
 pub(crate) struct Transport {
     pub(crate) timeouts: ConnectionTimeouts,
@@ -73,11 +73,11 @@ impl Transport {
         })
     }
 
-    /// Takes a connection in, or tells its client why not.
+    /// Admits a connection, or refuses it with a response.
     async fn admit(&self, stream: TcpStream) -> Option<(TcpStream, ConnectionPermit)> {
-        // One that is gone already has no peer.
+        // A closed connection has no peer.
         let peer = stream.peer_addr().ok()?.ip();
-        // Answers are written whole: nothing is gained by waiting for more.
+        // Responses are written whole: nothing is gained by waiting for more.
         let _ = stream.set_nodelay(true);
         match self.admission.admit(peer) {
             Ok(permit) => Some((stream, permit)),
@@ -105,7 +105,7 @@ impl Transport {
         drop(permit);
     }
 
-    /// Reports why the service ended a connection, and answers for it where no handler has.
+    /// Reports a connection that the service ended, and responds if no handler has.
     async fn report_end(&self, state: &ConnectionState, error: Option<&DispatchError>, peer: Option<IpAddr>) {
         let stream = state.take_stream();
         let Some(refusal) = ConnectionRefusal::from_end(state.expiry(), error) else { return };

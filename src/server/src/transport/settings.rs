@@ -1,4 +1,4 @@
-//! Where the configuration meets the connections.
+//! The connection limits of the configuration.
 
 use std::time::Duration;
 

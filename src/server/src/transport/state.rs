@@ -13,7 +13,7 @@ use super::transfer_window::{ConnectionTimeouts, TransferWindow};
 /// Bytes taken from a socket while nobody asks for them: the start of a body, or requests sent ahead.
 const READ_AHEAD: usize = 16 * 1024;
 
-/// What a connection is doing.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ConnectionPhase {
     /// Accepted; no byte has come.
@@ -76,7 +76,7 @@ impl ConnectionState {
         &self.timeouts
     }
 
-    /// Enters a phase; reading that was paused goes on.
+    /// Enters a phase; paused reading continues.
     fn enter(&self, phase: ConnectionPhase) {
         self.phase.set(phase);
         self.unasked.set(0);
@@ -85,7 +85,7 @@ impl ConnectionState {
         }
     }
 
-    /// Notes that a handler has the head of a request.
+    /// Records that a handler has the head of a request.
     pub(crate) fn begin_request(&self) {
         self.enter(ConnectionPhase::Handling);
     }
@@ -99,7 +99,7 @@ impl ConnectionState {
         BodyReading(Rc::clone(self))
     }
 
-    /// Notes that a request has its answer; `is_stream` where the answer is produced in parts.
+    /// Records that a request has its response; `is_stream`: the response is produced in parts.
     pub(crate) fn end_request(&self, is_stream: bool) {
         if is_stream {
             self.since.set(Instant::now());
@@ -107,7 +107,7 @@ impl ConnectionState {
         self.enter(if is_stream { ConnectionPhase::Streaming } else { ConnectionPhase::Answering });
     }
 
-    /// Notes that everything the dispatcher had to write is written.
+    /// Records that the dispatcher has flushed its output.
     pub(super) fn mark_flushed(&self) {
         if self.phase.get() == ConnectionPhase::Answering {
             self.since.set(Instant::now());
@@ -115,7 +115,7 @@ impl ConnectionState {
         }
     }
 
-    /// Notes bytes that were read.
+    /// Records bytes that were read.
     pub(super) fn record_received(&self, bytes: usize) {
         match self.phase.get() {
             ConnectionPhase::Accepted | ConnectionPhase::Idle => {
@@ -134,14 +134,14 @@ impl ConnectionState {
         }
     }
 
-    /// Notes bytes that were written.
+    /// Records bytes that were written.
     pub(super) fn record_sent(&self) {
         if self.phase.get() == ConnectionPhase::Streaming {
             self.since.set(Instant::now());
         }
     }
 
-    /// Refuses to read ahead of the handler, and remembers whom to wake when it asks for more.
+    /// Returns `true` to stop reading ahead of the handler, and stores the waker for its next request for input.
     pub(super) fn pause_reading(&self, waker: &Waker) -> bool {
         let unasked = matches!(
             self.phase.get(),
@@ -154,17 +154,17 @@ impl ConnectionState {
         paused
     }
 
-    /// Whether what is read now is a head, which must be looked at before much more is read.
+    /// Returns `true` while a head is read, which must be parsed before much more is read.
     pub(super) fn reads_head(&self) -> bool {
         matches!(self.phase.get(), ConnectionPhase::Accepted | ConnectionPhase::Idle | ConnectionPhase::Head)
     }
 
-    /// Whether output may be an answer that no handler gave: the dispatcher refuses a head by itself.
+    /// Returns `true` if output may be a response of the dispatcher, which refuses a malformed head by itself.
     pub(super) fn may_refuse(&self) -> bool {
         self.reads_head() || self.phase.get() == ConnectionPhase::Answering
     }
 
-    /// The instant by which the client must have sent something; none while it waits for us.
+    /// Returns the instant by which the client must have sent something; `None` while the client waits.
     pub(super) fn input_deadline(&self) -> Option<Instant> {
         let (since, limits) = (self.since.get(), &self.timeouts);
         match self.phase.get() {
@@ -175,7 +175,7 @@ impl ConnectionState {
         }
     }
 
-    /// The limit that has passed, if one has.
+    /// Returns the exceeded limit, if any.
     pub(super) fn overdue_input(&self, now: Instant) -> Option<Expiry> {
         if self.input_deadline().is_none_or(|deadline| now < deadline) {
             return None;
@@ -195,7 +195,7 @@ impl ConnectionState {
         }
     }
 
-    /// Leaves out time in which this thread did not run: the client cannot be blamed for it.
+    /// Excludes time in which this thread did not run, which is not the client's fault.
     pub(super) fn exclude_time(&self, missed: Duration, now: Instant) {
         self.since.set((self.since.get() + missed).min(now));
         let mut window = self.body.get();
@@ -207,12 +207,12 @@ impl ConnectionState {
         self.expired.set(Some(expiry));
     }
 
-    /// The limit that ended this connection.
+    /// Returns the limit that ended this connection.
     pub(crate) fn expiry(&self) -> Option<Expiry> {
         self.expired.get()
     }
 
-    /// Hands the socket back once the dispatcher has let go of it.
+    /// Stores the socket once the dispatcher has released it.
     pub(super) fn hand_back(&self, returned: ReturnedStream) {
         self.stream.set(Some(returned));
     }
@@ -222,14 +222,14 @@ impl ConnectionState {
     }
 }
 
-/// A socket that the dispatcher has let go of.
+/// A socket that the dispatcher has released.
 pub(super) struct ReturnedStream {
     pub(super) stream: TcpStream,
-    /// An answer of the dispatcher was held back and is owed to the client.
+    /// `true` if a response of the dispatcher was held back and is owed to the client.
     pub(super) owes_refusal: bool,
 }
 
-/// A handler that reads its body. Dropped, the connection is back to handling.
+/// The guard of a handler that reads its body. Dropping it returns the connection to handling.
 pub(crate) struct BodyReading(Rc<ConnectionState>);
 
 impl Drop for BodyReading {

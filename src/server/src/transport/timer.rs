@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A timer that fires later than this was not served: the thread was blocked, or the process stopped.
+/// Lateness beyond which the thread was blocked, or the process stopped.
 const TOLERANCE: Duration = Duration::from_millis(200);
 /// Time for which input is discarded after the last answer, so that a client that still sends gets to read it.
 pub(super) const LINGER: Duration = Duration::from_secs(2);
 
-/// A timer that knows how late it fires.
+/// A timer that measures its lateness.
 pub(super) struct Timer {
     sleep: Pin<Box<Sleep>>,
     is_registered: bool,
@@ -23,7 +23,7 @@ impl Timer {
         Self { sleep: Box::pin(sleep_until(deadline)), is_registered: false }
     }
 
-    /// Whether the instant has passed; otherwise the task is woken then. Cheap while it has not.
+    /// Returns `true` if the deadline has passed; otherwise the task is woken at the deadline. Cheap before it.
     pub(super) fn has_fired(&mut self, context: &mut Context<'_>) -> bool {
         if self.is_registered && !self.sleep.is_elapsed() {
             return false;
@@ -38,7 +38,7 @@ impl Timer {
         self.is_registered = false;
     }
 
-    /// The time that this thread did not run; none when the timer was served in time.
+    /// Returns the time that this thread did not run; `None` if the timer fired in time.
     pub(super) fn missed_time(&self, now: Instant) -> Option<Duration> {
         let late = now.saturating_duration_since(self.sleep.deadline());
         (late > TOLERANCE).then_some(late)

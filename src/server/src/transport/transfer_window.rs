@@ -1,4 +1,4 @@
-//! How fast bytes must move: the arithmetic, on instants that are handed in.
+//! The minimum transfer rate, as arithmetic on given instants.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ impl TransferWindow {
         self.start + timeouts.window
     }
 
-    /// Judges the period if it is over: true when too little moved; otherwise the next one begins.
+    /// Judges the period if it is over. Returns `true` if too little moved; otherwise the next one begins.
     pub(crate) fn is_too_slow(&mut self, now: Instant, timeouts: &ConnectionTimeouts) -> bool {
         if now < self.ends_at(timeouts) {
             return false;
@@ -60,7 +60,7 @@ impl TransferWindow {
         false
     }
 
-    /// Leaves out time in which this thread did not run.
+    /// Excludes time in which this thread did not run.
     pub(crate) fn shift(&mut self, missed: Duration, now: Instant) {
         self.start = (self.start + missed).min(now);
     }

@@ -1,5 +1,5 @@
-//! What `validate-config` prints, and the reference manual. Both are kept as files, so that a changed default shows in
-//! review; `UPDATE_GOLDEN=1 cargo test` writes them anew.
+//! The output of `validate-config` and the reference manual. Both are kept as files, so that a changed default shows
+//! in review; `UPDATE_GOLDEN=1 cargo test` rewrites them.
 
 use std::fmt::Write as _;
 use std::path::Path;

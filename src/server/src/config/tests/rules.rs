@@ -1,4 +1,4 @@
-//! What values may be: the rules of every section, production, and what is not available.
+//! Validation: the rules of every section, production, and unavailable features.
 
 use std::collections::BTreeSet;
 

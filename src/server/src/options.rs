@@ -1,0 +1,61 @@
+//! The inputs of a start beside the configuration.
+
+use std::fmt;
+use std::sync::Arc;
+
+use actix_supervision::PlannedFault;
+use slog::{Discard, Logger, o};
+use svc_engine::Function;
+
+/// The inputs of a start beside the configuration.
+pub struct Options {
+    /// The root logger; discards messages by default.
+    pub log: Logger,
+    /// The environment that `env://` references read, and that names the secret store of `vault://` references.
+    pub environment: Vec<(String, String)>,
+    /// Functions of the embedding application, which workflows may name like those of the service. Their
+    /// [entries](Function::entry) have the source [`Plugin`](svc_engine::catalogue::FunctionSource::Plugin).
+    pub functions: Vec<Arc<dyn Function>>,
+    /// Planned faults, for tests and drills.
+    pub faults: Vec<PlannedFault>,
+    /// Seed of every jitter in the supervision tree.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            log: Logger::root(Discard, o!()),
+            environment: Vec::new(),
+            functions: Vec::new(),
+            faults: Vec::new(),
+            seed: 0,
+        }
+    }
+}
+
+/// Shows the names of the environment only: its values are secrets.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let functions: Vec<&str> = self.functions.iter().map(|function| function.entry().name).collect();
+        let names: Vec<&str> = self.environment.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Options")
+            .field("environment", &names)
+            .field("functions", &functions)
+            .field("faults", &self.faults)
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_print_the_names_of_the_environment_and_no_value() {
+        let environment = vec![("DATABASE_PASSWORD".to_owned(), "hunter2".to_owned())];
+        let printed = format!("{:?}", Options { environment, ..Options::default() });
+        assert!(printed.contains("DATABASE_PASSWORD") && !printed.contains("hunter2"), "{printed}");
+    }
+}
