@@ -11,27 +11,29 @@ use svc_store::DatabaseStatus;
 
 use super::{Error, RequestContext, exposition};
 use crate::state::AppState;
+use crate::tree::REGISTRY;
 
-/// A turn of an actor takes microseconds; one that takes this long, in milliseconds, blocks its thread.
+/// Milliseconds in a handler after which an actor counts as blocked; normal handlers take microseconds.
 const HANGS: u64 = 1_000;
-/// The tree is shown whole up to this many nodes; of a larger one, what does not run.
+/// Largest number of nodes that is shown whole.
 const SHOWN: usize = 1_000;
-/// When to ask again, in seconds.
+/// Seconds after which a client should retry.
 const RETRY: u32 = 5;
 
-/// `GET /healthz`: the process runs. Asks nothing of anything.
+/// `GET /healthz`: the process runs. Depends on no other component.
 pub(crate) async fn healthz() -> HttpResponse {
     HttpResponse::Ok().json(json!({"status": "ok"}))
 }
 
-/// `GET /readyz`: whether to send requests here.
+/// `GET /readyz`: tells a balancer whether to send requests.
 pub(crate) async fn readyz(state: web::Data<AppState>) -> HttpResponse {
     let database = state.store.status() == DatabaseStatus::Ok;
     let initialized = state.is_initialized();
+    let engine = is_engine_ok(&state);
     let ready = database && initialized;
     let mut body = json!({
         "status": if ready { "ready" } else { "not_ready" },
-        "components": {"database": status_text(database, "error"), "engine": "ok", "initialized": initialized},
+        "components": {"database": status_text(database, "error"), "engine": status_text(engine, "degraded"), "initialized": initialized},
     });
     // Brokers that are away make no node less able to serve than another.
     if let Some(brokers) = &state.brokers {
@@ -40,7 +42,7 @@ pub(crate) async fn readyz(state: web::Data<AppState>) -> HttpResponse {
     if ready { HttpResponse::Ok().json(body) } else { unavailable().json(body) }
 }
 
-/// `GET /health`: what works and what does not; for an admin, why. Only a lost database makes it a 503.
+/// `GET /health`: the state of every component, for an admin with reasons. Only a lost database makes it a 503.
 pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) -> HttpResponse {
     let database = state.store.status() == DatabaseStatus::Ok;
     let snapshot = state.registry.snapshot();
@@ -49,6 +51,7 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     let failed = failed_connectors(&state);
     let connectors = failed.is_empty();
     let reload = state.registry.reload_failure().is_none();
+    let engine = is_engine_ok(&state);
     let actors = are_actors_healthy(&tree);
     let cron = are_schedules_healthy(&state, database);
     let brokers = state.brokers.as_ref().map(|brokers| brokers.problem().is_none());
@@ -59,6 +62,7 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
         && connectors
         && channels
         && reload
+        && engine
         && actors
         && cron.unwrap_or(true));
     let mut body = json!({
@@ -67,7 +71,7 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
         "uptime_seconds": state.started_at.elapsed().as_secs(),
         "components": {
             "database": status_text(database, "error"),
-            "engine": "ok",
+            "engine": status_text(engine, "degraded"),
             "connectors": status_text(connectors, "degraded"),
             "channels": status_text(channels, "degraded"),
             "engine_reload": status_text(reload, "degraded"),
@@ -96,14 +100,14 @@ pub(crate) async fn metrics(state: web::Data<AppState>) -> Result<HttpResponse, 
     Ok(HttpResponse::Ok().content_type(exposition::CONTENT_TYPE).body(text))
 }
 
-/// 503 that time heals.
+/// Returns a 503 that invites a retry.
 fn unavailable() -> HttpResponseBuilder {
     let mut answer = HttpResponse::ServiceUnavailable();
     answer.insert_header((RETRY_AFTER, RETRY));
     answer
 }
 
-/// What only an operator may know.
+/// Returns the details for operators.
 fn operator_details(state: &AppState, tree: &TreeView, failed: Vec<Value>) -> Map<String, Value> {
     let snapshot = state.registry.snapshot();
     let quarantined: Vec<Value> = snapshot
@@ -153,7 +157,7 @@ fn notes(state: &AppState) -> Value {
     proxies.into_iter().collect()
 }
 
-/// The enabled connectors that could not be loaded, and why.
+/// Returns the enabled connectors that could not be loaded, with reasons.
 fn failed_connectors(state: &AppState) -> Vec<Value> {
     let statuses = state.connectors.statuses().into_iter();
     statuses
@@ -169,7 +173,7 @@ fn failed_connectors(state: &AppState) -> Vec<Value> {
         .collect()
 }
 
-/// Whether what is due runs; `None` on a node that runs no schedules and has none.
+/// Returns `true` if due occurrences run; `None` on a node that runs no schedules and has none.
 fn are_schedules_healthy(state: &AppState, database: bool) -> Option<bool> {
     match &state.cron {
         Some(cron) => Some(database && cron.health().trouble.is_none()),
@@ -191,7 +195,7 @@ fn schedules_to_json(health: &CronHealth) -> Value {
     shown
 }
 
-/// The tree; of a large one only the nodes that do not run. The whole is at `GET /api/v1/admin/actors`.
+/// Returns the tree; of a large one only the nodes that do not run. The whole is at `GET /api/v1/admin/actors`.
 fn actors_to_json(tree: &TreeView, show: impl Fn(&[&NodeView]) -> Vec<Value>) -> Value {
     let total = tree.nodes.len();
     if total <= SHOWN {
@@ -202,12 +206,20 @@ fn actors_to_json(tree: &TreeView, show: impl Fn(&[&NodeView]) -> Vec<Value>) ->
         "running": total - troubled.len()})
 }
 
-/// Nothing quarantined, on its way back, or stuck in a turn.
+/// Returns `true` if no node is quarantined, restarting, or blocked in a handler.
 fn are_actors_healthy(tree: &TreeView) -> bool {
     tree.nodes.iter().all(|node| {
         !matches!(node.state, NodeState::Quarantined | NodeState::Restarting)
             && node.busy_ms.is_none_or(|busy| busy < HANGS)
     })
+}
+
+/// Returns `true` if a snapshot serves and the registry runs, so that changes are compiled. A snapshot goes on serving
+/// while the registry restarts: readiness does not depend on this.
+fn is_engine_ok(state: &AppState) -> bool {
+    let registry = state.tree.node(REGISTRY.path);
+    let is_running = registry.is_some_and(|node| node.state == NodeState::Running);
+    is_running && state.registry.snapshot().generation() > 0
 }
 
 fn status_text(well: bool, otherwise: &'static str) -> &'static str {
@@ -216,9 +228,15 @@ fn status_text(well: bool, otherwise: &'static str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use actix_rt::System;
     use actix_supervision::Tree;
+    use actix_web::App;
+    use actix_web::test::{TestRequest, call_service, init_service, read_body_json};
 
     use super::*;
+    use crate::{Config, Options, Service};
 
     fn tree(nodes: usize, restarting: usize) -> TreeView {
         actix_rt::System::new().block_on(async {
@@ -232,6 +250,25 @@ mod tests {
                     .collect(),
             }
         })
+    }
+
+    #[test]
+    fn engine_is_degraded_once_the_registry_has_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        System::new().block_on(async {
+            let mut config = Config::default();
+            config.storage.url = format!("sqlite:{}", directory.path().join("svc.db").display());
+            let service = Service::start(config, Options::default()).await.unwrap();
+            let app = init_service(App::new().configure(service.routes())).await;
+            let engine = async || {
+                let request = TestRequest::get().uri("/readyz").to_request();
+                let body: Value = read_body_json(call_service(&app, request).await).await;
+                body["components"]["engine"].clone()
+            };
+            assert_eq!(engine().await, "ok");
+            service.shutdown(Duration::from_secs(5)).await;
+            assert_eq!(engine().await, "degraded");
+        });
     }
 
     #[test]
