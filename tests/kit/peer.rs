@@ -1,15 +1,25 @@
 //! Real servers that tests talk to. A test without its server is skipped and counted, or fails where all are
 //! required.
 
+use std::env;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::Path;
+use std::{process, thread};
+
+/// The variable that names a file: each skipped test adds a line to it. `tests/run` counts the lines.
+const SKIPS: &str = "SVC_TEST_SKIPS";
+
 /// Returns `true` if a missing peer must fail the run (`SVC_TEST_REQUIRE=all`).
 pub fn required() -> bool {
-    std::env::var_os("SVC_TEST_REQUIRE").is_some_and(|value| value == "all")
+    env::var_os("SVC_TEST_REQUIRE").is_some_and(|value| value == "all")
 }
 
-/// Says that a peer is missing: one line, or a failure where everything is required.
+/// Reports that the peer of a test is missing: prints one line and records the skip, or fails the test where every peer
+/// is required.
 ///
 /// # Panics
-/// The peer is [`required`].
+/// The peer is [`required`], or the skip cannot be recorded.
 #[expect(
     clippy::panic,
     clippy::print_stdout,
@@ -20,4 +30,42 @@ pub fn report_missing(peer: &str, why: &str) {
         panic!("{peer} is required here and missing: {why}");
     }
     println!("skipped: {peer}: {why}");
+    let Some(file) = env::var_os(SKIPS).filter(|file| !file.is_empty()) else { return };
+    if let Err(error) = record_skip(Path::new(&file), peer) {
+        panic!("the skip cannot be recorded in {}: {error}", Path::new(&file).display());
+    }
+}
+
+/// Appends the peer and the running test as one line.
+fn record_skip(file: &Path, peer: &str) -> io::Result<()> {
+    let test = test_name();
+    let mut file = OpenOptions::new().create(true).append(true).open(file)?;
+    // One write: tests run at the same time.
+    file.write_all(format!("{peer}\t{test}\n").as_bytes())
+}
+
+/// Returns the name of the test binary and that of the test, which is the name of its thread.
+fn test_name() -> String {
+    let binary = env::current_exe().unwrap_or_default();
+    let binary = binary.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    match thread::current().name() {
+        Some(test) => format!("{binary}::{test}"),
+        None => format!("{binary}, process {}", process::id()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skips_are_recorded_one_line_each_with_peer_and_test() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        record_skip(file.path(), "redis").unwrap();
+        record_skip(file.path(), "postgres").unwrap();
+        let test = test_name();
+        assert!(test.ends_with("skips_are_recorded_one_line_each_with_peer_and_test"), "{test}");
+        let expected = format!("redis\t{test}\npostgres\t{test}\n");
+        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), expected);
+    }
 }
