@@ -1,4 +1,4 @@
-//! What calls between channels cost: a chain of them beside the same work in one workflow.
+//! The cost of calls between channels: a chain of calls beside the same work in one workflow.
 
 use std::io;
 

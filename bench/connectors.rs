@@ -1,4 +1,4 @@
-//! What a call of a connector costs the processor: the service's own part beside the bare driver.
+//! The processor time of a connector call: the service's own part beside the bare driver.
 //!
 //! One workflow makes many calls for each request, one after the other; the same workflow with tasks that only write is
 //! taken off. The bare driver makes as many calls from this process. Servers are processes of their own, so neither side
@@ -95,7 +95,7 @@ fn fastest(mut round: impl FnMut() -> io::Result<Duration>) -> io::Result<Durati
     times.into_iter().min().ok_or_else(|| io::Error::other("no round"))
 }
 
-/// What the requests of a round cost the service.
+/// Measures the processor time of the service for the requests of a round.
 fn called(server: &ServerProcess, client: &mut HttpClient, channel: &str) -> io::Result<Duration> {
     let before = processor_time(server.pid())?;
     for _ in 0..REQUESTS {
@@ -104,7 +104,7 @@ fn called(server: &ServerProcess, client: &mut HttpClient, channel: &str) -> io:
     Ok(processor_time(server.pid())?.saturating_sub(before))
 }
 
-/// What work costs this process.
+/// Measures the processor time of this process for some work.
 fn own_time(work: impl FnOnce() -> io::Result<()>) -> io::Result<Duration> {
     let before = processor_time(std::process::id())?;
     work()?;

@@ -1,4 +1,4 @@
-//! What it costs to know who is calling.
+//! The cost of authentication.
 
 use std::io;
 

@@ -23,20 +23,20 @@ const BUSY: usize = 200;
 const TOO_MANY: usize = 3_000;
 /// After a start, before anything is measured.
 const SETTLE: Duration = Duration::from_secs(10);
-/// What is measured.
+/// The measured period.
 const WINDOW: Duration = Duration::from_secs(30);
 /// Rows of the list.
 const ROWS: usize = 1_000_000;
 /// Times a page is read; the median is reported.
 const READS: usize = 21;
 
-/// Where a node keeps its ledger.
+/// The database of a node.
 enum Backend<'p> {
     Sqlite,
     Postgres(&'p Postgres),
 }
 
-/// What schedules cost, and how far one node goes, on each backend that is there.
+/// Measures the cost of schedules and the capacity of one node, on each available backend.
 pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let postgres = Postgres::own();
     for backend in std::iter::once(Backend::Sqlite).chain(postgres.as_ref().map(Backend::Postgres)) {
@@ -191,7 +191,7 @@ fn sqlite(file: &Path, sql: &str) -> io::Result<()> {
     Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()))
 }
 
-/// What a node did in a second of the window.
+/// The work of a node in a second of the window.
 struct Observed {
     recorded: f64,
     completed: f64,

@@ -1,5 +1,5 @@
-//! What a run costs: in the engine alone by wall time, and by instructions, which do not depend on what else the machine
-//! does; in the service with calls between channels.
+//! The cost of a run: in the engine alone by wall time, and by instructions, which do not depend on the load of the
+//! machine; in the service with calls between channels.
 
 use std::io;
 use std::path::Path;
@@ -10,8 +10,8 @@ use crate::BenchContext;
 /// Runs of one measurement of wall time; the fastest of [`ROUNDS`] counts, which what else the machine does disturbed least.
 const RUNS: u32 = 500;
 const ROUNDS: usize = 9;
-/// What is run, what it is called, and how often callgrind runs it: enough to hide what differs from start to start.
-/// Beside each its expressions are evaluated by the library underneath alone.
+/// The measured workflows, with names and the number of runs under callgrind, which is large enough to hide
+/// variations of the start. Beside each, its expressions are evaluated by the underlying library alone.
 const CASES: [(&str, &str, u32); 4] = [
     ("quickstart", "quickstart, 2 tasks run", 1000),
     ("mappings", "20 tasks, 57 mappings", 200),
@@ -89,7 +89,7 @@ fn program(setting: &BenchContext, mut command: Command, case: &str, runs: u32) 
     }
 }
 
-/// What callgrind counts for a whole process.
+/// Returns the instructions that callgrind counts for a whole process.
 fn instructions(setting: &BenchContext, case: &str, runs: u32) -> io::Result<u64> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(binary(setting));

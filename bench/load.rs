@@ -9,11 +9,11 @@ use std::time::Duration;
 /// One request, sent over and over.
 #[derive(Debug, Clone)]
 pub(crate) struct Load {
-    /// Where to.
+    /// The URL.
     pub(crate) path: String,
     /// Headers beside the content type.
     pub(crate) headers: Vec<(String, String)>,
-    /// What is posted.
+    /// The posted body.
     pub(crate) body: String,
 }
 

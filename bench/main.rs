@@ -39,7 +39,7 @@ const ORDERS: &str = "/api/v1/data/orders";
 /// A part of the report.
 type Part = fn(&BenchContext) -> io::Result<()>;
 
-/// What can be measured; a soak takes minutes and has to be asked for.
+/// The parts that can be measured; a soak takes minutes and runs only if named.
 const PARTS: [(&str, Part); 8] = [
     ("engine", engine::measure),
     ("traces", traces::measure),
@@ -52,7 +52,7 @@ const PARTS: [(&str, Part); 8] = [
 ];
 const ON_DEMAND: &str = "soak";
 
-/// Where everything is.
+/// The locations of binaries and inputs.
 struct BenchContext {
     binaries: PathBuf,
     quickstart: PathBuf,

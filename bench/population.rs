@@ -17,7 +17,7 @@ const CHANGES: usize = 21;
 const MANY: usize = 5_000;
 const FEW: usize = 10;
 
-/// What a start, a change and the memory of a service cost, by the number of its channels.
+/// Measures start time, change time and memory of a service by the number of its channels.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
 pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let mut changes = Vec::new();

@@ -1,4 +1,4 @@
-//! Processes under measurement: how long they take to start, how much memory they hold.
+//! Processes under measurement: start time and memory.
 
 use std::io::{self, BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -22,7 +22,7 @@ impl Bare {
         if answers { Ok(bare) } else { Err(io::Error::other("the bare handler does not answer")) }
     }
 
-    /// Where it listens.
+    /// The listening address.
     pub(crate) fn address(&self) -> SocketAddr {
         self.1
     }
@@ -35,7 +35,7 @@ impl Drop for Bare {
     }
 }
 
-/// A child process that says something when it is ready, and ends when it is dropped.
+/// A child process that prints a line when it is ready; it ends when dropped.
 #[derive(Debug)]
 pub(crate) struct Companion(Child, String);
 
@@ -50,7 +50,7 @@ impl Companion {
         Ok(Self(child, said.trim().to_owned()))
     }
 
-    /// What it said.
+    /// Returns its first line.
     pub(crate) fn said(&self) -> &str {
         &self.1
     }
@@ -63,7 +63,7 @@ impl Drop for Companion {
     }
 }
 
-/// Runs `work` and tells how long it took.
+/// Runs `work` and returns its duration.
 #[expect(clippy::disallowed_methods, reason = "a bench measures real time")]
 pub(crate) fn timed<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<(T, Duration)> {
     let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! Five minutes of load, and whether memory stays where it was.
+//! Five minutes of load, with the growth of memory.
 
 use std::io;
 use std::time::Duration;

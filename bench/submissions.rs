@@ -9,7 +9,7 @@ use crate::load::{Round, wrk};
 use crate::process::timed;
 use crate::{BenchContext, CONNECTIONS, ROUND, ROUNDS};
 
-/// How long the queue may take to run empty after a round.
+/// Longest time for the queue to drain after a round.
 const DRAIN: Duration = Duration::from_secs(60);
 
 /// Alternates bare rounds with rounds of submissions. Those that are shed are counted apart.

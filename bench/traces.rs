@@ -1,4 +1,4 @@
-//! What it costs to store a trace of every request.
+//! The cost of storing a trace of every request.
 
 use std::io;
 

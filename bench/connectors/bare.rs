@@ -1,4 +1,4 @@
-//! The drivers themselves, used as their documentation shows.
+//! The bare drivers, used as their documentation shows.
 
 #![expect(clippy::disallowed_methods, reason = "the yardstick has no supervision and checks no address")]
 

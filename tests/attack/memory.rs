@@ -22,9 +22,9 @@ pub(crate) const ATTACK: Attack = (
     attack,
 );
 
-/// What is allowed in flight is an estimate: buffers and what the allocator keeps come on top.
+/// The bound on bytes in flight is an estimate: buffers and the reserves of the allocator come on top.
 const BOUND_MIB: u64 = 1_024;
-/// How long the table of traces stays locked.
+/// Time for which the table of traces stays locked.
 const STALL_SECS: u64 = 15;
 
 fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {

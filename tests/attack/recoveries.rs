@@ -25,7 +25,7 @@ pub(crate) const ATTACK: Attack = (
 const KILLS: usize = 10;
 /// Runs it is allowed: the first and five recoveries.
 const RUNS: usize = 6;
-/// How long a start may take until it has begun the job or given it up.
+/// Longest time of a start until it has begun the job or given it up.
 const TAKEN_UP: Duration = Duration::from_secs(60);
 
 fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {

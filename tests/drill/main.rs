@@ -1,5 +1,6 @@
-//! `make drill-cron`: schedules under fire. Three nodes on one PostgreSQL, twenty channels due every second, a random node
-//! killed every two seconds; a witness outside judges what ran, and what is on record is held against it.
+//! `make drill-cron`: schedules under faults. Three nodes on one PostgreSQL, twenty channels due every second, a
+//! random node killed every two seconds. An outside witness observes the runs, which are compared with the recorded
+//! rows.
 //!
 //! The verdict is one JSON document on standard output and in a file; the exit code is 1 where anything was found.
 
@@ -30,7 +31,7 @@ const FORBIDDEN_FROM: usize = 10;
 const SHARED_FROM: usize = 16;
 /// Time from one kill to the next.
 const KILL_EVERY: Duration = Duration::from_secs(2);
-/// How long anything may take to come about.
+/// Longest wait for a state.
 const SOON: Duration = Duration::from_secs(60);
 
 fn main() -> io::Result<ExitCode> {
@@ -112,8 +113,8 @@ fn rows(database: &PostgresDatabase) -> io::Result<Vec<RecordedOccurrence>> {
     cron::rows(database).map_err(io::Error::other)
 }
 
-/// Whether every instant of the window has passed every schedule, and its rows have ended. One that was lost does not
-/// keep the others waiting: the judge finds it.
+/// Returns `true` once every schedule has passed every instant of the window and its rows are final. A lost instant
+/// does not block: the judge finds it.
 fn settled(database: &PostgresDatabase, window: &RangeInclusive<i64>, channels: usize) -> io::Result<bool> {
     let sql = format!(
         "SELECT count(*) FROM cron_schedule_state WHERE extract(epoch FROM next_fire_at) > {}",

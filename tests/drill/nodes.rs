@@ -1,4 +1,4 @@
-//! The nodes of a drill, and what happens to them.
+//! The nodes of a drill, and their kills.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -16,14 +16,14 @@ pub(crate) struct DrillNodes {
 }
 
 impl DrillNodes {
-    /// Starts so many.
+    /// Starts `count` nodes.
     pub(crate) fn start(binary: &PathBuf, database: &PostgresDatabase, count: usize) -> io::Result<Self> {
         let start = |_| node(ServerCommand::new(binary)?, database).env("RUST_LOG", "warn").start();
         let running = (0..count).map(start).collect::<io::Result<_>>()?;
         Ok(Self { running, random: RandomState::new(), kills: 0 })
     }
 
-    /// Kills one, as a power cut would, and starts it again.
+    /// Kills a node, like a power cut, and starts it again.
     pub(crate) fn kill_one(&mut self) -> io::Result<()> {
         let at = self.random.hash_one(self.kills) as usize % self.running.len();
         let killed = self.running.swap_remove(at);
@@ -32,7 +32,7 @@ impl DrillNodes {
         Ok(())
     }
 
-    /// How often that happened.
+    /// Returns the number of kills.
     pub(crate) fn kills(&self) -> usize {
         self.kills
     }

@@ -1,4 +1,4 @@
-//! Judges a drill: pure arithmetic over what was seen and what is on record.
+//! Judges a drill: pure arithmetic over the observed runs and the recorded rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::RangeInclusive;
@@ -8,40 +8,40 @@ use serde_json::{Value, json};
 use svc_testkit::cron::RecordedOccurrence;
 use svc_testkit::witness::WitnessedRun;
 
-/// How much earlier than its instant a run may seem to begin: two readings of one clock.
+/// Tolerance for a run that seems to begin before its instant: two readings of one clock.
 const READING: f64 = 0.05;
 /// Examples of each finding.
 const EXAMPLES: usize = 5;
 
-/// What there is to judge.
+/// The evidence to judge.
 pub(crate) struct Evidence {
     /// Channels that are due every second.
     pub(crate) channels: Vec<String>,
     /// The seconds since 1970 in which every channel was due.
     pub(crate) window: RangeInclusive<i64>,
-    /// Every row on record, read after `runs`.
+    /// Every recorded row, read after `runs`.
     pub(crate) rows: Vec<RecordedOccurrence>,
-    /// Every run the witness saw.
+    /// Every run that the witness observed.
     pub(crate) runs: Vec<WitnessedRun>,
-    /// When the witness began, since 1970.
+    /// Start of the witness, since 1970.
     pub(crate) began_unix: Duration,
     /// Nodes that were killed.
     pub(crate) kills: usize,
 }
 
-/// What must hold.
+/// The limits of a drill.
 pub(crate) struct DrillLimits {
     /// From the end of an attempt that was cut off to the begin of the next.
     pub(crate) takeover: Duration,
-    /// Below this the drill shows nothing.
+    /// Below this number the drill proves nothing.
     pub(crate) occurrences: usize,
-    /// Below this the drill shows nothing.
+    /// Below this number the drill proves nothing.
     pub(crate) kills: usize,
-    /// Below this the drill shows nothing.
+    /// Below this number the drill proves nothing.
     pub(crate) takeovers: usize,
 }
 
-/// What came of it.
+/// The verdict on a drill.
 pub(crate) struct DrillVerdict {
     pub(crate) failures: Vec<String>,
     figures: Value,
@@ -216,7 +216,7 @@ fn early(evidence: &Evidence) -> Vec<String> {
         .collect()
 }
 
-/// How late first attempts began, in milliseconds.
+/// Summarises the delays of first attempts, in milliseconds.
 fn delays(evidence: &Evidence) -> Value {
     let instants = instants(evidence);
     let firsts = evidence.runs.iter().filter(|run| run.attempt == 1);
@@ -234,7 +234,7 @@ struct Takeover<'r> {
     occurrence: &'r str,
     /// From the end of the one to the begin of the other.
     took: Duration,
-    /// How many attempts later: more than one where those between were killed before they called the witness.
+    /// The number of attempts later: more than one if those between were killed before they called the witness.
     attempts: u32,
 }
 

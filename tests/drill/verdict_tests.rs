@@ -1,4 +1,4 @@
-//! The judge finds each thing that can go wrong in a log that is otherwise clean.
+//! Tests of the judge: it finds each defect in a log that is otherwise clean.
 
 use super::*;
 

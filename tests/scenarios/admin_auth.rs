@@ -1,4 +1,4 @@
-//! Who may use the admin API.
+//! Authentication of the admin API.
 
 use serde_json::json;
 

@@ -9,7 +9,7 @@ const BASE: &str = "/api/v1/admin/channels";
 const AUTH: &str = "channel.config.auth";
 const HS256: &str = "0123456789abcdef0123456789abcdef";
 
-/// What is wrong, the path it is reported at, and words of the message.
+/// A faulty block, the path of its problem, and a part of the message.
 type Fault = (Value, &'static str, &'static str);
 
 fn api_key(extra: Value) -> Value {
@@ -287,7 +287,7 @@ fn a_mask_is_put_back_where_it_was_and_refused_by_its_leaf_anywhere_else() {
 }
 
 #[test]
-fn a_channel_whose_reference_is_unset_is_quarantined_by_name_and_route_until_it_changes() {
+fn channel_with_an_unset_reference_is_quarantined_until_it_changes() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "good", json!({}));

@@ -1,4 +1,4 @@
-//! What `/health` says of connectors.
+//! Connectors in `/health`.
 
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;

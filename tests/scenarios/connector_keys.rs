@@ -39,7 +39,7 @@ fn config(number: u64) -> Value {
         "auth": {"type": "bearer", "token": format!("swordfish-{number}")}})
 }
 
-/// What the writer of one connector knows.
+/// The state of the writer of one connector.
 #[derive(Default)]
 struct Told {
     sent: AtomicU64,
@@ -139,7 +139,7 @@ struct Count {
     count: i64,
 }
 
-/// How many rewritten rows are on record.
+/// Counts the rewritten rows.
 fn rewritten(directory: &Path) -> i64 {
     let file = directory.join("kept.db");
     let mut database = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
@@ -161,7 +161,7 @@ fn assert_readable(client: &mut HttpClient) {
 }
 
 #[test]
-fn a_rewrite_that_is_killed_again_and_again_beside_a_server_leaves_every_row_under_one_key_or_the_other() {
+fn repeatedly_killed_reencryption_leaves_every_row_under_one_of_the_keys() {
     let directory = tempfile::tempdir().unwrap();
     let keys = ["d4".repeat(32), "e5".repeat(32)];
     let server = on(directory.path(), Some(&keys[0]), None).start().unwrap();

@@ -1,4 +1,4 @@
-//! What was accepted is not lost: a 202 survives `kill -9`.
+//! Accepted work is not lost: a 202 survives `kill -9`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ const CLIENTS: usize = 16;
 /// One submission in so many fails its workflow.
 const FAILING: usize = 100;
 
-/// What the clients were told, from threads that outlive servers.
+/// The responses that the clients received, from threads that outlive servers.
 #[derive(Default)]
 struct Told {
     accepted: Mutex<Vec<String>>,

@@ -1,5 +1,4 @@
-//! What workflows do, seen from outside: shares of the traffic, loops, what a failed task leaves behind, secrets that would
-//! be recorded.
+//! Workflows from outside: rollout shares, loops, results of failed tasks, secrets that would be recorded.
 
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
@@ -34,7 +33,7 @@ fn bucket(identity: &str) -> u64 {
 }
 
 #[test]
-fn a_share_of_the_traffic_is_kept_by_identity_and_the_newest_takes_the_lowest_buckets() {
+fn rollout_share_is_sticky_and_the_newest_version_takes_the_lowest_buckets() {
     let server = launch().env("SVC_ENGINE__ROLLOUT_STICKY_HEADER", "x-user").start().unwrap();
     let mut client = server.client();
     put(&mut client, "split", json!({"tasks": [map("m", &[("data.version", json!(1))])]}));

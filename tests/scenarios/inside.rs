@@ -31,7 +31,7 @@ fn create(client: &mut HttpClient, connector: &Value) {
     assert_eq!(made.status, 201, "{}", made.text());
 }
 
-/// What trying a connector out says.
+/// Returns the result of a connector test.
 fn tried(client: &mut HttpClient, id: &str) -> Value {
     client.json("POST", &format!("{ADMIN}/connectors/{id}/test"), &json!({})).unwrap().json()["data"].clone()
 }
@@ -130,7 +130,7 @@ fn no_address_that_a_variable_stands_for_is_loaded_tried_or_called() {
 }
 
 #[test]
-fn a_name_that_leads_inside_is_refused_where_it_is_dialled_and_reached_where_that_is_allowed() {
+fn host_that_resolves_to_a_private_address_is_refused_unless_allowed() {
     let (server, trap) = (launch().start().unwrap(), Trap::bind().unwrap());
     let mut client = server.client();
     let url = format!("http://localhost:{}/", trap.port());

@@ -257,7 +257,7 @@ fn simultaneous_activations_of_one_draft_leave_one_winner_and_conflicts() {
 }
 
 #[test]
-fn versions_change_under_load_without_a_failed_request_and_with_the_shares_asked_for() {
+fn version_changes_under_load_fail_no_request_and_keep_the_configured_shares() {
     let server = launch().env("SVC_ENGINE__ROLLOUT_STICKY_HEADER", rollout::STICKY_HEADER).start().unwrap();
     let report = rollout::run(server.address(), 4, 3).unwrap();
     assert_eq!(report.failed, (0, Vec::new()));

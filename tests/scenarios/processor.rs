@@ -1,5 +1,5 @@
-//! What a body costs the service is bounded: wide objects are refused with their place, and comparing what is let in holds up
-//! nobody else.
+//! The cost of a body is bounded: wide objects are refused with their path, and comparing accepted ones delays nobody
+//! else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

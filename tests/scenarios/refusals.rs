@@ -35,7 +35,7 @@ fn post(client: &mut HttpClient, channel: &str, headers: &[(&str, &str)]) -> Htt
     client.send("POST", &format!("/api/v1/data/{channel}"), &all, BODY).unwrap()
 }
 
-/// What a caller can compare: everything but the date. The order of headers is drawn anew for every answer.
+/// Returns the comparable part of a response: everything but the date. The order of headers is random.
 fn seen(answer: &HttpResponse) -> (u16, Vec<(String, String)>, String) {
     let mut headers: Vec<_> = answer.headers.iter().filter(|(name, _)| name != "date").cloned().collect();
     headers.sort();

@@ -38,7 +38,7 @@ fn deduplicating(more: Value) -> Value {
 }
 
 #[test]
-fn a_key_that_one_process_has_seen_is_a_duplicate_to_the_other_until_its_window_is_over() {
+fn idempotency_key_of_one_process_is_a_duplicate_in_the_other() {
     let Some(store) = Redis::own() else { return };
     let servers = [start(), start()];
     let mut clients = servers.each_ref().map(|server| server.client());
@@ -89,7 +89,7 @@ fn a_request_that_finds_no_capacity_gives_its_key_back() {
 }
 
 #[test]
-fn an_answer_of_one_process_is_reused_by_the_other_and_by_no_other_version_of_the_channel() {
+fn cached_response_of_one_process_is_reused_by_the_other() {
     let Some(store) = Redis::own() else { return };
     let servers = [start(), start()];
     let mut clients = servers.each_ref().map(|server| server.client());
@@ -118,7 +118,7 @@ fn an_answer_of_one_process_is_reused_by_the_other_and_by_no_other_version_of_th
 }
 
 #[test]
-fn while_the_server_is_away_keys_pass_or_are_refused_as_the_channel_says_and_answers_are_not_found() {
+fn redis_outage_lets_keys_pass_or_refuses_them_as_configured() {
     let Some(store) = Redis::own() else { return };
     for (word, status) in [("allow", 200), ("deny", 503)] {
         let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();

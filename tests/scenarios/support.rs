@@ -1,4 +1,4 @@
-//! What the scenarios share: starting the binary under test and short definitions.
+//! Shared helpers of the scenarios: the binary under test and short definitions.
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ use svc_testkit::example::create_and_activate;
 use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::server::{ServerCommand, ServerProcess, wait_until};
 
-/// How long a state may take to come about.
+/// Longest wait for a state.
 const SOON: Duration = Duration::from_secs(30);
 
-/// The binary under test, not yet started.
+/// Returns the binary under test, not yet started.
 pub(crate) fn launch() -> ServerCommand {
     ServerCommand::new(env!("CARGO_BIN_EXE_svc-server")).expect("a directory and a port")
 }
 
-/// The binary under test with its defaults, ready.
+/// Starts the binary under test with its defaults.
 pub(crate) fn start() -> ServerProcess {
     launch().start().expect("the server starts")
 }
 
-/// A workflow that copies the payload to `data.input`.
+/// Returns a workflow that copies the payload to `data.input`.
 pub(crate) fn echo_workflow(id: &str) -> Value {
     json!({"workflow_id": id, "name": id, "tasks": [
         {"id": "take", "name": "Take", "function": {"name": "parse_json", "input": {"source": "payload", "target": "input"}}}
     ]})
 }
 
-/// A REST channel on `POST /{id}` in front of a workflow.
+/// Returns a REST channel on `POST /{id}` in front of a workflow.
 pub(crate) fn channel(id: &str, workflow: &str, config: Value) -> Value {
     json!({"channel_id": id, "name": id, "channel_type": "sync", "protocol": "rest", "methods": ["POST"],
         "route_pattern": format!("/{id}"), "workflow_id": workflow, "config": config})
@@ -41,12 +41,12 @@ pub(crate) fn echo(client: &mut HttpClient, id: &str, config: Value) {
         .expect("the channel is served");
 }
 
-/// A workflow made of these tasks, behind a channel of the same id.
+/// Serves a workflow of these tasks behind a channel of the same id.
 pub(crate) fn serve(client: &mut HttpClient, id: &str, tasks: Value) {
     serve_with(client, id, json!({}), tasks);
 }
 
-/// As [`serve`], with the channel's config.
+/// Serves like [`serve`], with the channel's config.
 pub(crate) fn serve_with(client: &mut HttpClient, id: &str, config: Value, tasks: Value) {
     let workflow = json!({"workflow_id": id, "name": id, "tasks": tasks});
     create_and_activate(client, "workflows", "workflow_id", &workflow).expect("the workflow is served");
@@ -65,7 +65,7 @@ pub(crate) fn error(answer: &HttpResponse, status: u16, code: &str) -> Value {
     body["error"].clone()
 }
 
-/// Every error that a scenario meets: stable codes, places, and no word of the implementation.
+/// Checks an error: stable codes, paths, and no word of the implementation.
 fn check_texts(error: &Value) {
     let code = svc::error_codes::response_codes().find(|entry| error["code"] == entry.name);
     assert!(code.is_some(), "not in the table of codes: {error}");
@@ -83,19 +83,19 @@ fn check_texts(error: &Value) {
     }
 }
 
-/// The `(path, code)` pairs of an error's details.
+/// Returns the `(path, code)` pairs of an error's details.
 pub(crate) fn details(error: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let details = error["details"].as_array().cloned().unwrap_or_default();
     details.iter().map(|detail| (text(&detail["path"]), text(&detail["code"]))).collect()
 }
 
-/// Waits for a state.
+/// Waits until a state holds.
 pub(crate) fn eventually(mut holds: impl FnMut() -> bool) {
     assert!(wait_until(SOON, || Ok(holds())).expect("the look itself cannot fail"), "it never came about");
 }
 
-/// Looks at a trace until its run has ended, and returns it.
+/// Reads a trace until its run has ended, and returns it.
 pub(crate) fn settled(mut look: impl FnMut() -> Value) -> Value {
     let mut seen = Value::Null;
     eventually(|| {

@@ -12,7 +12,7 @@ use svc_testkit::server::{ServerCommand, ServerProcess, free_port, wait_until};
 
 use crate::support::{channel, echo, error, eventually, launch, serve, start};
 
-/// How long an answer may take before it counts as missing.
+/// Longest wait for a response.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Opens a connection and sends these bytes.

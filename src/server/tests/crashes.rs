@@ -1,4 +1,4 @@
-//! What a crash tells of the secrets at hand: nothing.
+//! A crash reveals no secret.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use svc_testkit::example::create_and_activate;
 
 use crate::kit::{panics, until, wait, with_service};
 
-/// Everything that was written, by whomever.
+/// The output of a logger.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 

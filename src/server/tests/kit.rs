@@ -1,4 +1,4 @@
-//! A service with a real listener and its workers at hand.
+//! A service with a real listener and access to its workers.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
@@ -41,7 +41,7 @@ pub(crate) fn with_quickstart(
     });
 }
 
-/// As [`with_quickstart`], with nothing loaded.
+/// Runs a test like [`with_quickstart`], with nothing loaded.
 pub(crate) fn with_service(options: Options, test: impl FnOnce(&RunningService) + Send + 'static) {
     System::new().block_on(async {
         let running = RunningService::start(options).await;
@@ -54,7 +54,7 @@ pub(crate) fn with_service(options: Options, test: impl FnOnce(&RunningService) 
     });
 }
 
-/// Waits for an answer in a test's thread.
+/// Waits for a future on the thread of a test.
 pub(crate) fn wait<T>(answer: impl Future<Output = T>) -> T {
     Handle::current().block_on(answer)
 }

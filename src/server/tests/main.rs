@@ -1,4 +1,4 @@
-//! The whole service in one process: what only planned faults and blocked threads can show.
+//! The whole service in one process, with planned faults and blocked threads.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

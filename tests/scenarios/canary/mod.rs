@@ -15,7 +15,7 @@ use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::vault::{FakeVault, Health};
 
 use crate::support::eventually;
-use plant::{CHANNEL_ROWS, CONNECTOR_ROWS, Plants, SecretSource, WORKFLOW_READS, WORKFLOW_ROWS};
+use plant::{CHANNEL_ROWS, CONNECTOR_ROWS, CanarySource, Plants, WORKFLOW_READS, WORKFLOW_ROWS};
 use served::Served;
 use setup::CanarySetup;
 
@@ -23,11 +23,11 @@ const ADMIN: &str = "/api/v1/admin";
 /// Least number of different secrets.
 const LEAST: usize = 40;
 
-/// Where a text comes out that is no secret: these places are really looked at.
+/// Places at which a harmless text appears, which proves that they are searched.
 const CONTROLS: [&str; 6] =
     ["answers of the data plane", "dead letters", "other rows", "the log", "traces", "trial runs"];
 
-/// What came out, by place.
+/// The output by place.
 #[derive(Default)]
 struct Places(Vec<(&'static str, String)>);
 
@@ -154,10 +154,10 @@ fn no_secret_comes_out_wherever_it_was_given_and_however_it_is_encoded() {
     // Without the admin key, which the data plane does not look at.
     let payload = json!({"x": shown}).to_string().into_bytes();
     let succeeded = call(&mut server.client(), &served, &payload, &mut places);
-    assert!(succeeded >= 4 * SecretSource::REFERENCES.len(), "the right credentials are right: {succeeded}");
+    assert!(succeeded >= 4 * CanarySource::REFERENCES.len(), "the right credentials are right: {succeeded}");
     eventually(|| {
         let letters = client.get(&format!("{ADMIN}/trace-dlq?limit=1000")).unwrap().json();
-        letters["data"].as_array().is_some_and(|rows| rows.len() >= SecretSource::ALL.len())
+        letters["data"].as_array().is_some_and(|rows| rows.len() >= CanarySource::ALL.len())
     });
     observe(&mut client, &mut places);
 

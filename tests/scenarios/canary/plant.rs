@@ -1,4 +1,4 @@
-//! Where canaries are planted, and how each is written there.
+//! The places of canaries, and their spelling there.
 
 use openssl::ec::{EcGroup, EcKey};
 use openssl::nid::Nid;
@@ -7,16 +7,16 @@ use openssl::rsa::Rsa;
 use serde_json::{Map, Value, json};
 use svc_testkit::canary::{Canaries, value};
 
-/// Where definitions are stored: the only place for a literal of a channel or a connector.
+/// The places of stored definitions: the only ones for a literal of a channel or a connector.
 pub(super) const CHANNEL_ROWS: &str = "rows of channels";
 pub(super) const CONNECTOR_ROWS: &str = "rows of connectors";
 pub(super) const WORKFLOW_ROWS: &str = "rows of workflows";
 /// A workflow reads back as it was written, its literals included.
 pub(super) const WORKFLOW_READS: &str = "reads of workflows";
 
-/// How a secret is given.
+/// The source of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SecretSource {
+pub(super) enum CanarySource {
     Literal,
     Env,
     Vault,
@@ -24,7 +24,7 @@ pub(super) enum SecretSource {
     DeclaredVault,
 }
 
-impl SecretSource {
+impl CanarySource {
     pub(super) const REFERENCES: [Self; 3] = [Self::Literal, Self::Env, Self::Vault];
     pub(super) const ALL: [Self; 5] =
         [Self::Literal, Self::Env, Self::Vault, Self::DeclaredEnv, Self::DeclaredVault];
@@ -53,7 +53,7 @@ impl Text {
     }
 }
 
-/// What was planted, and what the service needs to find it.
+/// The planted secrets, with the environment and the store of the service.
 #[derive(Default)]
 pub(super) struct Plants {
     pub(super) canaries: Canaries,
@@ -89,27 +89,27 @@ impl Plants {
     pub(super) fn plant(
         &mut self,
         field: &str,
-        source: SecretSource,
+        source: CanarySource,
         text: &Text,
         shown: &'static [&'static str],
     ) -> Value {
         let name = format!("{field}-{}", source.name());
-        self.add(&name, text, if source == SecretSource::Literal { shown } else { &[] });
+        self.add(&name, text, if source == CanarySource::Literal { shown } else { &[] });
         let plain = name.replace(['-', '.'], "_").to_uppercase();
         match source {
-            SecretSource::Literal => return json!(text.text),
-            SecretSource::Env | SecretSource::DeclaredEnv => {
+            CanarySource::Literal => return json!(text.text),
+            CanarySource::Env | CanarySource::DeclaredEnv => {
                 self.variables.push((plain.clone(), text.text.clone()))
             }
-            SecretSource::Vault | SecretSource::DeclaredVault => {
+            CanarySource::Vault | CanarySource::DeclaredVault => {
                 self.fields.insert(plain.clone(), json!(text.text));
             }
         }
         let reference = match source {
-            SecretSource::Env | SecretSource::DeclaredEnv => format!("env://{plain}"),
+            CanarySource::Env | CanarySource::DeclaredEnv => format!("env://{plain}"),
             _ => format!("vault://secret/data/canaries#{plain}"),
         };
-        if matches!(source, SecretSource::Env | SecretSource::Vault) {
+        if matches!(source, CanarySource::Env | CanarySource::Vault) {
             return json!(reference);
         }
         self.declared.push_str(&format!("{plain} = \"{reference}\"\n"));

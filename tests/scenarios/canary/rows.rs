@@ -1,4 +1,4 @@
-//! What a database file holds, table by table.
+//! The content of a database file, by table.
 
 use std::path::Path;
 

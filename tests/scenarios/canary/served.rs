@@ -1,4 +1,4 @@
-//! What is served in the canary test: a channel of every mode, a task of every function, a connector.
+//! The definitions of the canary test: a channel of every mode, a task of every function, a connector.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -8,11 +8,11 @@ use sha2::Sha256;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use super::plant::{
-    CHANNEL_ROWS, CONNECTOR_ROWS, Plants, SecretSource, Text, WORKFLOW_READS, WORKFLOW_ROWS, pair,
+    CHANNEL_ROWS, CONNECTOR_ROWS, CanarySource, Plants, Text, WORKFLOW_READS, WORKFLOW_ROWS, pair,
 };
 use crate::support::{channel, echo_workflow};
 
-/// What is served, and what its callers present.
+/// The served definitions, and the credentials of their callers.
 pub(super) struct Served {
     pub(super) workflows: Vec<Value>,
     pub(super) channels: Vec<Value>,
@@ -37,13 +37,13 @@ impl Served {
         };
         let config = json!({"type": "http", "url": served.repeats.url("/"), "allow_private_urls": true});
         served.connectors.push(json!({"name": "repeats", "connector_type": "http", "config": config}));
-        for source in SecretSource::REFERENCES {
+        for source in CanarySource::REFERENCES {
             served.plant_credentials(plants, source);
         }
-        for source in SecretSource::ALL {
+        for source in CanarySource::ALL {
             served.plant_tasks(plants, source);
         }
-        for source in SecretSource::REFERENCES {
+        for source in CanarySource::REFERENCES {
             let (password, header) = (plants.text(), plants.text());
             let config = json!({"type": "http", "url": "https://api.example.com/v1",
                 "headers": {"X-Key": plants.plant("connector.header", source, &header, &[CONNECTOR_ROWS])},
@@ -62,7 +62,7 @@ impl Served {
     }
 
     /// A channel of each mode; called with the right credential and with none.
-    fn plant_credentials(&mut self, plants: &mut Plants, source: SecretSource) {
+    fn plant_credentials(&mut self, plants: &mut Plants, source: CanarySource) {
         let shown: &[&str] = &[CHANNEL_ROWS];
         let key = plants.text();
         let keys = [plants.plant("auth.keys", source, &key, shown)];
@@ -103,7 +103,7 @@ impl Served {
     }
 
     /// A workflow with every field that takes a secret, its tasks failing and succeeding; a channel, called both ways.
-    fn plant_tasks(&mut self, plants: &mut Plants, source: SecretSource) {
+    fn plant_tasks(&mut self, plants: &mut Plants, source: CanarySource) {
         let shown: &[&str] = &[WORKFLOW_ROWS, WORKFLOW_READS];
         let id = format!("work-{}", source.name());
         let texts = [plants.text(), plants.text(), plants.text(), plants.text(), plants.text()];

@@ -56,7 +56,7 @@ impl CanarySetup {
         self.environment.iter().find(|(known, _)| known == name).unwrap().1.clone()
     }
 
-    /// What commands and starts that fail say of the same configuration.
+    /// Returns the output of commands and failing starts with the same configuration.
     pub(super) fn offline(&self, plants: &mut Plants, places: &mut Places) {
         for format in ["toml", "json", "summary"] {
             let said = self.launch(&["validate-config", "--format", format]).run_to_end().unwrap();

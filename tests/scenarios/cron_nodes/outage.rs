@@ -11,11 +11,11 @@ use super::Stage;
 use crate::support::eventually;
 
 const DAY: i64 = 86_400;
-/// What is made up for.
+/// The number of occurrences that are made up.
 const CAUGHT_UP: i64 = 10;
 /// A schedule is up to date within this once its node is ready.
 const RECOVERY: Duration = Duration::from_secs(5);
-/// What the way through a day of seconds may cost in memory.
+/// Memory allowed for planning a day of seconds.
 const MEMORY_KIB: u64 = 50 * 1024;
 
 #[test]

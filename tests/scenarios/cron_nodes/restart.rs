@@ -48,7 +48,7 @@ fn every_schedule_fires_again_within_five_seconds_of_the_databases_return() {
     }
 }
 
-/// How many channels have run something that began since.
+/// Counts the channels with a run that began since.
 fn fired_since(stage: &Stage, since: Duration) -> usize {
     let rows = stage.rows();
     let runs = stage.witness.runs();

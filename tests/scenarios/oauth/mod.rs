@@ -53,7 +53,7 @@ fn change(client: &mut HttpClient, config: &Value) {
     assert_eq!(changed.status, 200, "{}", changed.text());
 }
 
-/// What the API was shown, or the status of the failure.
+/// Returns the credential that the API received, or the status of the failure.
 fn call(client: &mut HttpClient) -> Result<String, u16> {
     let answer = client.json("POST", "/api/v1/data/call", &json!({})).unwrap();
     match answer.status {

@@ -27,7 +27,7 @@ const PACE: Duration = Duration::from_millis(250);
 /// The lease of a node that was killed, and then some.
 const RECOVERY: Duration = Duration::from_secs(90);
 
-/// What the callers are told, and tell.
+/// The shared state of the callers.
 #[derive(Default)]
 struct Crowd {
     over: AtomicBool,
@@ -77,7 +77,7 @@ fn count(log: &[TokenEvent], event: &str) -> usize {
     log.iter().filter(|entry| entry.event == event).count()
 }
 
-/// How many refresh tokens had been given out when a node was still alive, and when it was dead.
+/// The number of issued refresh tokens while a node was still alive, and when it was dead.
 struct Kill {
     alive: usize,
     dead: usize,
@@ -132,8 +132,9 @@ impl Drill<'_> {
         assert!(self.crowd.recovered(), "{:?}", self.log());
     }
 
-    /// Whether a refresh token that came twice is explained by a kill: what was given for it never came back, and it was the last
-    /// that was given out before the kill, or given out during it, or the first after it: its request may have been on its way.
+    /// Returns `true` if a kill explains a refresh token that was used twice: the token issued for it was never used,
+    /// and it was the last issued before the kill, during it, or the first after it, as its request may have been in
+    /// flight.
     fn is_in_the_window(&self, log: &[TokenEvent], shown: Option<&str>) -> bool {
         let mut granted = log.iter().filter(|entry| entry.event == "granted").enumerate();
         let Some((at, grant)) = granted.find(|(_, entry)| entry.shown.as_deref() == shown) else {

@@ -1,4 +1,4 @@
-//! Who runs accepted work: the node that accepted it, and another only when that one is gone.
+//! Ownership of accepted work: the accepting node runs it, and another one only after its end.
 
 mod file;
 mod recoveries;
@@ -47,7 +47,7 @@ fn submit(client: &mut HttpClient, n: usize) -> String {
     answer.json()["trace_id"].as_str().unwrap().to_owned()
 }
 
-/// How far a run is. The trace itself is its caller's to read.
+/// Returns the status of a run. Only its caller may read the trace itself.
 fn status(client: &mut HttpClient, id: &str) -> String {
     let page = client.get("/api/v1/admin/traces?mode=async&limit=1000").unwrap().json();
     let rows = page["data"].as_array().cloned().unwrap_or_default();
@@ -55,7 +55,7 @@ fn status(client: &mut HttpClient, id: &str) -> String {
     row["status"].as_str().unwrap_or_default().to_owned()
 }
 
-/// How often each number has been run so far.
+/// Counts the runs of each number.
 fn runs(witness: &Upstream) -> BTreeMap<usize, usize> {
     let mut runs = BTreeMap::new();
     for asked in witness.requests() {

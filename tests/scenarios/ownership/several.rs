@@ -120,7 +120,7 @@ fn node_that_wakes_past_its_lease_ends_its_runs_and_changes_no_row() {
     assert_eq!((begun[&0], begun[&1], begun[&4]), (2, 1, 1), "nothing began without a lease: {begun:?}");
 }
 
-/// What clients were told, from threads that outlive one server.
+/// The responses that clients received, from threads that outlive one server.
 #[derive(Default)]
 struct Told {
     accepted: Mutex<Vec<usize>>,

@@ -30,7 +30,7 @@ fn hurried() -> ServerCommand {
         .env("SVC_CRON__SHUTDOWN_TIMEOUT_SECS", "600")
 }
 
-/// A peer that takes every connection and says nothing.
+/// A peer that accepts every connection and stays silent.
 fn silent() -> (TcpListener, u16) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
