@@ -233,7 +233,7 @@ impl ServerProcess {
     /// Kills the server, like a power cut, and starts it again on the same directory and port.
     ///
     /// # Errors
-    /// As [`ServerCommand::start`].
+    /// Those of [`ServerCommand::start`].
     pub fn crash_and_restart(mut self) -> io::Result<Self> {
         self.child.kill()?;
         self.child.wait()?;

@@ -34,7 +34,7 @@ fn every_mutation_has_its_row_with_principal_and_details() {
             (text("action"), text("resource_type"), text("resource_id"))
         })
         .collect();
-    let due = [
+    let expected = [
         ("delete", "workflow", "w"),
         ("reload", "engine", "manual"),
         ("create", "channel", "c"),
@@ -43,9 +43,9 @@ fn every_mutation_has_its_row_with_principal_and_details() {
         ("update", "workflow", "w"),
         ("create", "workflow", "w"),
     ];
-    let due: Vec<_> =
-        due.iter().map(|(a, b, c)| ((*a).to_owned(), (*b).to_owned(), (*c).to_owned())).collect();
-    assert_eq!(rows, due, "newest first, refused requests not at all");
+    let expected: Vec<_> =
+        expected.iter().map(|(a, b, c)| ((*a).to_owned(), (*b).to_owned(), (*c).to_owned())).collect();
+    assert_eq!(rows, expected, "newest first, refused requests not at all");
     let row = &log["data"][0];
     let principal = row["principal"].as_str().unwrap();
     assert!(principal.starts_with("key-") && principal.len() == 20, "{principal}");

@@ -45,8 +45,8 @@ fn an_unknown_config_key_is_refused() {
     let document = channel("c", "w", json!({"rate_limits": {}}));
     let refused = server.client().json("POST", BASE, &document).unwrap();
     let error = error(&refused, 400, "VALIDATION_ERROR");
-    let due = [("channel.config.rate_limits".to_owned(), "UNKNOWN_FIELD".to_owned())];
-    assert_eq!(details(&error), due, "{error}");
+    let expected = [("channel.config.rate_limits".to_owned(), "UNKNOWN_FIELD".to_owned())];
+    assert_eq!(details(&error), expected, "{error}");
 }
 
 #[test]
@@ -145,9 +145,9 @@ fn type_and_protocol_cannot_change_and_the_read_shape_is_whole() {
     let read = client.get(&format!("{BASE}/c")).unwrap().json()["data"].clone();
     let mut keys: Vec<_> = read.as_object().unwrap().keys().map(String::as_str).collect();
     keys.sort_unstable();
-    let due = "channel_id channel_type config consumer_group content_hash created_at description methods name \
+    let expected = "channel_id channel_type config consumer_group content_hash created_at description methods name \
                priority protocol route_pattern status tags topic transport_config updated_at version workflow_id";
-    assert_eq!(keys, due.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(keys, expected.split_whitespace().collect::<Vec<_>>());
     assert_eq!((&read["topic"], &read["transport_config"]), (&Value::Null, &json!({})));
 }
 
@@ -159,8 +159,8 @@ fn a_node_that_runs_no_schedules_lets_them_be_drafted_and_not_activated() {
     let mut nightly = json!({"channel_id": "n", "name": "n", "channel_type": "async", "protocol": "cron",
         "workflow_id": "w", "transport_config": {"schedule": "@daily", "misfire_policy": "catch_up"}});
     let refused = client.json("POST", BASE, &nightly).unwrap();
-    let due = [("channel.transport_config.max_catch_up".to_owned(), "REQUIRED".to_owned())];
-    assert_eq!(details(&error(&refused, 400, "VALIDATION_ERROR")), due);
+    let expected = [("channel.transport_config.max_catch_up".to_owned(), "REQUIRED".to_owned())];
+    assert_eq!(details(&error(&refused, 400, "VALIDATION_ERROR")), expected);
     nightly["transport_config"]["max_catch_up"] = json!(2);
     assert_eq!(client.json("POST", BASE, &nightly).unwrap().status, 201);
     let active = client.json("PATCH", &format!("{BASE}/n/status"), &json!({"status": "active"})).unwrap();

@@ -66,9 +66,9 @@ fn health_counts_what_should_be_in_use_and_is_not_and_says_why_to_an_admin_alone
         .iter()
         .map(|one| (one["connector"].as_str().unwrap(), one["stage"].as_str().unwrap()))
         .collect();
-    let due =
+    let expected =
         [("inside", "deserialize"), ("no-secret", "secret_resolution"), ("no-variable", "env_substitution")];
-    assert_eq!(failed, due, "{ill}");
+    assert_eq!(failed, expected, "{ill}");
     let shown = health(&mut stranger);
     assert_eq!(shown["components"]["connectors"], "degraded");
     assert!(shown.get("connectors").is_none(), "{shown}");

@@ -73,8 +73,8 @@ fn a_connector_that_could_never_work_is_refused_with_the_place_of_each_problem()
         ),
     ] {
         let refused = error(&client.json("POST", CONNECTORS, &body).unwrap(), 400, "VALIDATION_ERROR");
-        let due = (path.to_owned(), code.to_owned());
-        assert!(details(&refused).contains(&due), "{body}: {refused}");
+        let expected = (path.to_owned(), code.to_owned());
+        assert!(details(&refused).contains(&expected), "{body}: {refused}");
     }
 }
 

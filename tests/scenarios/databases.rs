@@ -36,8 +36,8 @@ fn the_database_of_the_service_is_refused_as_a_connector() {
         let config = json!({"connection_string": format!("sqlite:{place}")});
         let body = json!({"name": "spy", "connector_type": "db", "config": config});
         let refused = error(&client.json("POST", CONNECTORS, &body).unwrap(), 400, "VALIDATION_ERROR");
-        let due = [("connector.config.connection_string".to_owned(), "INVALID".to_owned())];
-        assert_eq!(details(&refused), due, "{place}: {refused}");
+        let expected = [("connector.config.connection_string".to_owned(), "INVALID".to_owned())];
+        assert_eq!(details(&refused), expected, "{place}: {refused}");
         let checked = client.json("POST", &format!("{CONNECTORS}/validate"), &body).unwrap().json();
         assert_eq!(checked["data"]["valid"], false, "{place}: {checked}");
         let changed = client.json("PUT", &format!("{CONNECTORS}/{id}"), &json!({"config": config})).unwrap();

@@ -47,11 +47,11 @@ fn rollout_share_is_sticky_and_the_newest_version_takes_the_lowest_buckets() {
     for n in 0..100 {
         let user = format!("user-{n}");
         let mut as_user = server.client().with_header("x-user", &user);
-        let due = if bucket(&user) < 30 { 2 } else { 1 };
-        newer += u32::from(due == 2);
+        let expected = if bucket(&user) < 30 { 2 } else { 1 };
+        newer += u32::from(expected == 2);
         for _ in 0..2 {
             let data = as_user.json("POST", "/api/v1/data/split", &json!({})).unwrap().json()["data"].clone();
-            assert_eq!(data["version"], due, "{user}");
+            assert_eq!(data["version"], expected, "{user}");
         }
     }
     assert!((15..50).contains(&newer), "{newer} of 100");

@@ -25,10 +25,11 @@ fn post_json(client: &mut HttpClient, path: &str, body: &Value) -> HttpResponse 
 
 /// Asserts that a workflow is refused for exactly these `(path, code)`.
 #[track_caller]
-fn refused(client: &mut HttpClient, workflow: &Value, due: &[(&str, &str)]) {
+fn refused(client: &mut HttpClient, workflow: &Value, expected: &[(&str, &str)]) {
     let refused = error(&post_json(client, WORKFLOWS, workflow), 400, "VALIDATION_ERROR");
-    let due: Vec<_> = due.iter().map(|(path, code)| ((*path).to_owned(), (*code).to_owned())).collect();
-    assert_eq!(details(&refused), due, "{refused}");
+    let expected: Vec<_> =
+        expected.iter().map(|(path, code)| ((*path).to_owned(), (*code).to_owned())).collect();
+    assert_eq!(details(&refused), expected, "{refused}");
 }
 
 /// The largest the process ever was, in bytes.
@@ -129,8 +130,8 @@ fn numbers_keys_and_characters_at_the_edge_are_answered() {
     error(&post(&mut client, "/api/v1/data/echo", b"{\"s\": \"\xff\"}"), 400, "VALIDATION_ERROR");
     let odd = r#"{"big": 18446744073709551615, "a": 1, "a": 2, "nul": "\u0000", "pair": "\ud83d\ude00"}"#;
     let answer = post(&mut client, "/api/v1/data/echo", odd.as_bytes());
-    let due = json!({"big": u64::MAX, "a": 2, "nul": "\u{0}", "pair": "😀"});
-    assert_eq!(answer.json()["data"]["input"], due, "{}", answer.text());
+    let expected = json!({"big": u64::MAX, "a": 2, "nul": "\u{0}", "pair": "😀"});
+    assert_eq!(answer.json()["data"]["input"], expected, "{}", answer.text());
 
     let mut numbers =
         workflow(json!([map("data.a.4000000000", json!(1)), task("n", "log", json!({"message": "\u{0}"}))]));
@@ -139,14 +140,14 @@ fn numbers_keys_and_characters_at_the_edge_are_answered() {
     let refused = error(&post_json(&mut client, WORKFLOWS, &numbers), 400, "VALIDATION_ERROR");
     let mut found = details(&refused);
     found.sort();
-    let due = [
+    let expected = [
         ("body.priority", "TYPE_MISMATCH"),
         ("loop.counter", "INVALID"),
         ("loop.max", "TYPE_MISMATCH"),
         ("tasks[0].function.input.mappings[0].path", "INVALID"),
         ("tasks[1].function.input.message", "INVALID"),
     ];
-    assert_eq!(found, due.map(|(path, code)| (path.to_owned(), code.to_owned())));
+    assert_eq!(found, expected.map(|(path, code)| (path.to_owned(), code.to_owned())));
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn a_created_workflow_reads_back_whole() {
     assert_eq!(created.status, 201, "{}", created.text());
     let data = created.json()["data"].clone();
     let fields: Vec<_> = data.as_object().unwrap().keys().cloned().collect();
-    let mut due = vec![
+    let mut expected = vec![
         "workflow_id",
         "version",
         "name",
@@ -30,10 +30,10 @@ fn a_created_workflow_reads_back_whole() {
         "created_at",
         "updated_at",
     ];
-    due.sort_unstable();
+    expected.sort_unstable();
     let mut seen = fields.clone();
     seen.sort_unstable();
-    assert_eq!(seen, due);
+    assert_eq!(seen, expected);
     assert_eq!(
         (&data["version"], &data["status"], &data["condition"]),
         (&json!(1), &json!("draft"), &json!(true))

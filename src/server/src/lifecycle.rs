@@ -56,7 +56,7 @@ impl Lifecycle {
     /// Waits for a body to arrive, unless the service stops waiting for bodies first.
     ///
     /// # Errors
-    /// That of `body`, or 503.
+    /// The error of `body`, or 503.
     pub(crate) async fn receive_body<T>(
         &self,
         body: impl Future<Output = Result<T, ServiceError>>,

@@ -446,7 +446,7 @@ mod tests {
         assert_eq!(cluster.brokers, ["localhost:9092"]);
         let properties: Vec<_> =
             cluster.properties.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let due = [
+        let expected = [
             ("security.protocol", "sasl_ssl"),
             ("sasl.mechanism", "SCRAM-SHA-256"),
             ("sasl.username", "svc"),
@@ -454,7 +454,7 @@ mod tests {
             ("ssl.ca.location", "/ca.pem"),
             ("sasl.username", "other"),
         ];
-        assert_eq!(properties, due);
+        assert_eq!(properties, expected);
         assert!(!format!("{cluster:?}").contains("swordfish"));
         config.kafka.auth.ssl_ca_location = Some("/own.pem".into());
         assert!(

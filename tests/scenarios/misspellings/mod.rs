@@ -40,9 +40,9 @@ fn an_operator_misspelt_in_an_authorization_is_refused_at_its_place() {
         "authorization_logic": {"and": [{"inn": ["orders", {"var": "claims.scope"}]}]}}});
     let refused = server.client().json("POST", &admin("channels"), &channel("az", "w", auth)).unwrap();
     let refused = error(&refused, 400, "VALIDATION_ERROR");
-    let due =
+    let expected =
         [("channel.config.auth.authorization_logic.and[0].inn".to_owned(), "UNKNOWN_OPERATOR".to_owned())];
-    assert_eq!(details(&refused), due, "{refused}");
+    assert_eq!(details(&refused), expected, "{refused}");
 }
 
 #[test]
@@ -143,16 +143,16 @@ fn warnings_of_a_validation_come_back_from_every_write() {
     };
     let at =
         |rest: &str, code: &str| (format!("tasks[0].function.input.mappings[0].{rest}"), code.to_owned());
-    let due = [at("logic.conct", "logic.unknown_operator"), at("path", "path.root")];
+    let expected = [at("logic.conct", "logic.unknown_operator"), at("path", "path.root")];
     let validated = client.json("POST", &admin("workflows/validate"), &workflow).unwrap().json();
-    assert_eq!(warned(&validated["data"]), due);
-    assert_eq!(warned(&client.json("POST", &admin("workflows"), &workflow).unwrap().json()), due);
+    assert_eq!(warned(&validated["data"]), expected);
+    assert_eq!(warned(&client.json("POST", &admin("workflows"), &workflow).unwrap().json()), expected);
     assert_eq!(
         warned(&client.json("PUT", &admin("workflows/w"), &json!({"priority": 2})).unwrap().json()),
-        due
+        expected
     );
     let active = client.json("PATCH", &admin("workflows/w/status"), &json!({"status": "active"})).unwrap();
-    assert_eq!(warned(&active.json()), due);
+    assert_eq!(warned(&active.json()), expected);
     let clean = client.json("POST", &admin("workflows"), &echo_workflow("clean")).unwrap();
     assert_eq!(clean.json().get("warnings"), None, "{}", clean.text());
 }

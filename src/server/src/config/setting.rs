@@ -116,11 +116,11 @@ pub(crate) trait Scalar: Sized {
     const EXPECTED: &'static str;
     /// `true` if an empty variable is a value; otherwise it unsets an optional setting.
     const EMPTY_IS_A_VALUE: bool = false;
-    /// From a file.
+    /// Parses the value of a file.
     fn from_toml(value: &toml::Value) -> Option<Self>;
-    /// From a variable.
+    /// Parses the text of a variable.
     fn from_text(text: &str) -> Option<Self>;
-    /// For showing.
+    /// Returns the value to show.
     fn to_json(&self) -> Json;
 }
 

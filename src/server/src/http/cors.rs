@@ -140,7 +140,7 @@ mod tests {
             }),
             Some("https://a.example"),
         );
-        let due = [
+        let expected = [
             (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS"),
             (
                 ACCESS_CONTROL_ALLOW_HEADERS,
@@ -149,7 +149,7 @@ mod tests {
             (ACCESS_CONTROL_EXPOSE_HEADERS, "x-request-id, retry-after, etag"),
             (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
         ];
-        for (name, value) in due {
+        for (name, value) in expected {
             assert_eq!(headers.get(&name).unwrap(), value, "{name}");
         }
         assert!(headers.get(ACCESS_CONTROL_ALLOW_CREDENTIALS).is_none());

@@ -102,7 +102,7 @@ impl BytesPermit {
     /// copy, and the texts of its answer and of its trace, which repeats the body twice.
     ///
     /// # Errors
-    /// As [`grow`](Self::grow).
+    /// Those of [`grow`](Self::grow).
     pub(crate) fn grow_for_run(&mut self, raw: usize, parsed: Option<&Value>) -> Result<(), ServiceError> {
         let values = parsed.map_or(0, svc_engine::value_bytes);
         self.grow(MESSAGE_BYTES + raw.saturating_mul(3).saturating_add(values.saturating_mul(2)))

@@ -7,11 +7,11 @@ use tokio::time::Instant;
 /// Time limits of the connections of one listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConnectionTimeouts {
-    /// From a new connection, or the first byte of a request, to the end of that request's head.
+    /// Time from a new connection, or the first byte of a request, to the end of that request's head.
     pub(crate) head: Duration,
-    /// From an answer to the first byte of the next request.
+    /// Time from a response to the first byte of the next request.
     pub(crate) keep_alive: Duration,
-    /// For a whole body.
+    /// Time for a whole body.
     pub(crate) body: Duration,
     /// Period over which the transfer rate is measured.
     pub(crate) window: Duration,
