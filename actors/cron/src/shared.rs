@@ -75,7 +75,7 @@ impl CronShared {
         ask: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         let answer = ask.await;
-        let answered = !matches!(answer, Err(StoreError::Unavailable(_) | StoreError::Unanswered(_)));
+        let answered = !answer.as_ref().is_err_and(StoreError::is_outage);
         let turn = self.lock_answers().record(answered, Instant::now());
         match (turn, &answer) {
             (Some(AvailabilityChange::Silent), Err(error)) => {

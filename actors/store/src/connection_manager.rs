@@ -7,17 +7,22 @@ use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
 use tokio_postgres::NoTls;
 use tokio_postgres::config::{Host, SslMode, SslNegotiation};
 
 use crate::config::{DatabaseTarget, StoreConfig};
 use crate::conn::{Conn, InlineExecutor};
 use crate::error::{OpenError, StoreError, with_causes};
-use crate::sqlstate::MarkErrors;
+use crate::sqlstate::{MarkErrors, MarkedStream};
 
 /// Limits the time for which a process that stops inside a transaction, without closing its connection, holds its
 /// locks.
 const STOPPED: &str = "SET idle_in_transaction_session_timeout = '5s'";
+
+/// Port of a server whose URL names none.
+const POSTGRES_PORT: u16 = 5432;
 
 /// Pause between two attempts to switch a new file to WAL.
 const WAL_RETRY: Duration = Duration::from_millis(10);
@@ -71,7 +76,7 @@ impl ConnectionManager {
             return Err(StoreError::Database("not a sqlite database".into()));
         };
         let mut conn =
-            SqliteConnection::establish(path).map_err(|e| StoreError::Unavailable(e.to_string()))?;
+            SqliteConnection::establish(path).map_err(|e| StoreError::Unavailable(e.to_string().into()))?;
         conn.batch_execute(&format!("PRAGMA busy_timeout = {};", self.busy_timeout_ms))?;
         self.use_wal(&mut conn)?;
         // FULL makes a commit survive a power cut. The undo data of savepoints stays in memory.
@@ -102,20 +107,50 @@ impl ConnectionManager {
 }
 
 async fn open_postgres(settings: &tokio_postgres::Config) -> Result<AsyncPgConnection, StoreError> {
-    let failed = |error: tokio_postgres::Error| StoreError::Unavailable(with_causes(&error));
-    // The driver uses TLS on a Unix socket only if the host has a name.
     let conn = if settings.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_))) {
         let mut settings = settings.clone();
         settings.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
-        let (client, connection) = settings.connect(MarkErrors).await.map_err(failed)?;
+        let (client, connection) = settings.connect(MarkErrors).await.map_err(connect_failure)?;
         AsyncPgConnection::try_from_client_and_connection(client, connection).await
     } else {
-        let (client, connection) = settings.connect(NoTls).await.map_err(failed)?;
-        AsyncPgConnection::try_from_client_and_connection(client, connection).await
+        // The driver applies TLS, and so the marks of errors, to no Unix socket.
+        AsyncPgConnection::try_from(connect_unix(settings).await?).await
     };
-    let mut conn = conn.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+    let mut conn = conn.map_err(|error| StoreError::Unavailable(error.to_string().into()))?;
     conn.batch_execute(STOPPED).await?;
     Ok(conn)
+}
+
+fn connect_failure(error: tokio_postgres::Error) -> StoreError {
+    StoreError::Unavailable(with_causes(&error).into())
+}
+
+/// Connects over the first Unix socket that answers. A task drives the connection until its client is dropped.
+async fn connect_unix(settings: &tokio_postgres::Config) -> Result<tokio_postgres::Client, StoreError> {
+    let limit = settings.get_connect_timeout().copied().unwrap_or(Duration::MAX);
+    let mut failure = StoreError::Unavailable("the database URL names no host".into());
+    for (index, host) in settings.get_hosts().iter().enumerate() {
+        let Host::Unix(directory) = host else { continue };
+        let ports = settings.get_ports();
+        let port = ports.get(index).or(ports.first()).copied().unwrap_or(POSTGRES_PORT);
+        let socket = directory.join(format!(".s.PGSQL.{port}"));
+        let connected = timeout(limit, async {
+            let stream = UnixStream::connect(&socket).await.map_err(|error| {
+                StoreError::Unavailable(format!("error connecting to server: {error}").into())
+            })?;
+            settings.connect_raw(MarkedStream::new(stream), NoTls).await.map_err(connect_failure)
+        });
+        match connected.await {
+            Ok(Ok((client, connection))) => {
+                #[expect(clippy::disallowed_methods, reason = "ends with its client")]
+                tokio::spawn(connection);
+                return Ok(client);
+            }
+            Ok(Err(error)) => failure = error,
+            Err(_) => failure = StoreError::Unavailable("the server did not answer in time".into()),
+        }
+    }
+    Err(failure)
 }
 
 impl bb8::ManageConnection for ConnectionManager {

@@ -1,5 +1,7 @@
 //! Errors at start, and errors of reads and writes.
 
+use std::fmt;
+
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use svc_model::ServiceError;
 
@@ -78,13 +80,50 @@ pub enum StoreError {
     Refused(#[from] ServiceError),
     /// The database is away or locked; a retry may succeed. Nothing was written. The text is for the log.
     #[error("database unavailable: {0}")]
-    Unavailable(String),
-    /// No answer came: the write may or may not have happened. The text is for the log.
+    Unavailable(Outage),
+    /// No answer came: it may or may not have been written. The text is for the log.
     #[error("database did not answer: {0}")]
-    Unanswered(String),
-    /// The database refused a statement that should have succeeded. The text is for the log.
+    Unanswered(Outage),
+    /// The database refused a statement that should have worked. The text is for the log.
     #[error("database error: {0}")]
     Database(String),
+}
+
+/// A state of the database that time may heal. Its text is for the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outage {
+    cause: OutageCause,
+    detail: String,
+}
+
+impl Outage {
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+}
+
+impl fmt::Display for Outage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+/// An outage without a result code of the database, such as a lost connection.
+impl<T: Into<String>> From<T> for Outage {
+    fn from(detail: T) -> Self {
+        Self { cause: OutageCause::Unreachable, detail: detail.into() }
+    }
+}
+
+/// The cause of an outage, as far as callers distinguish it. Decided once, from the result code of the driver's error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutageCause {
+    /// The database is away, locked, or out of a resource.
+    Unreachable,
+    /// Another transaction won; the database rolled this one back.
+    Contention,
+    /// The database reads but cannot write.
+    Unwritable,
 }
 
 impl StoreError {
@@ -96,39 +135,27 @@ impl StoreError {
         }
     }
 
-    /// Returns whether the database rolled the transaction back because of another one, so that it may be repeated.
+    /// Returns true if the database is away: unreachable, without an answer, or out of a resource. Time may heal it.
+    pub const fn is_outage(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::Unanswered(_))
+    }
+
+    /// Returns true if the database rolled the transaction back in favour of another one, so that it may be tried
+    /// again.
     pub(crate) fn is_contention(&self) -> bool {
-        let Self::Unavailable(detail) = self else { return false };
-        match sqlstate::code(detail) {
-            Some(code) => matches!(code, "40001" | "40P01"),
-            None => {
-                ["deadlock detected", "could not serialize access"].iter().any(|text| detail.contains(text))
-            }
-        }
+        matches!(self, Self::Unavailable(outage) if outage.cause == OutageCause::Contention)
     }
 
     /// Returns whether the database can read but not write, such as on a full disk.
     pub(crate) fn is_unwritable(&self) -> bool {
-        /// Messages of SQLite and, for errors without a SQLSTATE, of PostgreSQL.
-        const UNWRITABLE: [&str; 5] = [
-            "database or disk is full",
-            "disk I/O error",
-            "readonly database",
-            "No space left on device",
-            "could not extend file",
-        ];
-        let (Self::Unavailable(detail) | Self::Unanswered(detail)) = self else { return false };
-        match sqlstate::code(detail) {
-            // A full disk, a failed write, a read-only server.
-            Some(code) => matches!(code, "53100" | "58030" | "25006"),
-            None => UNWRITABLE.iter().any(|text| detail.contains(text)),
-        }
+        let (Self::Unavailable(outage) | Self::Unanswered(outage)) = self else { return false };
+        outage.cause == OutageCause::Unwritable
     }
 
     /// Converts the failure of a whole transaction for a caller whose own write did not cause it.
     pub(crate) fn into_collateral(self) -> Self {
         match self {
-            Self::Refused(_) | Self::Database(_) => Self::Unavailable(self.to_string()),
+            Self::Refused(_) | Self::Database(_) => Self::Unavailable(self.to_string().into()),
             away => away,
         }
     }
@@ -139,71 +166,75 @@ impl From<StoreError> for ServiceError {
         match error {
             StoreError::Refused(error) => error,
             StoreError::Unavailable(detail) | StoreError::Unanswered(detail) => {
-                Self::storage_unavailable(detail)
+                Self::storage_unavailable(detail.to_string())
             }
             StoreError::Database(detail) => Self::storage(detail),
         }
     }
 }
 
+/// Decides by the result code of the database, never by the language of its messages.
 impl From<DieselError> for StoreError {
     fn from(error: DieselError) -> Self {
-        let away = match &error {
-            DieselError::BrokenTransactionManager => true,
-            DieselError::DatabaseError(kind, information) => {
-                matches!(
-                    kind,
-                    DatabaseErrorKind::ClosedConnection
-                        | DatabaseErrorKind::UnableToSendCommand
-                        | DatabaseErrorKind::ReadOnlyTransaction
-                        | DatabaseErrorKind::SerializationFailure
-                ) || is_away(information.message())
-            }
-            _ => false,
+        let cause = match &error {
+            DieselError::BrokenTransactionManager => Some(OutageCause::Unreachable),
+            DieselError::DatabaseError(kind, information) => cause_of_kind(kind).or_else(|| {
+                let message = information.message();
+                match sqlstate::code(message) {
+                    Some(code) => cause_of_sqlstate(code),
+                    None => cause_of_sqlite(message),
+                }
+            }),
+            _ => None,
         };
-        if away { Self::Unavailable(error.to_string()) } else { Self::Database(error.to_string()) }
-    }
-}
-
-/// Classifies an error by its SQLSTATE. Apart from a few kinds, neither driver exposes the result code. Errors of
-/// PostgreSQL carry their SQLSTATE before the text, except over a Unix socket: classes 08 (connection), 53
-/// (insufficient resources), 57 (operator intervention) and 58 (system error), and the codes of a deadlock, a
-/// serialization failure, an unavailable lock, and a read-only server.
-fn is_away(message: &str) -> bool {
-    match sqlstate::code(message) {
-        Some(code) => {
-            ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class))
-                || matches!(code, "25006" | "40001" | "40P01" | "55P03")
+        match cause {
+            Some(cause) => Self::Unavailable(Outage { cause, detail: error.to_string() }),
+            None => Self::Database(error.to_string()),
         }
-        None => is_away_by_text(message),
     }
 }
 
-/// Classifies an error by its text: the messages of the SQLite result codes `BUSY`, `LOCKED`, `READONLY`, `CANTOPEN`,
-/// `IOERR`, `FULL` and `NOMEM`, which are constants of the compiled-in library and exist in no other language. The
-/// messages of PostgreSQL are for its errors without a SQLSTATE.
-fn is_away_by_text(message: &str) -> bool {
-    const AWAY: [&str; 18] = [
-        "database is locked",
-        "database table is locked",
-        "readonly database",
-        "unable to open database file",
-        "disk I/O error",
-        "database or disk is full",
-        "out of memory",
-        "out of shared memory",
-        "No space left on device",
-        "could not extend file",
-        "terminating connection",
-        "the database system is",
-        "too many clients already",
-        "too many connections for",
-        "remaining connection slots are reserved",
-        "server closed the connection",
-        "canceling statement due to",
-        "deadlock detected",
+/// Returns the cause of a kind of error that the drivers distinguish themselves.
+const fn cause_of_kind(kind: &DatabaseErrorKind) -> Option<OutageCause> {
+    match kind {
+        DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand => {
+            Some(OutageCause::Unreachable)
+        }
+        DatabaseErrorKind::ReadOnlyTransaction => Some(OutageCause::Unwritable),
+        DatabaseErrorKind::SerializationFailure => Some(OutageCause::Contention),
+        _ => None,
+    }
+}
+
+/// Returns the cause of a SQLSTATE: classes 08 (connection), 53 (insufficient resources), 57 (operator intervention)
+/// and 58 (system error), and the codes of a deadlock, a failed serialization, an unavailable lock and a read-only
+/// server. `None` for any other code.
+pub(crate) fn cause_of_sqlstate(code: &str) -> Option<OutageCause> {
+    match code {
+        "40001" | "40P01" => Some(OutageCause::Contention),
+        // A full disk, a failed write, a server that only reads.
+        "53100" | "58030" | "25006" => Some(OutageCause::Unwritable),
+        "55P03" => Some(OutageCause::Unreachable),
+        _ => ["08", "53", "57", "58"]
+            .iter()
+            .any(|class| code.starts_with(class))
+            .then_some(OutageCause::Unreachable),
+    }
+}
+
+/// Returns the cause of a result code of SQLite. The driver drops the code; the text that stands for it is a constant
+/// of the library that is compiled in, and has no other language.
+fn cause_of_sqlite(message: &str) -> Option<OutageCause> {
+    const RESULTS: [(&str, OutageCause); 7] = [
+        ("database is locked", OutageCause::Unreachable),       // BUSY
+        ("database table is locked", OutageCause::Unreachable), // LOCKED
+        ("out of memory", OutageCause::Unreachable),            // NOMEM
+        ("attempt to write a readonly database", OutageCause::Unwritable), // READONLY
+        ("disk I/O error", OutageCause::Unwritable),            // IOERR
+        ("unable to open database file", OutageCause::Unreachable), // CANTOPEN
+        ("database or disk is full", OutageCause::Unwritable),  // FULL
     ];
-    AWAY.iter().any(|text| message.contains(text))
+    RESULTS.iter().find(|(text, _)| message.starts_with(text)).map(|(_, cause)| *cause)
 }
 
 /// Returns an error with its causes, in one line.
@@ -226,53 +257,68 @@ mod tests {
     }
 
     #[test]
-    fn what_time_can_heal_is_unavailable_and_the_rest_is_an_error() {
+    fn outage_is_recognised_by_its_code_and_not_by_its_text() {
         for message in [
             "database is locked",
             "attempt to write a readonly database",
-            "the database system is starting up",
-            "could not extend file \"base/1/2\": No space left on device",
-            "canceling statement due to statement timeout",
-            "deadlock detected",
-        ] {
-            let error = raised(DatabaseErrorKind::Unknown, message);
-            assert!(matches!(error, StoreError::Unavailable(_)), "{message}");
-        }
-        for message in [
             "SQLSTATE 40P01: Verklemmung entdeckt",
             "SQLSTATE 57P01: Verbindung wird abgebrochen",
             "SQLSTATE 53300: tut mir leid, schon zu viele Verbindungen",
         ] {
             let error = raised(DatabaseErrorKind::Unknown, message);
-            assert!(matches!(error, StoreError::Unavailable(_)), "{message}");
+            assert!(error.is_outage(), "{message}");
         }
-        for message in ["SQLSTATE 42P01: database is locked", "SQLSTATE 22001: deadlock detected"] {
+        for message in [
+            "SQLSTATE 42P01: database is locked",
+            "SQLSTATE 22001: deadlock detected",
+            "the database system is starting up",
+            "deadlock detected",
+            "no such table: x",
+        ] {
             let error = raised(DatabaseErrorKind::Unknown, message);
-            assert!(matches!(error, StoreError::Database(_)), "{message}: the code decides");
+            assert!(matches!(error, StoreError::Database(_)), "{message}");
         }
-        assert!(matches!(
-            raised(DatabaseErrorKind::UnableToSendCommand, "closed"),
-            StoreError::Unavailable(_)
-        ));
-        assert!(matches!(raised(DatabaseErrorKind::SerializationFailure, "x"), StoreError::Unavailable(_)));
-        assert!(matches!(raised(DatabaseErrorKind::Unknown, "no such table: x"), StoreError::Database(_)));
+        assert!(raised(DatabaseErrorKind::UnableToSendCommand, "closed").is_outage());
+        assert!(raised(DatabaseErrorKind::SerializationFailure, "x").is_contention());
         assert!(matches!(raised(DatabaseErrorKind::UniqueViolation, "x"), StoreError::Database(_)));
     }
 
+    /// The texts that stand for SQLite's result codes are those that the library raises.
     #[test]
-    fn contention_is_told_by_its_code_in_any_language() {
-        for (message, due) in [
+    fn sqlite_raises_the_texts_of_its_result_codes() {
+        use diesel::connection::SimpleConnection;
+        use diesel::{Connection, SqliteConnection};
+
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("svc.db").display().to_string();
+        let mut conn = SqliteConnection::establish(&path).unwrap();
+        let mut raise = |sql: &str| StoreError::from(conn.batch_execute(sql).unwrap_err());
+        let full = raise(
+            "CREATE TABLE t (b BLOB); PRAGMA max_page_count = 4; INSERT INTO t VALUES (zeroblob(99999))",
+        );
+        assert!(full.is_unwritable(), "{full}");
+        let readonly = raise("PRAGMA query_only = ON; DELETE FROM t");
+        assert!(readonly.is_unwritable(), "{readonly}");
+        let mut other = SqliteConnection::establish(&path).unwrap();
+        other.batch_execute("BEGIN EXCLUSIVE").unwrap();
+        let busy = raise("SELECT * FROM t");
+        assert!(busy.is_outage() && !busy.is_unwritable(), "{busy}");
+    }
+
+    #[test]
+    fn contention_is_recognised_by_its_code_in_any_language() {
+        for (message, expected) in [
             ("SQLSTATE 40P01: Verklemmung entdeckt", true),
             ("SQLSTATE 40001: Zugriff konnte nicht serialisiert werden", true),
             ("SQLSTATE 53100: deadlock detected", false),
         ] {
             let kind = DatabaseErrorKind::Unknown;
-            assert_eq!(raised(kind, message).is_contention(), due, "{message}");
+            assert_eq!(raised(kind, message).is_contention(), expected, "{message}");
         }
     }
 
     #[test]
-    fn full_disk_is_told_by_its_code_in_any_language() {
+    fn full_disk_is_recognised_by_its_code_in_any_language() {
         for (message, expected) in [
             ("SQLSTATE 53100: konnte Datei nicht erweitern", true),
             ("SQLSTATE 25006: kann UPDATE nicht in einer Read-Only-Transaktion ausführen", true),
@@ -285,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_learns_the_kind_and_never_the_detail() {
+    fn caller_learns_the_kind_and_never_the_detail() {
         let away = ServiceError::from(StoreError::Unavailable("host db.internal is down".into()));
         assert_eq!((away.status(), away.retry_after()), (503, Some(5)));
         let broken = ServiceError::from(StoreError::Database("no such column: secret".into()));

@@ -28,7 +28,7 @@ mod store;
 mod writer;
 
 pub use config::{Backend, StoreConfig};
-pub use error::{OpenError, StoreError};
+pub use error::{OpenError, Outage, StoreError};
 pub use file_lock::FileLock;
 pub use metrics::StoreMetrics;
 pub use reencrypt::{ReencryptionReport, reencrypt};

@@ -253,7 +253,8 @@ fn unrecorded<H: Checksums, DB: Backend>(
 /// Returns the message of the driver. The target is named separately.
 pub(crate) fn detail(error: StoreError) -> String {
     match error {
-        StoreError::Unavailable(text) | StoreError::Unanswered(text) | StoreError::Database(text) => text,
+        StoreError::Unavailable(outage) | StoreError::Unanswered(outage) => outage.to_string(),
+        StoreError::Database(text) => text,
         StoreError::Refused(error) => error.to_string(),
     }
 }

@@ -98,7 +98,7 @@ impl ConnectionPool {
             }
             readers.attempt(&input, step).await
         });
-        task.await.unwrap_or_else(|error| Err(StoreError::Unanswered(error.to_string())))
+        task.await.unwrap_or_else(|error| Err(StoreError::Unanswered(error.to_string().into())))
     }
 
     async fn attempt<I, T>(&self, input: &I, step: TransactionFn<I, T>) -> Result<T, StoreError> {

@@ -45,7 +45,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsConnect<S> for MarkErrors {
     type Future = std::future::Ready<io::Result<MarkedStream<S>>>;
 
     fn connect(self, stream: S) -> Self::Future {
-        std::future::ready(Ok(MarkedStream { stream, marker: Marker::default() }))
+        std::future::ready(Ok(MarkedStream::new(stream)))
     }
 }
 
@@ -53,6 +53,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsConnect<S> for MarkErrors {
 pub(crate) struct MarkedStream<S> {
     stream: S,
     marker: Marker,
+}
+
+impl<S> MarkedStream<S> {
+    pub(crate) fn new(stream: S) -> Self {
+        Self { stream, marker: Marker::default() }
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for MarkedStream<S> {
@@ -272,7 +278,7 @@ mod tests {
     }
 
     fn tokio_test_io(sent: &[u8], piece: usize) -> MarkedStream<Pieces<'_>> {
-        MarkedStream { stream: Pieces { sent, piece }, marker: Marker::default() }
+        MarkedStream::new(Pieces { sent, piece })
     }
 
     #[tokio::test]
@@ -290,7 +296,7 @@ mod tests {
             message(b'I', b""),
         ]
         .concat();
-        let due = [
+        let expected = [
             row.clone(),
             message(b'E', &marked),
             message(b'Z', b"I"),
@@ -301,7 +307,7 @@ mod tests {
         .concat();
         for piece in [1, 2, 3, 4, 5, 7, 64, 305, 310, 1000] {
             for buffer in [1, 6, 50, 4096] {
-                assert_eq!(read(&sent, piece, buffer).await, due, "{piece} {buffer}");
+                assert_eq!(read(&sent, piece, buffer).await, expected, "{piece} {buffer}");
             }
         }
     }

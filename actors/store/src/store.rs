@@ -293,7 +293,11 @@ async fn wait_for_writer<M>(error: CallError<M>, deadline: Instant) -> Result<M,
 /// Returns the error of a caller whose write was not answered.
 fn unanswered<M>(error: &CallError<M>) -> StoreError {
     let detail = format!("the writer: {error}");
-    if error.message.is_some() { StoreError::Unavailable(detail) } else { StoreError::Unanswered(detail) }
+    if error.message.is_some() {
+        StoreError::Unavailable(detail.into())
+    } else {
+        StoreError::Unanswered(detail.into())
+    }
 }
 
 async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<OpenedStore, OpenError> {

@@ -170,6 +170,12 @@ fn a_server_that_starts_late_is_waited_for() {
     suite::database::on_own_postgres(suite::outages::a_server_that_starts_late_is_waited_for);
 }
 
+#[cfg(unix)]
+#[test]
+fn errors_over_a_unix_socket_are_judged_by_their_codes() {
+    suite::database::on_postgres(suite::outages::errors_over_a_unix_socket_are_judged_by_their_codes);
+}
+
 #[test]
 fn errors_in_another_language_are_judged_by_their_codes() {
     suite::database::on_postgres(suite::outages::errors_in_another_language_are_judged_by_their_codes);

@@ -9,7 +9,7 @@ use slog::{Logger, info, warn};
 use svc_model::config::{TracingConfig, TracingMode};
 use svc_model::{Code, ErrorReason, ServiceError};
 use svc_nodes::NodeHandle;
-use svc_store::{NewTrace, Store, StoreError, TraceMode, TraceStatus};
+use svc_store::{NewTrace, Outage, Store, StoreError, TraceMode, TraceStatus};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -299,7 +299,7 @@ impl Traces {
         let queued = QueuedJob::new(job, slot, 0, JobClaim::accepted(owner));
         match written {
             Ok(()) => waiting.push(queued),
-            Err(StoreError::Unanswered(detail)) => self.settle(queued, detail).await?,
+            Err(StoreError::Unanswered(outage)) => self.settle(queued, outage).await?,
             Err(refused) => return Err(SubmitError::Failed(refused.into())),
         }
         // The job is accepted whether the queue calmed down or the time ran out.
@@ -309,9 +309,9 @@ impl Traces {
 
     /// Resolves a write whose answer was lost: a row on disk is an accepted job. The job keeps its room until the
     /// database answers.
-    async fn settle(&self, queued: QueuedJob, detail: String) -> Result<(), SubmitError> {
+    async fn settle(&self, queued: QueuedJob, outage: Outage) -> Result<(), SubmitError> {
         let id = queued.job.trace_id;
-        let failed = SubmitError::Failed(StoreError::Unanswered(detail).into());
+        let failed = SubmitError::Failed(StoreError::Unanswered(outage).into());
         match self.shared.traces.is_stored(id).await {
             Ok(true) => {
                 self.shared.waiting.push(queued);

@@ -219,7 +219,7 @@ impl CronAttempt {
                     failures += 1;
                     warn!(self.shared.log, "the end of a run was not written";
                         "occurrence" => %self.claim.key.id, "error" => %error);
-                    if !matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_)) {
+                    if !error.is_outage() {
                         // What it says cannot be stored; that it ended can.
                         simplify(&mut settlement, &mut end);
                         report = None;

@@ -162,7 +162,7 @@ fn begin(
 
 fn failed(shared: &CronShared, error: &StoreError) {
     shared.settings.errors.tell(ErrorReason::CronClaim);
-    if !matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_)) {
+    if !error.is_outage() {
         warn!(shared.log, "nothing can be claimed"; "error" => %error);
     }
 }

@@ -63,7 +63,7 @@ async fn look_after(shared: &CronShared) {
             Err(error) => {
                 absences.failed();
                 shared.settings.errors.tell(ErrorReason::CronReconcile);
-                if !matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_)) {
+                if !error.is_outage() {
                     warn!(shared.log, "the ledger cannot be looked at"; "error" => %error);
                 }
             }

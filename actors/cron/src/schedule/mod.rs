@@ -221,7 +221,7 @@ impl ScheduleRunner<'_> {
 
     fn failed(&self, error: &StoreError, failures: u32) {
         self.shared.settings.errors.tell(ErrorReason::CronReconcileChannel);
-        let known = matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_));
+        let known = error.is_outage();
         // A database that is away is logged once for all schedules; and one error of this schedule is enough.
         if !known && failures.is_power_of_two() {
             warn!(self.shared.log, "a schedule cannot be put on record";

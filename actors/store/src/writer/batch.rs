@@ -54,9 +54,9 @@ impl Batch {
 
     /// Returns the error of a part that failed alone, if the cause is the state of the database itself, such as a
     /// full disk.
-    pub(super) fn unwritable_failure(&self) -> Option<String> {
+    pub(super) fn unwritable_failure(&self) -> Option<StoreError> {
         let units = self.units.iter().filter_map(|unit| unit.failure());
-        units.chain(self.rows.failures()).find(|error| error.is_unwritable()).map(ToString::to_string)
+        units.chain(self.rows.failures()).find(|error| error.is_unwritable()).cloned()
     }
 
     /// Answers every caller.

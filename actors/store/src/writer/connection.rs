@@ -117,7 +117,7 @@ impl WriterConnection {
                     drop(slot);
                     let is_trial = batch.trial == Some(Trial::Write);
                     match batch.unwritable_failure().filter(|_| outcome.is_ok()) {
-                        Some(detail) => self.record_outcome(&Err(StoreError::Unavailable(detail)), is_trial),
+                        Some(failure) => self.record_outcome(&Err(failure), is_trial),
                         None => self.record_outcome(&outcome, is_trial),
                     }
                     batch.settle(&outcome.map_err(StoreError::into_collateral));
@@ -170,9 +170,9 @@ impl WriterConnection {
                     info!(self.log, "the database answers again");
                 }
             }
-            Err(StoreError::Unavailable(detail) | StoreError::Unanswered(detail)) => {
-                if self.status.set_down(detail) {
-                    warn!(self.log, "the database is away"; "detail" => detail);
+            Err(StoreError::Unavailable(outage) | StoreError::Unanswered(outage)) => {
+                if self.status.set_down(outage.detail()) {
+                    warn!(self.log, "the database is away"; "detail" => %outage);
                 }
             }
             Err(error) => warn!(self.log, "a transaction failed"; "error" => %error),

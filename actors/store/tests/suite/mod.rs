@@ -104,5 +104,5 @@ pub(crate) fn refusal<T: std::fmt::Debug>(result: Result<T, StoreError>) -> Serv
 
 /// Returns whether a write failed because the database is away or its answer was lost.
 pub(crate) fn is_unavailable<T>(result: &Result<T, StoreError>) -> bool {
-    matches!(result, Err(StoreError::Unavailable(_) | StoreError::Unanswered(_)))
+    result.as_ref().is_err_and(StoreError::is_outage)
 }

@@ -136,6 +136,17 @@ pub(crate) async fn errors_in_another_language_are_judged_by_their_codes(db: Dat
     workflows.create(Some("after".into()), workflow("w"), any()).await.expect("writes work again");
 }
 
+pub(crate) async fn errors_over_a_unix_socket_are_judged_by_their_codes(mut db: Database) {
+    let (server, connection) = tokio_postgres::connect(&db.config.url, tokio_postgres::NoTls).await.unwrap();
+    db.io.spawn(connection);
+    let row = server.query_one("SELECT current_setting('data_directory'), current_setting('port')", &[]);
+    let row = row.await.unwrap();
+    let (directory, port): (&str, &str) = (row.get(0), row.get(1));
+    let (_, name) = db.config.url.rsplit_once('/').unwrap();
+    db.config.url = format!("postgres://svc@{}:{port}/{name}", directory.replace('/', "%2F"));
+    errors_in_another_language_are_judged_by_their_codes(db).await;
+}
+
 pub(crate) async fn contention_in_another_language_is_tried_again(db: Database) {
     if speaks_german(&db).await {
         super::ledger::races::in_the_crowd_nothing_fails_and_everything_ends(db).await;

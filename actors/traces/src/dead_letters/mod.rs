@@ -203,7 +203,7 @@ impl RetryShared {
             let _moving = moving;
             retries.enqueue(&letter, row, queued).await
         });
-        moved.await.map_err(|error| StoreError::Unanswered(error.to_string()))??;
+        moved.await.map_err(|error| StoreError::Unanswered(error.to_string().into()))??;
         Ok(RetryOutcome::Queued)
     }
 
@@ -211,8 +211,8 @@ impl RetryShared {
     async fn enqueue(&self, letter: &str, row: NewTrace, queued: QueuedJob) -> Result<(), StoreError> {
         let id = row.id;
         let taken = match self.letters.take_into_trace(letter, row, &self.holder).await {
-            Err(StoreError::Unanswered(detail)) => {
-                warn!(self.log, "a dead letter may have been taken"; "trace_id" => %id, "detail" => detail);
+            Err(StoreError::Unanswered(outage)) => {
+                warn!(self.log, "a dead letter may have been taken"; "trace_id" => %id, "detail" => %outage);
                 wait_until_known(&self.traces, id, &self.log).await
             }
             told => told?,

@@ -288,7 +288,7 @@ impl Adoption {
                 Err(error) => error,
             };
             warn!(self.log, "cannot write the end of a job"; "trace_id" => %id, "error" => %error);
-            if !matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_)) {
+            if !error.is_outage() {
                 return false;
             }
             sleep(backoff.next_delay()).await;

@@ -171,9 +171,7 @@ impl TraceWriter {
             for (row, written) in rows.into_iter().zip(written) {
                 match written {
                     Ok(()) => {}
-                    Err(StoreError::Unavailable(_) | StoreError::Unanswered(_)) if attempt < ATTEMPTS => {
-                        away.push(row)
-                    }
+                    Err(error) if error.is_outage() && attempt < ATTEMPTS => away.push(row),
                     // An earlier attempt may have stored the row although its answer was lost.
                     Err(_) if self.store.is_stored(row.id).await.unwrap_or(false) => {}
                     Err(error) => self.lost(&row, &error),
