@@ -13,6 +13,7 @@ mod clock;
 mod config;
 mod conn;
 mod connection_manager;
+mod database;
 mod error;
 mod file_lock;
 mod metrics;

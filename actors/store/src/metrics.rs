@@ -58,7 +58,7 @@ impl Queries {
 #[derive(Clone)]
 pub struct StoreMetrics {
     pub(crate) queries: Queries,
-    pub(crate) readers: ConnectionPool,
+    pub(crate) pool: ConnectionPool,
 }
 
 impl StoreMetrics {
@@ -70,7 +70,7 @@ impl StoreMetrics {
             "Time of a read or a write until its answer",
             self.queries.0.clone(),
         );
-        let gauge = |read| PoolGauge { readers: self.readers.clone(), read };
+        let gauge = |read| PoolGauge { pool: self.pool.clone(), read };
         registry.register("db_pool_size", "Connections of the pool", gauge(|pool| pool.size));
         registry.register(
             "db_pool_idle",
@@ -88,13 +88,13 @@ impl fmt::Debug for StoreMetrics {
 
 /// A gauge of the pool, read when it is scraped.
 struct PoolGauge {
-    readers: ConnectionPool,
+    pool: ConnectionPool,
     read: fn(PoolState) -> u32,
 }
 
 impl EncodeMetric for PoolGauge {
     fn encode(&self, encoder: MetricEncoder<'_>) -> fmt::Result {
-        ConstGauge::new(i64::from((self.read)(self.readers.state()))).encode(encoder)
+        ConstGauge::new(i64::from((self.read)(self.pool.state()))).encode(encoder)
     }
 
     fn metric_type(&self) -> MetricType {

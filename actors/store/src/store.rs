@@ -4,32 +4,28 @@ use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_supervision::{
-    Address, CallError, CallErrorKind, ChildSpec, GroupSpec, Placement, SpawnError, StartError, Tree,
-};
-use futures_util::future::BoxFuture;
+use actix_supervision::{ChildSpec, GroupSpec, Placement, SpawnError, StartError, Tree};
 use slog::Logger;
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use crate::config::{Backend, StoreConfig};
-use crate::conn::Conn;
 use crate::connection_manager::ConnectionManager;
-use crate::error::{OpenError, StoreError};
-use crate::metrics::{Queries, QueryOperation, StoreMetrics};
+use crate::database::Database;
+use crate::error::OpenError;
+use crate::metrics::StoreMetrics;
 use crate::migrate;
-use crate::pool::{ConnectionPool, TransactionFn};
+use crate::pool::ConnectionPool;
 use crate::probe::HealthProbe;
 use svc_model::{Channel, Workflow};
 use svc_secrets::EnvelopeKeys;
 
 use crate::repo::{
     AuditLog, ConfigEpoch, ConnectorRepository, DeadLetterRepository, Ledger, NodeLeases, Repository,
-    StatusChanges, TokenStates, TraceRepository, TraceWrite,
+    StatusChanges, TokenStates, TraceRepository,
 };
 use crate::status::{DatabaseStatus, StatusLevel};
-use crate::writer::{RunUnit, StoreWriter, UnitOutcome, WriteRow, WriterConnection, abandoned};
+use crate::writer::{StoreWriter, WriterConnection};
 
 /// First pause between attempts to reach a server at start; doubles.
 const FIRST_RETRY: Duration = Duration::from_millis(250);
@@ -41,7 +37,7 @@ const WRITES_IN_FLIGHT: usize = 8192;
 /// A database that was reached, has the right schema, and waits for its actors.
 pub struct OpenedStore {
     backend: Backend,
-    readers: ConnectionPool,
+    pool: ConnectionPool,
     link: Arc<WriterConnection>,
     status: Arc<StatusLevel>,
     io: Handle,
@@ -54,16 +50,12 @@ pub struct OpenedStore {
 /// A handle to the store. Cheap to clone; survives restarts of its actors.
 #[derive(Clone)]
 pub struct Store {
-    shared: Arc<Shared>,
+    inner: Arc<StoreInner>,
 }
 
-struct Shared {
-    backend: Backend,
-    readers: ConnectionPool,
-    writer: Address<StoreWriter>,
+struct StoreInner {
+    database: Database,
     status: Arc<StatusLevel>,
-    patience: Duration,
-    queries: Queries,
     keys: Arc<EnvelopeKeys>,
     file: Option<PathBuf>,
     status_changes: Arc<StatusChanges>,
@@ -94,7 +86,7 @@ impl Store {
         path: &str,
         at: Placement,
     ) -> Result<Self, SpawnError> {
-        let OpenedStore { backend, readers, link, status, io, patience, health_check, keys, file } = opened;
+        let OpenedStore { backend, pool, link, status, io, patience, health_check, keys, file } = opened;
         tree.add_group(path, GroupSpec::new()).await?;
         let (of_writer, of_probe) = ((Arc::clone(&link), io.clone()), (link, io));
         let writer = tree
@@ -113,190 +105,83 @@ impl Store {
             std::future::ready(Ok::<_, StartError>(HealthProbe { link, io, limit: health_check }))
         })
         .await?;
-        let queries = Queries::new();
+        let database = Database::new(backend, pool, writer, patience);
         let status_changes = Arc::default();
-        let shared =
-            Shared { backend, readers, writer, status, patience, queries, keys, file, status_changes };
-        Ok(Self { shared: Arc::new(shared) })
+        Ok(Self { inner: Arc::new(StoreInner { database, status, keys, file, status_changes }) })
     }
 
     /// Returns the kind of database.
     pub fn backend(&self) -> Backend {
-        self.shared.backend
+        self.inner.database.backend()
     }
 
     /// Returns the status of the database, without I/O.
     pub fn status(&self) -> DatabaseStatus {
-        self.shared.status.get()
+        self.inner.status.get()
     }
 
     /// Returns the path of the database file; `None` for a server.
     pub fn file(&self) -> Option<&Path> {
-        self.shared.file.as_deref()
+        self.inner.file.as_deref()
     }
 
     /// Returns the metrics of the store, to be registered once.
     pub fn metrics(&self) -> StoreMetrics {
-        StoreMetrics { queries: self.shared.queries.clone(), readers: self.shared.readers.clone() }
+        self.inner.database.metrics()
     }
 
     /// Returns the repository of workflows.
     pub fn workflows(&self) -> Repository<Workflow> {
-        Repository::new(self.clone())
+        Repository::new(self.database(), Arc::clone(&self.inner.status_changes))
     }
 
     /// Returns the repository of channels.
     pub fn channels(&self) -> Repository<Channel> {
-        Repository::new(self.clone())
+        Repository::new(self.database(), Arc::clone(&self.inner.status_changes))
     }
 
     /// Returns the repository of connectors.
     pub fn connectors(&self) -> ConnectorRepository {
-        ConnectorRepository { store: self.clone(), keys: Arc::clone(&self.shared.keys) }
+        ConnectorRepository { database: self.database(), keys: Arc::clone(&self.inner.keys) }
     }
 
     /// Returns the repository of the tokens of connectors.
     pub fn token_states(&self) -> TokenStates {
-        TokenStates { store: self.clone(), keys: Arc::clone(&self.shared.keys) }
+        TokenStates { database: self.database(), keys: Arc::clone(&self.inner.keys) }
     }
 
     /// Returns the audit log.
     pub fn audit(&self) -> AuditLog {
-        AuditLog(self.clone())
+        AuditLog(self.database())
     }
 
     /// Returns the repository of traces.
     pub fn traces(&self) -> TraceRepository {
-        TraceRepository(self.clone())
+        TraceRepository(self.database())
     }
 
     /// Returns the repository of dead letters: failed asynchronous runs that wait for another attempt.
     pub fn dead_letters(&self) -> DeadLetterRepository {
-        DeadLetterRepository(self.clone())
+        DeadLetterRepository(self.database())
     }
 
     /// Returns the repository of the leases of processes that share the database.
     pub fn nodes(&self) -> NodeLeases {
-        NodeLeases(self.clone())
+        NodeLeases(self.database())
     }
 
     /// Returns the cron ledger.
     pub fn ledger(&self) -> Ledger {
-        Ledger(self.clone())
+        Ledger(self.database())
     }
 
     /// Returns the configuration epoch.
     pub fn epoch(&self) -> ConfigEpoch {
-        ConfigEpoch(self.clone())
+        ConfigEpoch(self.database())
     }
 
-    /// Returns the changes of status that this process makes and has made recently.
-    pub(crate) fn status_changes(&self) -> &Arc<StatusChanges> {
-        &self.shared.status_changes
-    }
-
-    /// Runs `work` with a connection from the pool, on the io runtime.
-    pub(crate) async fn read<T: Send + 'static>(
-        &self,
-        operation: QueryOperation,
-        work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        self.measure(operation, self.shared.readers.read(work)).await
-    }
-
-    /// Runs `work` in the next transaction of the writer, in a savepoint of its own. Returns after the commit.
-    pub(crate) async fn write<T: Send + 'static>(
-        &self,
-        operation: QueryOperation,
-        work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<UnitOutcome<T>, StoreError>>
-        + Send
-        + 'static,
-    ) -> Result<T, StoreError> {
-        self.measure(operation, self.commit(RunUnit { work: Box::new(work) })).await
-    }
-
-    /// Runs `step` in a transaction that may wait for locked rows without delaying other writes: on a server a
-    /// transaction of its own; on a file, where no rows are locked, the next one of the writer. Returns after the
-    /// commit.
-    pub(crate) async fn transact<I, T>(
-        &self,
-        operation: QueryOperation,
-        input: I,
-        step: TransactionFn<I, T>,
-    ) -> Result<T, StoreError>
-    where
-        I: Send + Sync + 'static,
-        T: Send + 'static,
-    {
-        match self.shared.backend {
-            Backend::Postgres => self.measure(operation, self.shared.readers.transact(input, step)).await,
-            Backend::Sqlite => {
-                self.write(operation, move |conn| {
-                    Box::pin(async move { step(conn, &input).await.map(UnitOutcome::Keep) })
-                })
-                .await
-            }
-        }
-    }
-
-    /// Measures the time that a caller waits.
-    async fn measure<T>(&self, operation: QueryOperation, work: impl Future<Output = T>) -> T {
-        let begun = Instant::now();
-        let outcome = work.await;
-        self.shared.queries.observe(operation, begun.elapsed());
-        outcome
-    }
-
-    /// Changes one row in the next transaction, together with those of other callers. Returns after the commit.
-    pub(crate) async fn change(
-        &self,
-        operation: QueryOperation,
-        change: TraceWrite,
-    ) -> Result<bool, StoreError> {
-        self.measure(operation, self.commit_row(change)).await
-    }
-
-    async fn commit_row(&self, change: TraceWrite) -> Result<bool, StoreError> {
-        let deadline = Instant::now() + self.shared.patience;
-        let (caller, answer) = oneshot::channel();
-        let mut message = WriteRow { change, caller };
-        while let Err(error) = self.shared.writer.cast(message) {
-            message = wait_for_writer(error, deadline).await?;
-        }
-        answer.await.unwrap_or_else(|_| Err(abandoned()))
-    }
-
-    async fn commit<T: Send + 'static>(&self, mut message: RunUnit<T>) -> Result<T, StoreError> {
-        let deadline = Instant::now() + self.shared.patience;
-        loop {
-            match self.shared.writer.call(message).await {
-                Ok(answer) => return answer,
-                Err(error) => message = wait_for_writer(error, deadline).await?,
-            }
-        }
-    }
-}
-
-/// Waits while the writer restarts and returns the message: it was never handled, so it may be sent again.
-async fn wait_for_writer<M>(error: CallError<M>, deadline: Instant) -> Result<M, StoreError> {
-    match error {
-        CallError { kind: CallErrorKind::Restarting { retry_after }, message: Some(message) }
-            if Instant::now() + retry_after < deadline =>
-        {
-            sleep(retry_after).await;
-            Ok(message)
-        }
-        error => Err(unanswered(&error)),
-    }
-}
-
-/// Returns the error of a caller whose write was not answered.
-fn unanswered<M>(error: &CallError<M>) -> StoreError {
-    let detail = format!("the writer: {error}");
-    if error.message.is_some() {
-        StoreError::Unavailable(detail.into())
-    } else {
-        StoreError::Unanswered(detail.into())
+    fn database(&self) -> Database {
+        self.inner.database.clone()
     }
 }
 
@@ -304,14 +189,14 @@ async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<OpenedSto
     let connector = ConnectionManager::new(config)?;
     check_schema(config, &connector, &log).await?;
     let status = Arc::new(StatusLevel::new());
-    let readers = ConnectionPool::open(config, connector.clone(), io.clone()).await?;
+    let pool = ConnectionPool::open(config, connector.clone(), io.clone()).await?;
     let backend = connector.target.backend();
     // Made absolute now, so that a later change of the working directory has no effect.
     let file = connector.target.file().map(|file| absolute(file).unwrap_or_else(|_| file.to_owned()));
     let link = Arc::new(WriterConnection::new(connector, config.acquire_timeout, Arc::clone(&status), log));
     let (patience, keys) = (config.acquire_timeout, Arc::new(config.connector_keys.clone()));
     let health_check = config.health_check_timeout;
-    Ok(OpenedStore { backend, readers, link, status, io, patience, health_check, keys, file })
+    Ok(OpenedStore { backend, pool, link, status, io, patience, health_check, keys, file })
 }
 
 /// Runs or checks migrations. This is also the first contact, so it waits for a server that is not up yet.

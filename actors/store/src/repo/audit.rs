@@ -7,17 +7,17 @@ use svc_model::{AuditRow, Page, Timestamp};
 
 use crate::clock;
 use crate::conn::{Conn, on};
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::repo::is_impossible;
 use crate::repo::mutation::{AuditEntry, Mutation, MutationResult, mutate};
 use crate::schema::audit_logs;
-use crate::store::Store;
 use crate::writer::UnitOutcome;
 
 /// The audit log.
 #[derive(Clone)]
-pub struct AuditLog(pub(crate) Store);
+pub struct AuditLog(pub(crate) Database);
 
 /// A filter on audit records. All given conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

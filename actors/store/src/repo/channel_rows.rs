@@ -13,9 +13,9 @@ use svc_model::{
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::gates::{self, ChannelGates, Objection};
-use crate::repo::references::{References, channels_naming, workflows_naming};
-use crate::repo::versioned::{StatusChangePlan, Versioned};
-use crate::repo::workflow_rows::status;
+use crate::repo::references::References;
+use crate::repo::usage::{channels_naming, workflows_naming};
+use crate::repo::versioned::{StatusChangePlan, Versioned, stored_status};
 use crate::repo::{EntityFilter, IDS_PER_QUERY, cron, json, sorted, tagged};
 use crate::schema::{channels, cron_occurrences, cron_schedule_state, current_channels};
 
@@ -79,7 +79,7 @@ impl From<Row> for Channel {
                 priority: row.priority,
                 tags: json::strings(&row.tags_json),
             },
-            status: status(&row.status),
+            status: stored_status(&row.status),
             created_at: Timestamp::from_naive(row.created_at),
             updated_at: Timestamp::from_naive(row.updated_at),
         }
@@ -119,7 +119,7 @@ impl From<&ChannelContent> for ContentRow {
             protocol: content.protocol.name().to_owned(),
             methods_json: content.methods.as_deref().map(json::list),
             route_pattern: content.route_pattern.clone(),
-            route_shape: content.route_pattern.as_deref().and_then(shape),
+            route_shape: content.route_pattern.as_deref().and_then(RoutePattern::shape_of),
             topic: content.topic.clone(),
             consumer_group: content.consumer_group.clone(),
             transport_config_json: json::text(&content.transport_config),
@@ -129,11 +129,6 @@ impl From<&ChannelContent> for ContentRow {
             tags_json: json::list(&content.tags),
         }
     }
-}
-
-/// Returns the shape of a pattern: its parameter names are erased.
-pub(super) fn shape(pattern: &str) -> Option<String> {
-    RoutePattern::parse(pattern).ok().map(|pattern| pattern.shape())
 }
 
 macro_rules! filtered {
@@ -255,7 +250,7 @@ impl Versioned for Channel {
         let rows = on!(conn, c => rows.load::<(i64, String)>(c).await)?;
         let state = |(version, name): (i64, String)| VersionState {
             version,
-            status: status(&name),
+            status: stored_status(&name),
             rollout_percentage: 100,
         };
         Ok(rows.into_iter().map(state).collect())

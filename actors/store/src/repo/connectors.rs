@@ -11,22 +11,24 @@ use svc_model::{
     Connector, ConnectorContent, EntityKind, FieldError, Page, Precondition, ServiceError, Timestamp,
     is_unreadable, unreadable,
 };
-use svc_secrets::{EnvelopeError, EnvelopeKeys, EnvelopePlace, NONCE};
+use svc_secrets::{EnvelopeError, EnvelopeKeys};
 
 use crate::conn::{Conn, on};
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
-use crate::repo::references::{References, channels_naming, refuse_deletion, workflows_naming};
+use crate::repo::references::{References, refuse_deletion};
+use crate::repo::seal::{config_place, seal};
+use crate::repo::usage::{channels_naming, workflows_naming};
 use crate::repo::versioned::{ImportAction, ImportOutcome, Merge, OnConflict};
 use crate::repo::{EntityFilter, json, key, sorted, tagged, token_states};
 use crate::schema::connectors;
-use crate::store::Store;
 
 /// The stored connectors.
 #[derive(Clone)]
 pub struct ConnectorRepository {
-    pub(crate) store: Store,
+    pub(crate) database: Database,
     pub(crate) keys: Arc<EnvelopeKeys>,
 }
 
@@ -132,18 +134,6 @@ impl ContentRow {
     }
 }
 
-/// Returns the place to which the settings of a connector are bound.
-pub(crate) const fn config_place(id: &str) -> EnvelopePlace<'_> {
-    EnvelopePlace { table: "connectors", row: id, column: "config_json" }
-}
-
-/// Encrypts a text for storage, if a key is configured.
-pub(crate) fn seal(text: &str, place: EnvelopePlace<'_>, keys: &EnvelopeKeys) -> Result<String, StoreError> {
-    let mut nonce = [0; NONCE];
-    getrandom::fill(&mut nonce).map_err(|error| StoreError::Database(error.to_string()))?;
-    keys.seal(text, place, nonce).map_err(|error| StoreError::Database(error.to_string()))
-}
-
 impl ConnectorRepository {
     /// Returns a page of the connectors that match the filter, and the number of all matches.
     ///
@@ -154,7 +144,7 @@ impl ConnectorRepository {
             return Ok((Vec::new(), 0));
         }
         let keys = Arc::clone(&self.keys);
-        self.store
+        self.database
             .read(QueryOperation::new("connectors", "list"), move |conn| {
                 Box::pin(async move { list(conn, &filter, page, &keys).await })
             })
@@ -167,7 +157,7 @@ impl ConnectorRepository {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn get(&self, id: &str) -> Result<Option<Connector>, StoreError> {
         let (id, keys) = (key(id), Arc::clone(&self.keys));
-        self.store
+        self.database
             .read(QueryOperation::new("connectors", "get"), move |conn| {
                 Box::pin(async move { find(conn, &id, &keys).await })
             })
@@ -196,7 +186,7 @@ impl ConnectorRepository {
         id: Option<String>,
     ) -> Result<Vec<T>, StoreError> {
         let keys = Arc::clone(&self.keys);
-        self.store
+        self.database
             .read(QueryOperation::new("connectors", method), |conn| {
                 Box::pin(async move {
                     let rows = match id {
@@ -223,7 +213,7 @@ impl ConnectorRepository {
         mutation: Mutation,
     ) -> Result<Connector, StoreError> {
         let (id, keys) = (id.unwrap_or_else(new_entity_id), Arc::clone(&self.keys));
-        mutate(&self.store, QueryOperation::new("connectors", "create"), mutation, move |conn| {
+        mutate(&self.database, QueryOperation::new("connectors", "create"), mutation, move |conn| {
             Box::pin(async move {
                 name_is_free(conn, &id, &content.name).await?;
                 insert(conn, &id, &content, &keys).await?;
@@ -247,7 +237,7 @@ impl ConnectorRepository {
         mutation: Mutation,
     ) -> Result<ImportOutcome, StoreError> {
         let keys = Arc::clone(&self.keys);
-        mutate(&self.store, QueryOperation::new("connectors", "import_item"), mutation, move |conn| {
+        mutate(&self.database, QueryOperation::new("connectors", "import_item"), mutation, move |conn| {
             Box::pin(async move {
                 let named = connectors::table.filter(connectors::name.eq(&content.name));
                 let known = on!(conn, c => named.first::<Row>(c).await.optional())?;
@@ -291,7 +281,7 @@ impl ConnectorRepository {
     ) -> Result<Connector, StoreError> {
         let (id, keys) = (key(id), Arc::clone(&self.keys));
         let precondition = mutation.precondition.clone();
-        mutate(&self.store, QueryOperation::new("connectors", "update"), mutation, move |conn| {
+        mutate(&self.database, QueryOperation::new("connectors", "update"), mutation, move |conn| {
             Box::pin(async move {
                 let current = find_checked(conn, &id, &keys, &precondition).await?.content;
                 let content =
@@ -341,7 +331,7 @@ impl ConnectorRepository {
     ) -> Result<(), StoreError> {
         let (id, keys) = (key(id), Arc::clone(&self.keys));
         let precondition = mutation.precondition.clone();
-        mutate(&self.store, QueryOperation::new("connectors", "delete"), mutation, move |conn| {
+        mutate(&self.database, QueryOperation::new("connectors", "delete"), mutation, move |conn| {
             Box::pin(async move {
                 let name = find_checked(conn, &id, &keys, &precondition).await?.content.name;
                 if let Some(references) = references {

@@ -4,15 +4,15 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 
 use crate::conn::on;
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::repo::mutation::{AuditEntry, Mutation, MutationResult, mutate};
 use crate::schema::config_epoch;
-use crate::store::Store;
 
 /// The configuration epoch.
 #[derive(Clone)]
-pub struct ConfigEpoch(pub(crate) Store);
+pub struct ConfigEpoch(pub(crate) Database);
 
 impl ConfigEpoch {
     /// Returns the current epoch.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::config::connector::DatabaseKind;
-use svc_model::{ChannelContent, FieldCode, FieldError, Issue, Protocol, ServiceError};
+use svc_model::{ChannelContent, FieldCode, FieldError, Issue, Protocol, RoutePattern, ServiceError};
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
@@ -194,7 +194,7 @@ async fn route_rival(
     content: &ChannelContent,
     pattern: &str,
 ) -> Result<Option<String>, StoreError> {
-    let Some(shape) = super::channel_rows::shape(pattern) else { return Ok(None) };
+    let Some(shape) = RoutePattern::shape_of(pattern) else { return Ok(None) };
     let rows = channels::table
         .filter(channels::route_shape.eq(shape))
         .filter(channels::status.eq("active"))

@@ -1,5 +1,7 @@
 //! Changes of the active versions: activation, archiving, traffic split of a rollout, rollback.
 
+use std::sync::Arc;
+
 use svc_model::lifecycle::{self, Rollout, Transition, VersionState};
 use svc_model::{LifecycleStatus, Precondition, ServiceError, ValidationReport, Workflow};
 
@@ -43,9 +45,9 @@ impl<V: Versioned> Repository<V> {
         let (id, rollout) = (key(id), rollout.unwrap_or_default());
         let (precondition, is_dry_run) = (mutation.precondition.clone(), mutation.dry_run);
         self.admit(&id, target, rollout, gates.clone(), &mutation).await?;
-        let change = self.store.status_changes().begin(V::KIND, &id);
+        let change = self.status_changes.begin(V::KIND, &id);
         let changed = id.clone();
-        let entity = mutate(&self.store, operation::<V>("set_status"), mutation, move |conn| {
+        let entity = mutate(&self.database, operation::<V>("set_status"), mutation, move |conn| {
             Box::pin(async move {
                 check_precondition::<V>(conn, &changed, &precondition).await?;
                 let plan = V::plan(conn, &changed, target, rollout, &gates).await?;
@@ -72,9 +74,9 @@ impl<V: Versioned> Repository<V> {
         gates: V::Gates,
         mutation: &Mutation,
     ) -> Result<(), StoreError> {
-        let (id, changes) = (id.to_owned(), self.store.status_changes().clone());
+        let (id, changes) = (id.to_owned(), Arc::clone(&self.status_changes));
         let (precondition, received_at) = (mutation.precondition.clone(), mutation.received_at);
-        self.store
+        self.database
             .read(operation::<V>("check_status"), move |conn| {
                 Box::pin(async move {
                     check_precondition::<V>(conn, &id, &precondition).await?;
@@ -103,7 +105,7 @@ impl<V: Versioned> Repository<V> {
         precondition: Precondition,
     ) -> Result<ValidationReport, StoreError> {
         let (id, rollout) = (key(id), rollout.unwrap_or_default());
-        let plan = self.store.read(operation::<V>("check_status"), move |conn| {
+        let plan = self.database.read(operation::<V>("check_status"), move |conn| {
             Box::pin(async move {
                 check_precondition::<V>(conn, &id, &precondition).await?;
                 V::plan(conn, &id, target, rollout, &gates).await
@@ -127,7 +129,7 @@ impl<V: Versioned> Repository<V> {
         to_version: Option<i64>,
     ) -> Result<RollbackSource<V>, StoreError> {
         let id = key(id);
-        self.store
+        self.database
             .read(operation::<V>("rollback_source"), move |conn| {
                 Box::pin(async move { find_source(conn, &id, to_version).await })
             })
@@ -146,10 +148,10 @@ impl<V: Versioned> Repository<V> {
         gates: V::Gates,
         mutation: Mutation,
     ) -> Result<V, StoreError> {
-        let (id, changes) = (key(id), self.store.status_changes());
+        let (id, changes) = (key(id), &self.status_changes);
         let (precondition, is_dry_run) = (mutation.precondition.clone(), mutation.dry_run);
         let change = changes.begin(V::KIND, &id);
-        let entity = mutate(&self.store, operation::<V>("rollback"), mutation, move |conn| {
+        let entity = mutate(&self.database, operation::<V>("rollback"), mutation, move |conn| {
             Box::pin(async move {
                 find_checked::<V>(conn, &id, &precondition).await?;
                 let RollbackSource { entity: chosen, to_version, latest } = source;
@@ -186,7 +188,7 @@ impl Repository<Workflow> {
         mutation: Mutation,
     ) -> Result<Workflow, StoreError> {
         let (id, precondition) = (key(id), mutation.precondition.clone());
-        mutate(&self.store, operation::<Workflow>("set_rollout"), mutation, move |conn| {
+        mutate(&self.database, operation::<Workflow>("set_rollout"), mutation, move |conn| {
             Box::pin(async move {
                 find_checked::<Workflow>(conn, &id, &precondition).await?;
                 let states = Workflow::states(conn, &id).await?;

@@ -18,15 +18,16 @@ mod mutation;
 mod nodes;
 mod references;
 mod repository;
+mod seal;
 mod status_changes;
 mod token_states;
 mod traces;
+mod usage;
 mod versioned;
 mod workflow_rows;
 
 pub use audit::{AuditFilter, AuditLog};
 pub use connectors::{ConnectorRepository, StoredConnector};
-pub(crate) use connectors::{config_place, seal};
 pub use cron::{
     AlignOutcome, Backlog, ChannelFacts, ClaimBatch, ExhaustedOccurrence, Ledger, MaterialiseOutcome,
     MaterialiseRequest, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow,
@@ -42,8 +43,8 @@ pub use mutation::{AuditEntry, Mutation};
 pub use nodes::{NewNode, NodeLeases, NodeRow, NodeStatus};
 pub use references::References;
 pub use repository::Repository;
+pub(crate) use seal::{config_place, seal, state_place};
 pub(crate) use status_changes::StatusChanges;
-pub(crate) use token_states::state_place;
 pub use token_states::{ExpectedTokens, RefreshLease, SaveOutcome, TokenState, TokenStates};
 pub(crate) use traces::TraceWrite;
 pub use traces::{

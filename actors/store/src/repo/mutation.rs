@@ -9,10 +9,10 @@ use svc_model::id::new_ordered_id;
 use tokio::time::Instant;
 
 use crate::conn::{Conn, on};
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::schema::{audit_logs, config_epoch};
-use crate::store::Store;
 use crate::writer::UnitOutcome;
 
 /// An audit record: who did what to which resource. Written in the transaction of the change itself.
@@ -68,14 +68,14 @@ impl<T> MutationResult<T> {
 
 /// Runs `work` as one mutation.
 pub(super) async fn mutate<T: Send + 'static>(
-    store: &Store,
+    database: &Database,
     operation: QueryOperation,
     mutation: Mutation,
     work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<MutationResult<T>, StoreError>>
     + Send
     + 'static,
 ) -> Result<T, StoreError> {
-    store
+    database
         .write(operation, move |conn| {
             Box::pin(async move {
                 lock(conn).await?;

@@ -14,11 +14,11 @@ use svc_model::Timestamp;
 
 use crate::clock::{self, FromNow, Now};
 use crate::conn::{Conn, on};
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::repo::traces::{LenientTimestamp, mark_emptied};
 use crate::schema::nodes;
-use crate::store::Store;
 use crate::writer::UnitOutcome;
 
 /// Time for which the row of a dead node is kept.
@@ -32,7 +32,7 @@ const fn operation(method: &'static str) -> QueryOperation {
 
 /// The registered nodes.
 #[derive(Clone)]
-pub struct NodeLeases(pub(crate) Store);
+pub struct NodeLeases(pub(crate) Database);
 
 /// A process to be registered.
 #[derive(Clone, Debug)]

@@ -7,23 +7,26 @@ use svc_model::id::new_entity_id;
 use svc_model::{Channel, EntityKind, LifecycleStatus, Page, Precondition, ServiceError, lifecycle};
 
 use crate::conn::Conn;
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::references::{References, refuse_deletion};
+use crate::repo::status_changes::StatusChanges;
 use crate::repo::versioned::{ImportAction, ImportOutcome, Merge, OnConflict, Versioned};
 use crate::repo::{EntityFilter, channel_rows, key};
-use crate::store::Store;
 
 /// The stored entities of a kind.
 pub struct Repository<V> {
-    pub(super) store: Store,
+    pub(super) database: Database,
+    /// Changes of status that this process makes and has made recently.
+    pub(super) status_changes: Arc<StatusChanges>,
     kind: PhantomData<fn() -> V>,
 }
 
 impl<V: Versioned> Repository<V> {
-    pub(crate) fn new(store: Store) -> Self {
-        Self { store, kind: PhantomData }
+    pub(crate) fn new(database: Database, status_changes: Arc<StatusChanges>) -> Self {
+        Self { database, status_changes, kind: PhantomData }
     }
 
     /// Returns the latest version of an id, whatever its status.
@@ -32,7 +35,7 @@ impl<V: Versioned> Repository<V> {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn latest(&self, id: &str) -> Result<Option<V>, StoreError> {
         let id = key(id);
-        self.store
+        self.database
             .read(operation::<V>("latest"), move |conn| {
                 Box::pin(async move { V::find(conn, &id, None).await })
             })
@@ -47,7 +50,7 @@ impl<V: Versioned> Repository<V> {
         if filter.is_impossible() {
             return Ok((Vec::new(), 0));
         }
-        self.store
+        self.database
             .read(operation::<V>("list"), move |conn| {
                 Box::pin(async move { V::list(conn, &filter, Some(page)).await })
             })
@@ -62,7 +65,7 @@ impl<V: Versioned> Repository<V> {
         if filter.is_impossible() {
             return Ok(Vec::new());
         }
-        let all = self.store.read(operation::<V>("export"), move |conn| {
+        let all = self.database.read(operation::<V>("export"), move |conn| {
             Box::pin(async move { V::list(conn, &filter, None).await })
         });
         Ok(all.await?.0)
@@ -74,7 +77,7 @@ impl<V: Versioned> Repository<V> {
     /// [`StoreError::Refused`]: 404 if there is none; the other variants if the database fails.
     pub async fn versions(&self, id: &str, page: Page) -> Result<(Vec<V>, i64), StoreError> {
         let id = key(id);
-        self.store
+        self.database
             .read(operation::<V>("versions"), move |conn| {
                 Box::pin(async move {
                     let states = V::states(conn, &id).await?;
@@ -93,7 +96,7 @@ impl<V: Versioned> Repository<V> {
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn active(&self) -> Result<Vec<V>, StoreError> {
-        self.store.read(operation::<V>("active"), |conn| Box::pin(V::active(conn, None))).await
+        self.database.read(operation::<V>("active"), |conn| Box::pin(V::active(conn, None))).await
     }
 
     /// Returns the active versions of these ids, newest first within an id.
@@ -102,7 +105,7 @@ impl<V: Versioned> Repository<V> {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn active_of(&self, ids: &[String]) -> Result<Vec<V>, StoreError> {
         let ids = ids.to_vec();
-        self.store
+        self.database
             .read(operation::<V>("active_of"), move |conn| {
                 Box::pin(async move { V::active(conn, Some(&ids)).await })
             })
@@ -121,7 +124,7 @@ impl<V: Versioned> Repository<V> {
         mutation: Mutation,
     ) -> Result<V, StoreError> {
         let id = id.unwrap_or_else(new_entity_id);
-        mutate(&self.store, operation::<V>("create"), mutation, move |conn| {
+        mutate(&self.database, operation::<V>("create"), mutation, move |conn| {
             Box::pin(async move {
                 if !V::states(conn, &id).await?.is_empty() {
                     return Err(id_taken(V::KIND, &id));
@@ -146,7 +149,7 @@ impl<V: Versioned> Repository<V> {
         mutation: Mutation,
     ) -> Result<V, StoreError> {
         let (id, precondition) = (key(id), mutation.precondition.clone());
-        mutate(&self.store, operation::<V>("update"), mutation, move |conn| {
+        mutate(&self.database, operation::<V>("update"), mutation, move |conn| {
             Box::pin(async move {
                 let draft = find_checked::<V>(conn, &id, &precondition).await?;
                 if draft.state().status != LifecycleStatus::Draft {
@@ -192,7 +195,7 @@ impl<V: Versioned> Repository<V> {
         mutation: Mutation,
     ) -> Result<(), StoreError> {
         let (id, precondition) = (key(id), mutation.precondition.clone());
-        mutate(&self.store, operation::<V>("delete"), mutation, move |conn| {
+        mutate(&self.database, operation::<V>("delete"), mutation, move |conn| {
             Box::pin(async move {
                 find_checked::<V>(conn, &id, &precondition).await?;
                 if let Some(references) = references {
@@ -227,7 +230,7 @@ impl<V: Versioned> Repository<V> {
         mutation: Mutation,
     ) -> Result<V, StoreError> {
         let (id, precondition) = (key(id), mutation.precondition.clone());
-        mutate(&self.store, operation::<V>("new_version"), mutation, move |conn| {
+        mutate(&self.database, operation::<V>("new_version"), mutation, move |conn| {
             Box::pin(async move {
                 let latest = find_checked::<V>(conn, &id, &precondition).await?;
                 let (kind, state) = (V::KIND, latest.state());
@@ -262,7 +265,7 @@ impl<V: Versioned> Repository<V> {
         mutation: Mutation,
     ) -> Result<ImportOutcome, StoreError> {
         let id = key.unwrap_or_else(new_entity_id);
-        mutate(&self.store, operation::<V>("import_item"), mutation, move |conn| {
+        mutate(&self.database, operation::<V>("import_item"), mutation, move |conn| {
             Box::pin(async move {
                 let action = import_one::<V>(conn, &id, &content, on_conflict).await?;
                 let id_written = action.writes().then(|| id.clone());
@@ -280,7 +283,7 @@ impl Repository<Channel> {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
     pub async fn active_using(&self, workflows: &[String]) -> Result<Vec<Channel>, StoreError> {
         let ids = workflows.to_vec();
-        self.store
+        self.database
             .read(operation::<Channel>("active_using"), move |conn| {
                 Box::pin(async move { channel_rows::active_using(conn, &ids).await })
             })

@@ -13,16 +13,16 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde_json::{Value, json};
-use svc_secrets::{EnvelopeError, EnvelopeKeys, EnvelopePlace};
+use svc_secrets::{EnvelopeError, EnvelopeKeys};
 
-use super::connectors::seal;
 use crate::clock::{self, FromNow, Now};
 use crate::conn::{Conn, on};
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::pool::TransactionFn;
+use crate::repo::seal::{seal, state_place};
 use crate::schema::{connector_oauth_state as states, connectors, job_leases};
-use crate::store::Store;
 
 /// Prefix of the name of a refresh lease, before the name of the connector.
 const LEASE: &str = "oauth-refresh:";
@@ -30,7 +30,7 @@ const LEASE: &str = "oauth-refresh:";
 /// The stored tokens.
 #[derive(Clone)]
 pub struct TokenStates {
-    pub(crate) store: Store,
+    pub(crate) database: Database,
     pub(crate) keys: Arc<EnvelopeKeys>,
 }
 
@@ -158,7 +158,7 @@ impl TokenStates {
         let fingerprint = fingerprint.to_owned();
         let begin = BeginRequest { connector, holder, fingerprint, lease, keys: Arc::clone(&self.keys) };
         let step: TransactionFn<_, _> = |conn, begin| Box::pin(acquire_turn(conn, begin));
-        self.store.transact(operation("begin"), begin, step).await
+        self.database.transact(operation("begin"), begin, step).await
     }
 
     /// Saves the tokens of the connector with this id, under its current name, in place of the expected ones, and
@@ -177,7 +177,7 @@ impl TokenStates {
         let (connector, holder) = (connector.to_owned(), holder.to_owned());
         let save = SaveRequest { connector, holder, before, state, keys: Arc::clone(&self.keys) };
         let step: TransactionFn<_, _> = |conn, save| Box::pin(keep(conn, save));
-        self.store.transact(operation("save"), save, step).await
+        self.database.transact(operation("save"), save, step).await
     }
 
     /// Releases the lease without saving tokens.
@@ -187,7 +187,7 @@ impl TokenStates {
     /// [`StoreError::Database`] if it refuses a statement. The lease then expires.
     pub async fn release(&self, holder: &str) -> Result<(), StoreError> {
         let step: TransactionFn<_, _> = |conn, holder: &String| Box::pin(release(conn, holder));
-        self.store.transact(operation("release"), holder.to_owned(), step).await
+        self.database.transact(operation("release"), holder.to_owned(), step).await
     }
 }
 
@@ -284,12 +284,6 @@ async fn find(conn: &mut Conn, connector: &str) -> Result<Option<(String, String
         Conn::Sqlite(c) => row.first(c).await.optional()?,
         Conn::Postgres(c) => row.for_update().first(&mut **c).await.optional()?,
     })
-}
-
-/// Returns the place to which the tokens of a connector are bound: its id. The row itself is stored under the name,
-/// which may change.
-pub(crate) const fn state_place(connector: &str) -> EnvelopePlace<'_> {
-    EnvelopePlace { table: "connector_oauth_state", row: connector, column: "state_json" }
 }
 
 /// Decrypts the tokens in the text of a row; `None` if it holds something else.

@@ -191,3 +191,8 @@ pub trait Versioned: Sized + Send + 'static {
         gates: &Self::Gates,
     ) -> impl Future<Output = Result<StatusChangePlan, StoreError>> + Send;
 }
+
+/// Parses a stored status. An unknown one reads as archived, so that the version does not serve.
+pub(super) fn stored_status(name: &str) -> LifecycleStatus {
+    LifecycleStatus::parse(name).unwrap_or(LifecycleStatus::Archived)
+}

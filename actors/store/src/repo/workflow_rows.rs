@@ -13,7 +13,7 @@ use crate::error::StoreError;
 use crate::repo::channel_rows;
 use crate::repo::gates::{self, Objection, WorkflowGates};
 use crate::repo::references::{References, distinct};
-use crate::repo::versioned::{StatusChangePlan, Versioned};
+use crate::repo::versioned::{StatusChangePlan, Versioned, stored_status};
 use crate::repo::{EntityFilter, IDS_PER_QUERY, json, sorted, tagged};
 use crate::schema::{current_workflows, workflows};
 
@@ -51,7 +51,7 @@ impl From<Row> for Workflow {
                 loop_: row.loop_json.as_deref().map(json::value),
                 continue_on_error: row.continue_on_error,
             },
-            status: status(&row.status),
+            status: stored_status(&row.status),
             rollout_percentage: row.rollout_percentage,
             created_at: Timestamp::from_naive(row.created_at),
             updated_at: Timestamp::from_naive(row.updated_at),
@@ -86,11 +86,6 @@ impl From<&WorkflowContent> for ContentRow {
             continue_on_error: content.continue_on_error,
         }
     }
-}
-
-/// Parses a status. An unknown one counts as archived, so it does not serve.
-pub(super) fn status(name: &str) -> LifecycleStatus {
-    LifecycleStatus::parse(name).unwrap_or(LifecycleStatus::Archived)
 }
 
 macro_rules! filtered {
@@ -198,7 +193,7 @@ impl Versioned for Workflow {
         let rows = on!(conn, c => rows.load::<(i64, String, i64)>(c).await)?;
         let state = |(version, name, rollout_percentage): (i64, String, i64)| VersionState {
             version,
-            status: status(&name),
+            status: stored_status(&name),
             rollout_percentage,
         };
         Ok(rows.into_iter().map(state).collect())

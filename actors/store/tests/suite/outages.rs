@@ -137,7 +137,8 @@ pub(crate) async fn errors_in_another_language_are_judged_by_their_codes(db: Dat
 }
 
 pub(crate) async fn errors_over_a_unix_socket_are_judged_by_their_codes(mut db: Database) {
-    let (server, connection) = tokio_postgres::connect(&db.config.url, tokio_postgres::NoTls).await.unwrap();
+    let (server, connection) =
+        tokio_postgres::connect(&db.config.url, tokio_postgres::NoTls).await.unwrap();
     db.io.spawn(connection);
     let row = server.query_one("SELECT current_setting('data_directory'), current_setting('port')", &[]);
     let row = row.await.unwrap();

@@ -42,6 +42,11 @@ impl RoutePattern {
         Ok(Self { segments })
     }
 
+    /// Returns the [shape](Self::shape) of a pattern in text form; `None` if it is no pattern.
+    pub fn shape_of(pattern: &str) -> Option<String> {
+        Self::parse(pattern).ok().map(|pattern| pattern.shape())
+    }
+
     /// Returns the pattern without parameter names. Patterns with the same shape match the same paths.
     pub fn shape(&self) -> String {
         self.segments.iter().fold(String::new(), |mut shape, segment| {

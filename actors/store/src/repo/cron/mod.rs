@@ -32,13 +32,13 @@ use uuid::Uuid;
 
 use crate::clock;
 use crate::config::Backend;
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::pool::TransactionFn;
 use crate::repo::mutation::AuditEntry;
 use crate::repo::traces::{NewTrace, TraceEnd};
 use crate::repo::{is_impossible, key, keyset};
-use crate::store::Store;
 
 pub(super) use cursors::pause;
 pub use model::{
@@ -54,7 +54,7 @@ const fn operation(method: &'static str) -> QueryOperation {
 /// The cron ledger. Every call except a read returns after its commit. Every call fails with
 /// [`StoreError::Unavailable`] while the database is away.
 #[derive(Clone)]
-pub struct Ledger(pub(crate) Store);
+pub struct Ledger(pub(crate) Database);
 
 impl Ledger {
     /// Returns the kind of database.

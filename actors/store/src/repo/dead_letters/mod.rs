@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use svc_model::{Page, ServiceError};
 
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::traces::NewTrace;
 use crate::repo::{is_impossible, key};
-use crate::store::Store;
 use crate::writer::UnitOutcome;
 
 pub use rows::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRow};
@@ -26,7 +26,7 @@ const fn operation(method: &'static str) -> QueryOperation {
 
 /// The dead letters.
 #[derive(Clone)]
-pub struct DeadLetterRepository(pub(crate) Store);
+pub struct DeadLetterRepository(pub(crate) Database);
 
 impl DeadLetterRepository {
     /// Returns a page of the letters that match the filter, newest first, and the number of all matches.

@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::repo::{RowKey, key};
-use crate::store::Store;
 use crate::writer::UnitOutcome;
 
 pub(super) use adopt::mark_emptied;
@@ -37,7 +37,7 @@ const fn operation(method: &'static str) -> QueryOperation {
 
 /// The stored traces.
 #[derive(Clone)]
-pub struct TraceRepository(pub(crate) Store);
+pub struct TraceRepository(pub(crate) Database);
 
 impl TraceRepository {
     /// Writes a trace and returns when it is on disk. The rows of many callers are written as one set; a row that the

@@ -1,0 +1,158 @@
+//! Execution of reads and writes: the pool for reads, the writer for writes, and their latency.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_supervision::{Address, CallError, CallErrorKind};
+use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
+
+use crate::config::Backend;
+use crate::conn::Conn;
+use crate::error::StoreError;
+use crate::metrics::{Queries, QueryOperation, StoreMetrics};
+use crate::pool::{ConnectionPool, TransactionFn};
+use crate::repo::TraceWrite;
+use crate::writer::{RunUnit, StoreWriter, UnitOutcome, WriteRow, abandoned};
+
+/// The executor on which every repository runs its statements. Cheap to clone; survives restarts of the writer.
+#[derive(Clone)]
+pub(crate) struct Database {
+    inner: Arc<DatabaseInner>,
+}
+
+struct DatabaseInner {
+    backend: Backend,
+    pool: ConnectionPool,
+    writer: Address<StoreWriter>,
+    /// Time that a caller waits for a writer that is restarting.
+    patience: Duration,
+    queries: Queries,
+}
+
+impl Database {
+    pub(crate) fn new(
+        backend: Backend,
+        pool: ConnectionPool,
+        writer: Address<StoreWriter>,
+        patience: Duration,
+    ) -> Self {
+        let queries = Queries::new();
+        Self { inner: Arc::new(DatabaseInner { backend, pool, writer, patience, queries }) }
+    }
+
+    /// Returns the kind of database.
+    pub(crate) fn backend(&self) -> Backend {
+        self.inner.backend
+    }
+
+    /// Returns the metrics of reads, writes and the pool.
+    pub(crate) fn metrics(&self) -> StoreMetrics {
+        StoreMetrics { queries: self.inner.queries.clone(), pool: self.inner.pool.clone() }
+    }
+
+    /// Runs `work` with a connection from the pool, on the io runtime.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        operation: QueryOperation,
+        work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.measure(operation, self.inner.pool.read(work)).await
+    }
+
+    /// Runs `work` in the next transaction of the writer, in a savepoint of its own. Returns after the commit.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        operation: QueryOperation,
+        work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<UnitOutcome<T>, StoreError>>
+        + Send
+        + 'static,
+    ) -> Result<T, StoreError> {
+        self.measure(operation, self.commit(RunUnit { work: Box::new(work) })).await
+    }
+
+    /// Runs `step` in a transaction that may wait for locked rows without delaying other writes: on a server a
+    /// transaction of its own; on a file, where no rows are locked, the next one of the writer. Returns after the
+    /// commit.
+    pub(crate) async fn transact<I, T>(
+        &self,
+        operation: QueryOperation,
+        input: I,
+        step: TransactionFn<I, T>,
+    ) -> Result<T, StoreError>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        match self.inner.backend {
+            Backend::Postgres => self.measure(operation, self.inner.pool.transact(input, step)).await,
+            Backend::Sqlite => {
+                self.write(operation, move |conn| {
+                    Box::pin(async move { step(conn, &input).await.map(UnitOutcome::Keep) })
+                })
+                .await
+            }
+        }
+    }
+
+    /// Measures the time that a caller waits.
+    async fn measure<T>(&self, operation: QueryOperation, work: impl Future<Output = T>) -> T {
+        let begun = Instant::now();
+        let outcome = work.await;
+        self.inner.queries.observe(operation, begun.elapsed());
+        outcome
+    }
+
+    /// Changes one row in the next transaction, together with those of other callers. Returns after the commit.
+    pub(crate) async fn change(
+        &self,
+        operation: QueryOperation,
+        change: TraceWrite,
+    ) -> Result<bool, StoreError> {
+        self.measure(operation, self.commit_row(change)).await
+    }
+
+    async fn commit_row(&self, change: TraceWrite) -> Result<bool, StoreError> {
+        let deadline = Instant::now() + self.inner.patience;
+        let (caller, answer) = oneshot::channel();
+        let mut message = WriteRow { change, caller };
+        while let Err(error) = self.inner.writer.cast(message) {
+            message = wait_for_writer(error, deadline).await?;
+        }
+        answer.await.unwrap_or_else(|_| Err(abandoned()))
+    }
+
+    async fn commit<T: Send + 'static>(&self, mut message: RunUnit<T>) -> Result<T, StoreError> {
+        let deadline = Instant::now() + self.inner.patience;
+        loop {
+            match self.inner.writer.call(message).await {
+                Ok(answer) => return answer,
+                Err(error) => message = wait_for_writer(error, deadline).await?,
+            }
+        }
+    }
+}
+
+/// Waits while the writer restarts and returns the message: it was never handled, so it may be sent again.
+async fn wait_for_writer<M>(error: CallError<M>, deadline: Instant) -> Result<M, StoreError> {
+    match error {
+        CallError { kind: CallErrorKind::Restarting { retry_after }, message: Some(message) }
+            if Instant::now() + retry_after < deadline =>
+        {
+            sleep(retry_after).await;
+            Ok(message)
+        }
+        error => Err(unanswered(&error)),
+    }
+}
+
+/// Returns the error of a caller whose write was not answered.
+fn unanswered<M>(error: &CallError<M>) -> StoreError {
+    let detail = format!("the writer: {error}");
+    if error.message.is_some() {
+        StoreError::Unavailable(detail.into())
+    } else {
+        StoreError::Unanswered(detail.into())
+    }
+}

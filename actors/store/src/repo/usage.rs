@@ -1,0 +1,41 @@
+//! The active definitions that name a connector or a channel.
+
+use svc_model::{Channel, EntityKind, Workflow};
+
+use crate::conn::Conn;
+use crate::error::StoreError;
+use crate::repo::references::{References, distinct};
+use crate::repo::versioned::Versioned;
+
+/// Lists the active workflows that refer to a connector or a channel, as texts for a message.
+pub(super) async fn workflows_naming(
+    conn: &mut Conn,
+    references: &dyn References,
+    kind: EntityKind,
+    names: &[String],
+) -> Result<Vec<String>, StoreError> {
+    let active = Workflow::active(conn, None).await?;
+    let names_it = |workflow: &Workflow| {
+        names.iter().any(|name| references.workflow_names(&workflow.content, kind, name))
+    };
+    let users =
+        active.into_iter().filter(names_it).map(|workflow| format!("workflow '{}'", workflow.workflow_id));
+    Ok(distinct(users))
+}
+
+/// Lists the active channels that refer to a connector or to another channel, as texts for a message.
+pub(super) async fn channels_naming(
+    conn: &mut Conn,
+    references: &dyn References,
+    kind: EntityKind,
+    names: &[String],
+) -> Result<Vec<String>, StoreError> {
+    let active = Channel::active(conn, None).await?;
+    let names_it = |channel: &Channel| {
+        let others =
+            names.iter().filter(|name| kind != EntityKind::Channel || **name != channel.content.name);
+        others.into_iter().any(|name| references.channel_names(&channel.content, kind, name))
+    };
+    let users = active.into_iter().filter(names_it);
+    Ok(distinct(users.map(|channel| format!("channel '{}'", channel.content.name))))
+}
