@@ -72,14 +72,18 @@ impl<'d> ClaimLease<'d> {
         self.timer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Renews it, at once and then at every beat, until it is lost. One renewal is under way at a time; one that fails
-    /// is tried again at the next beat.
+    /// Renews the lease at every heartbeat until it is lost. The start of the attempt was the first renewal, so the
+    /// next one follows a heartbeat later. One renewal is under way at a time; one that fails is tried again at the
+    /// next heartbeat.
     pub(super) async fn hold(&self) -> LeaseLoss {
+        let mut sent = self.timer().renewed;
         loop {
-            let (sent, mut timer) = (Instant::now(), *self.timer());
+            let mut timer = *self.timer();
+            sleep_until(timer.next(sent)).await;
             if self.is_over() {
                 return LeaseLoss::Fenced;
             }
+            sent = Instant::now();
             let renewal = self.shared.ledger.renew(self.key, self.slot, self.shared.settings.lease);
             match timeout_at(timer.end(), renewal).await {
                 Ok(Ok(true)) => {
@@ -89,7 +93,7 @@ impl<'d> ClaimLease<'d> {
                 Ok(Ok(false)) => return LeaseLoss::Taken,
                 Ok(Err(error)) => {
                     self.shared.metrics.renewal_failures.inc();
-                    warn!(self.shared.log, "a lease was not renewed";
+                    warn!(self.shared.log, "lease renewal failed";
                         "occurrence" => %self.key.id, "error" => %error);
                 }
                 Err(_) => {
@@ -97,7 +101,6 @@ impl<'d> ClaimLease<'d> {
                     return LeaseLoss::Fenced;
                 }
             }
-            sleep_until(timer.next(sent)).await;
         }
     }
 }

@@ -33,6 +33,21 @@ async fn of_one(node: &Node, channel: &str, action: &str, config: Value) -> Occu
 }
 
 #[test]
+fn attempt_shorter_than_a_heartbeat_renews_no_lease() {
+    run(async |world| {
+        let node = world.start().await;
+        let row = of_one(&node, "short", "hold", json!({"timeout_ms": 300})).await;
+        assert_eq!(&*row.row.status, "failed");
+        let mut registry = prometheus_client::registry::Registry::default();
+        node.store.metrics().register(&mut registry);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        assert!(text.contains("operation=\"ledger.start\""), "{text}");
+        assert!(!text.contains("operation=\"ledger.renew\""), "the start was the first renewal: {text}");
+    });
+}
+
+#[test]
 fn a_run_ends_as_its_workflow_does_and_says_why() {
     run(async |world| {
         let node = world.start().await;
