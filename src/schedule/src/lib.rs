@@ -10,6 +10,21 @@
 //! - An expression whose hour is a wildcard or has a step follows elapsed time: it fires at every instant whose local
 //!   time matches, and at no other.
 //!
+//! ```
+//! use chrono::{DateTime, Utc};
+//! use svc_schedule::Schedule;
+//!
+//! let now: DateTime<Utc> = "2026-03-28T12:00:00Z".parse()?;
+//! let schedule = Schedule::parse("30 2 * * *", "Europe/Berlin")?;
+//! let next: Vec<String> = schedule.upcoming(now).take(3).map(|instant| instant.to_rfc3339()).collect();
+//! // On 29 March the clock passes over 02:30: the schedule fires at the end of the gap.
+//! assert_eq!(
+//!     next,
+//!     ["2026-03-29T01:00:00+00:00", "2026-03-30T00:30:00+00:00", "2026-03-31T00:30:00+00:00"]
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Nothing here reads a clock or keeps state: the caller passes the instant to start from. Instants end with the year
 //! 2100.
 
