@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ledger_that_answers_now_and_then_is_not_silent_and_one_that_stays_away_is_told_of_once() {
+    fn ledger_is_unavailable_only_after_lasting_silence_and_is_reported_once() {
         let start = Instant::now();
         let at = |tenths: u64| start + Duration::from_millis(tenths * 100);
         let mut answers = DatabaseAvailability::default();

@@ -33,7 +33,7 @@ impl Reading {
     }
 
     /// Combines a reading with one more answer of the database.
-    fn better(known: Option<Self>, sent: Instant, received: Instant, shown: NaiveDateTime) -> Self {
+    fn combine(known: Option<Self>, sent: Instant, received: Instant, shown: NaiveDateTime) -> Self {
         let answer = Self { at: received, shown };
         let latest = plus(shown, received.saturating_duration_since(sent));
         known.filter(|known| (shown..=latest).contains(&known.at(received))).unwrap_or(answer)
@@ -42,11 +42,11 @@ impl Reading {
 
 impl DatabaseClock {
     /// Takes an answer into account.
-    pub(crate) fn learn(&self, sent: Instant, shown: NaiveDateTime) {
+    pub(crate) fn record_reading(&self, sent: Instant, shown: NaiveDateTime) {
         let received = Instant::now();
         let mut known = self.lock();
         let before = *known;
-        let better = Reading::better(before, sent, received, shown);
+        let better = Reading::combine(before, sent, received, shown);
         *known = Some(better);
         drop(known);
         if before.is_some_and(|before| (better.at(received) - before.at(received)).abs() > JUMP) {
@@ -92,7 +92,7 @@ mod tests {
             let sent = Instant::now();
             let answer = shown(sent.duration_since(start).as_millis() as i64 + given_after);
             tokio::time::advance(Duration::from_millis(100)).await;
-            clock.learn(sent, answer);
+            clock.record_reading(sent, answer);
             let truth = shown(start.elapsed().as_millis() as i64).and_utc();
             assert!(clock.now().unwrap() <= truth);
         }
@@ -104,7 +104,7 @@ mod tests {
     async fn a_clock_that_was_set_back_or_forward_is_followed() {
         let clock = DatabaseClock::default();
         for millis in [0, 60_000, 5_000] {
-            clock.learn(Instant::now(), shown(millis));
+            clock.record_reading(Instant::now(), shown(millis));
             assert_eq!(clock.now().unwrap(), shown(millis).and_utc());
         }
     }

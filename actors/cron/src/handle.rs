@@ -1,4 +1,4 @@
-//! The handle everyone else holds.
+//! The handle of the schedules.
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct CronServices {
     pub needs: Vec<String>,
 }
 
-/// The schedules of a node, to be asked from any thread. Cheap to clone.
+/// The handle of the schedules of a node, usable from any thread. Cheap to clone.
 #[derive(Clone)]
 pub struct CronHandle {
     shared: Arc<CronShared>,
@@ -51,7 +51,7 @@ impl CronHandle {
     /// Adds the group `path` with everything in it. `at` must be a thread whose runtime also drives other tasks.
     ///
     /// # Errors
-    /// A path is taken, the place is gone, or something needed is not there.
+    /// [`SpawnError`] when a path is taken, the place is gone, or a needed node is missing.
     pub async fn supervise(
         tree: &Tree,
         path: &str,

@@ -83,7 +83,7 @@ impl CronShared {
     }
 
     fn trouble(&self, last: Option<ReconcilePass>) -> Option<String> {
-        if !self.answers() {
+        if !self.is_available() {
             return Some("the ledger does not answer".to_owned());
         }
         let silence = last.map_or(self.passes.began, |pass| pass.at).elapsed();

@@ -97,27 +97,27 @@ impl CronMetrics {
         );
     }
 
-    pub(crate) fn came_to(&self, status: OccurrenceStatus, count: u64) {
+    pub(crate) fn record_occurrences(&self, status: OccurrenceStatus, count: u64) {
         if count > 0 {
             self.occurrences.get_or_create(&StatusLabels { status: status.name() }).inc_by(count);
         }
     }
 
-    pub(crate) fn skipped_for_singleton(&self, count: u64) {
-        self.came_to(OccurrenceStatus::SkippedSingleton, count);
+    pub(crate) fn record_singleton_skips(&self, count: u64) {
+        self.record_occurrences(OccurrenceStatus::SkippedSingleton, count);
         self.contention.inc_by(count);
     }
 
-    pub(crate) fn ran(&self, channel: &str, took: Duration) {
+    pub(crate) fn record_duration(&self, channel: &str, took: Duration) {
         let labels = ChannelLabels { channel: channel.to_owned() };
         self.executions.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
-    pub(crate) fn began(&self, lag: Duration) {
+    pub(crate) fn record_lag(&self, lag: Duration) {
         self.lag.observe(lag.as_secs_f64());
     }
 
-    pub(crate) fn reconciled(&self, took: Duration) {
+    pub(crate) fn record_reconcile(&self, took: Duration) {
         self.reconcile.observe(took.as_secs_f64());
     }
 }

@@ -11,7 +11,7 @@ use svc_schedule::Schedule;
 use svc_store::ChannelFacts;
 use tokio::sync::watch;
 
-/// A channel as its schedule needs it.
+/// The schedule of a channel: expression, misfire policy and concurrency key.
 #[derive(Clone, Debug)]
 pub(crate) struct ScheduleSpec {
     pub(crate) channel: ChannelFacts,
@@ -22,7 +22,7 @@ pub(crate) struct ScheduleSpec {
 }
 
 impl ScheduleSpec {
-    /// Of a channel that runs by the clock; `None` for another one.
+    /// Returns the spec of a cron channel; `None` for another one.
     pub(crate) fn from_entry(
         entry: &LoadedChannel,
         definition: &CompiledChannel,
@@ -52,11 +52,11 @@ impl ScheduleSpec {
 pub(crate) enum ScheduleCommand {
     /// Follow it.
     Follow(Arc<ScheduleSpec>),
-    /// Stand still: its channel is quarantined.
+    /// Suspend it: its channel is quarantined.
     Rest,
 }
 
-/// The place of one schedule.
+/// The state of one schedule that outlives its actor.
 #[derive(Debug)]
 pub(crate) struct ScheduleHandle {
     pub(crate) id: Arc<str>,
@@ -88,7 +88,7 @@ impl ScheduleHandle {
         }
     }
 
-    /// Gives it other orders.
+    /// Sends another command.
     pub(crate) fn send(&self, order: ScheduleCommand) {
         if matches!(order, ScheduleCommand::Rest) {
             self.set_rested(true);
@@ -116,7 +116,7 @@ impl ScheduleHandle {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Shows when it is due next.
+    /// Reports the next due instant.
     pub(crate) fn set_next_due(&self, next: Option<DateTime<Utc>>) {
         *self.next.lock().unwrap_or_else(PoisonError::into_inner) = next;
     }

@@ -60,17 +60,17 @@ impl CronShared {
     }
 
     /// Waits for a turn, then asks the ledger.
-    pub(crate) async fn in_turn<T>(
+    pub(crate) async fn call_in_turn<T>(
         &self,
         ask: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         // It is never closed.
         let _turn = self.writers.acquire().await;
-        self.ask(ask).await
+        self.call_ledger(ask).await
     }
 
     /// Asks the ledger, and notes whether it answers: a database that stays away is logged once, not by everybody.
-    pub(crate) async fn ask<T>(
+    pub(crate) async fn call_ledger<T>(
         &self,
         ask: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
@@ -87,16 +87,16 @@ impl CronShared {
         answer
     }
 
-    /// As [`ask`](Self::ask), for an answer that shows the database clock.
+    /// As [`call_ledger`](Self::call_ledger), for an answer that shows the database clock.
     pub(crate) async fn learn_time(&self) -> Result<(), StoreError> {
         let sent = Instant::now();
-        let now = self.ask(self.ledger.now()).await?;
-        self.clock.learn(sent, now);
+        let now = self.call_ledger(self.ledger.now()).await?;
+        self.clock.record_reading(sent, now);
         Ok(())
     }
 
     /// Returns true if the latest calls of the ledger were answered.
-    pub(crate) fn answers(&self) -> bool {
+    pub(crate) fn is_available(&self) -> bool {
         !self.lock_answers().is_silent()
     }
 

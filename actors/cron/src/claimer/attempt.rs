@@ -1,4 +1,4 @@
-//! One claim, from the look for its channel to what is written of it.
+//! One attempt: from finding the channel of a claim to writing its outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,27 +22,27 @@ use crate::shared::CronShared;
 /// Time for which a write is retried while the database is away.
 const OFFERED: Duration = Duration::from_secs(30);
 
-/// A claim and what it is run with.
+/// One execution of a claimed occurrence.
 pub(super) struct CronAttempt {
     pub(super) shared: Arc<CronShared>,
     pub(super) attempts: Arc<AttemptPool>,
     pub(super) claim: OccurrenceClaim,
-    /// The trace it leaves, once it attempts.
+    /// Trace of the run, once it starts.
     pub(super) trace_id: Uuid,
 }
 
-/// A claim that leads to no run.
+/// The reason why a claim leads to no run.
 enum NoRun {
-    /// It fails.
+    /// The occurrence fails with this message.
     Failed(String),
-    /// It may run later, or elsewhere.
+    /// The occurrence may run later, or on another node.
     Back,
 }
 
 impl CronAttempt {
-    /// Runs it and writes what became of it.
-    pub(super) async fn make(self) {
-        let (entry, definition) = match self.channel().await {
+    /// Runs the occurrence and writes its outcome.
+    pub(super) async fn execute(self) {
+        let (entry, definition) = match self.find_channel().await {
             Ok(found) => found,
             Err(NoRun::Failed(reason)) => {
                 let message = format!("channel_unavailable: {reason}");
@@ -60,7 +60,7 @@ impl CronAttempt {
             return self.pass_over(None).await;
         }
         // As accepted work, a scheduled run leaves a trace whatever the mode and the sampling of traces.
-        let trace = self.trace(&entry, &cron.payload);
+        let trace = self.new_trace(&entry, &cron.payload);
         let begun = Instant::now();
         let start = self.shared.ledger.start(
             &self.claim.key,
@@ -69,15 +69,15 @@ impl CronAttempt {
             self.shared.settings.lease,
             Some(trace),
         );
-        let (slot, started_at) = match self.shared.ask(start).await {
+        let (slot, started_at) = match self.shared.call_ledger(start).await {
             Ok(StartResult::Running { slot, started_at }) => (slot, started_at),
-            Ok(StartResult::Saturated) => return self.shared.metrics.skipped_for_singleton(1),
+            Ok(StartResult::Saturated) => return self.shared.metrics.record_singleton_skips(1),
             Ok(StartResult::Lost) => return,
-            Err(error) => return self.not_started(&error).await,
+            Err(error) => return self.start_failed(&error).await,
         };
         if state::is_first(&self.claim) {
             let lag = (started_at - self.claim.scheduled_for).to_std().unwrap_or_default();
-            self.shared.metrics.began(lag);
+            self.shared.metrics.record_lag(lag);
         }
         let (abort, registration) = AbortHandle::new_pair();
         let firing = ScheduledRun {
@@ -91,19 +91,19 @@ impl CronAttempt {
         };
         let run = self.shared.registry.run_scheduled(&entry, firing);
         match self.watch(run, abort, slot.as_ref(), begun).await {
-            AttemptEnd::Ended(fired) => self.ended(fired, &definition, slot.as_ref()).await,
+            AttemptEnd::Ended(fired) => self.record_outcome(fired, &definition, slot.as_ref()).await,
             AttemptEnd::CalledOff => self.give_back(slot.as_ref()).await,
             AttemptEnd::Lost(why) => {
                 warn!(self.shared.log, "a run was dropped, its claim being lost"; "channel" => entry.name(),
                     "occurrence" => %self.claim.key.id, "why" => ?why);
-                self.lost().await;
+                self.end_lost_trace().await;
             }
         }
     }
 
-    /// The channel, in one snapshot for the whole attempt. One that this node does not know, or knows in an older
-    /// version than the row does, may be new: it absent again.
-    async fn channel(&self) -> Result<(Arc<LoadedChannel>, Arc<CompiledChannel>), NoRun> {
+    /// Finds the channel, in one snapshot for the whole attempt. A channel that this node does not know, or knows only
+    /// in an older version than the row, may be new and is reloaded first.
+    async fn find_channel(&self) -> Result<(Arc<LoadedChannel>, Arc<CompiledChannel>), NoRun> {
         let OccurrenceClaim { channel_id, channel_name, channel_version, .. } = &self.claim;
         let (registry, absent) = (&self.shared.registry, &self.attempts.absent);
         let find = || {
@@ -115,7 +115,7 @@ impl CronAttempt {
         };
         let (mut found, mut generation) = find();
         if found.is_none() && !registry.admits(channel_name) {
-            // This node is not to serve it; another one is.
+            // Another node serves this channel.
             return Err(NoRun::Back);
         }
         if lacks(&found) && !absent.contains(channel_id, *channel_version, generation) {
@@ -136,8 +136,8 @@ impl CronAttempt {
         }
     }
 
-    /// The row of the trace of a run.
-    fn trace(&self, entry: &LoadedChannel, payload: &serde_json::Value) -> NewTrace {
+    /// Returns the row of the run's trace.
+    fn new_trace(&self, entry: &LoadedChannel, payload: &serde_json::Value) -> NewTrace {
         NewTrace {
             channel_id: Some(self.claim.channel_id.as_str().into()),
             input_json: Some(payload.to_string()),
@@ -146,18 +146,23 @@ impl CronAttempt {
         }
     }
 
-    async fn not_started(&self, error: &StoreError) {
+    async fn start_failed(&self, error: &StoreError) {
         self.shared.settings.errors.tell(ErrorReason::CronStart);
         warn!(self.shared.log, "a run could not be put on record";
             "occurrence" => %self.claim.key.id, "error" => %error);
         self.pass_over(None).await;
     }
 
-    async fn ended(&self, fired: ScheduledRunResult, definition: &CompiledChannel, slot: Option<&HeldSlot>) {
+    async fn record_outcome(
+        &self,
+        fired: ScheduledRunResult,
+        definition: &CompiledChannel,
+        slot: Option<&HeldSlot>,
+    ) {
         let ScheduledRunResult { outcome: ended, result, task_trace, workflow, took } = fired;
         let (settlement, status, error_message) = match ended {
             ScheduledRunOutcome::Busy => return self.pass_over(slot).await,
-            // Only this attempt calls it off.
+            // Only this attempt cancels the run.
             ScheduledRunOutcome::Aborted => return self.give_back(slot).await,
             ScheduledRunOutcome::Completed => (Settlement::Completed, TraceStatus::Completed, None),
             ScheduledRunOutcome::Failed { message } => {
@@ -168,7 +173,7 @@ impl CronAttempt {
             .as_deref()
             .and_then(|error| self.shared.registry.prepare_report(definition, self.trace_id, error));
         if let Some(took) = took {
-            self.shared.metrics.ran(&self.claim.channel_name, took);
+            self.shared.metrics.record_duration(&self.claim.channel_name, took);
         }
         let end = TraceEnd {
             id: self.trace_id,
@@ -188,8 +193,8 @@ impl CronAttempt {
         }
     }
 
-    /// Writes the end of it, until it is written or the claim turns out to be lost: the ledger tells late writes apart.
-    /// Answers whether it was written.
+    /// Writes the outcome; retries until it is written or the claim is lost, because the ledger refuses late writes.
+    /// Returns true if it was written.
     async fn settle(
         &self,
         slot: Option<&HeldSlot>,
@@ -201,18 +206,18 @@ impl CronAttempt {
         loop {
             let (key, ledger) = (&self.claim.key, &self.shared.ledger);
             let written = ledger.settle_with(key, slot, settlement.clone(), end.clone(), report.clone());
-            match self.shared.ask(written).await {
+            match self.shared.call_ledger(written).await {
                 Ok(true) => {
                     let status = match settlement {
                         Settlement::Completed => OccurrenceStatus::Completed,
                         Settlement::Failed { .. } => OccurrenceStatus::Failed,
                     };
-                    self.shared.metrics.came_to(status, 1);
+                    self.shared.metrics.record_occurrences(status, 1);
                     return true;
                 }
                 Ok(false) => {
                     debug!(self.shared.log, "the end of a run came too late"; "occurrence" => %self.claim.key.id);
-                    self.lost().await;
+                    self.end_lost_trace().await;
                     return false;
                 }
                 Err(error) => {
@@ -220,7 +225,7 @@ impl CronAttempt {
                     warn!(self.shared.log, "the end of a run was not written";
                         "occurrence" => %self.claim.key.id, "error" => %error);
                     if !error.is_outage() {
-                        // What it says cannot be stored; that it ended can.
+                        // The details cannot be stored; the status can.
                         simplify(&mut settlement, &mut end);
                         report = None;
                     }
@@ -230,35 +235,35 @@ impl CronAttempt {
         }
     }
 
-    /// Gives it back because it cannot run here now.
+    /// Releases the claim because the channel cannot run on this node now.
     async fn pass_over(&self, slot: Option<&HeldSlot>) {
         self.attempts.pass_over(&self.claim.channel_id);
         self.give_back(slot).await;
     }
 
     async fn give_back(&self, slot: Option<&HeldSlot>) {
-        // Past that its lease ends, which gives it back as well.
+        // After that the lease expires, which releases the claim as well.
         let give_back = || self.shared.ledger.give_back(&self.claim, slot);
-        if self.offer("a claim was not given back", give_back).await == Some(false) {
-            self.lost().await;
+        if self.retry_for_a_while("a claim was not given back", give_back).await == Some(false) {
+            self.end_lost_trace().await;
         }
     }
 
-    /// Ends the trace of a run whose claim is lost: whoever has the row now, if it is still there, may not know of it.
-    async fn lost(&self) {
+    /// Ends the trace of a run whose claim is lost: the next holder of the row may not know of it.
+    async fn end_lost_trace(&self) {
         let end = || self.shared.ledger.end_lost(self.trace_id);
-        let _late = self.offer("the trace of a lost run was not ended", end).await;
+        let _late = self.retry_for_a_while("the trace of a lost run was not ended", end).await;
     }
 
-    /// Asks the ledger for a while, until it answers.
-    async fn offer<T, F>(&self, failed: &'static str, ask: impl Fn() -> F) -> Option<T>
+    /// Retries a call of the ledger for a limited time.
+    async fn retry_for_a_while<T, F>(&self, failed: &'static str, ask: impl Fn() -> F) -> Option<T>
     where
         F: Future<Output = Result<T, StoreError>>,
     {
         let offer = async {
             let mut failures = 0;
             loop {
-                match self.shared.ask(ask()).await {
+                match self.shared.call_ledger(ask()).await {
                     Ok(answer) => return answer,
                     Err(error) => {
                         failures += 1;

@@ -52,7 +52,7 @@ impl AttemptPool {
     }
 
     /// Asks for more; what was asked before stays asked.
-    pub(crate) fn enter(&self, phase: ShutdownPhase) {
+    pub(crate) fn advance(&self, phase: ShutdownPhase) {
         self.phase.send_if_modified(|now| {
             let advances = *now < phase;
             *now = phase.max(*now);
@@ -70,14 +70,14 @@ impl AttemptPool {
     /// Runs never begin again.
     pub(crate) fn close_for_good(&self) {
         self.stops.store(true, Ordering::Release);
-        self.enter(ShutdownPhase::Closing);
+        self.advance(ShutdownPhase::Closing);
     }
 
     /// Waits for a worker, and takes others that are free too, `most` in all; `None` when nothing more is to begin.
-    pub(crate) async fn free(&self, most: u32) -> Option<Vec<OwnedSemaphorePermit>> {
+    pub(crate) async fn acquire_workers(&self, most: u32) -> Option<Vec<OwnedSemaphorePermit>> {
         let first = tokio::select! {
             biased;
-            () = self.closing() => return None,
+            () = self.wait_until_closing() => return None,
             worker = Arc::clone(&self.workers).acquire_owned() => worker.ok()?,
         };
         let more = (1..most).map_while(|_| Arc::clone(&self.workers).try_acquire_owned().ok());
@@ -85,12 +85,12 @@ impl AttemptPool {
     }
 
     /// Until nothing more is to begin.
-    pub(crate) async fn closing(&self) {
+    pub(crate) async fn wait_until_closing(&self) {
         self.reached(ShutdownPhase::Closing).await;
     }
 
     /// Until runs are to end.
-    pub(crate) async fn ending(&self) {
+    pub(crate) async fn wait_until_ending(&self) {
         self.reached(ShutdownPhase::Ending).await;
     }
 
@@ -100,12 +100,12 @@ impl AttemptPool {
     }
 
     /// Until nothing attempts.
-    pub(crate) async fn idle(&self) {
+    pub(crate) async fn wait_until_idle(&self) {
         let _all = self.workers.acquire_many(self.count).await;
     }
 
     /// Returns the number of running attempts.
-    pub(crate) fn count(&self) -> usize {
+    pub(crate) fn running_count(&self) -> usize {
         (self.count as usize).saturating_sub(self.workers.available_permits())
     }
 
@@ -142,25 +142,25 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn as_many_rows_are_claimed_as_workers_are_free() {
         let attempts = AttemptPool::new(3);
-        let two = attempts.free(2).await.unwrap();
-        assert_eq!((two.len(), attempts.count()), (2, 2));
-        let one = attempts.free(20).await.unwrap();
+        let two = attempts.acquire_workers(2).await.unwrap();
+        assert_eq!((two.len(), attempts.running_count()), (2, 2));
+        let one = attempts.acquire_workers(20).await.unwrap();
         assert_eq!(one.len(), 1);
-        assert!(attempts.free(20).now_or_never().is_none(), "all are busy");
+        assert!(attempts.acquire_workers(20).now_or_never().is_none(), "all are busy");
         drop(two);
-        assert_eq!(attempts.free(20).await.unwrap().len(), 2);
+        assert_eq!(attempts.acquire_workers(20).await.unwrap().len(), 2);
     }
 
     #[tokio::test(start_paused = true)]
     async fn nothing_begins_once_it_closes() {
         let attempts = AttemptPool::new(1);
-        let busy = attempts.free(1).await.unwrap();
-        attempts.enter(ShutdownPhase::Closing);
-        assert!(attempts.free(1).await.is_none());
-        assert!(attempts.idle().now_or_never().is_none());
-        assert!(attempts.ending().now_or_never().is_none());
+        let busy = attempts.acquire_workers(1).await.unwrap();
+        attempts.advance(ShutdownPhase::Closing);
+        assert!(attempts.acquire_workers(1).await.is_none());
+        assert!(attempts.wait_until_idle().now_or_never().is_none());
+        assert!(attempts.wait_until_ending().now_or_never().is_none());
         drop(busy);
-        attempts.idle().await;
+        attempts.wait_until_idle().await;
         assert!(attempts.is_closing());
         attempts.open();
         assert!(!attempts.is_closing(), "another instance of the claimer goes on");

@@ -1,4 +1,4 @@
-//! A claim held for as long as its run takes.
+//! The lease of a claim, renewed while its attempt runs.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,12 +9,12 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::shared::CronShared;
 
-/// Why a claim is no longer ours.
+/// The reason why a claim is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeaseLoss {
-    /// The ledger says so.
+    /// The ledger refused the renewal: another worker has it.
     Taken,
-    /// No renewal succeeded for so long that somebody may have taken it.
+    /// No renewal succeeded before the fence: another worker may have it.
     Fenced,
 }
 
@@ -43,7 +43,7 @@ impl LeaseTimer {
     }
 }
 
-/// Holds the lease of a run.
+/// The lease of one attempt.
 pub(super) struct ClaimLease<'d> {
     shared: &'d CronShared,
     key: &'d ClaimKey,
@@ -52,7 +52,7 @@ pub(super) struct ClaimLease<'d> {
 }
 
 impl<'d> ClaimLease<'d> {
-    /// `begun` is when the start of the run was sent, which is the first renewal.
+    /// Creates the lease of an attempt whose start, the first renewal, was sent at `begun`.
     pub(super) fn new(
         shared: &'d CronShared,
         key: &'d ClaimKey,

@@ -1,12 +1,13 @@
-//! Claims what is due and runs it.
+//! The claimer: claims due occurrences and executes them.
 //!
-//! Owns the runs of this node, as many as there are workers; they outlive an instance of the actor. Takes no messages:
-//! it is told when something may be due, looks by itself at every poll, and claims as many rows as workers are free,
-//! the oldest first, with never more than one claim under way. A channel that had no capacity is passed over for a
-//! while, so that its backlog does not keep others from their turn.
+//! Owns the attempts of this node, at most one per worker; they outlive an instance of the actor. Takes no messages: a
+//! notification tells it that an occurrence may be due, and it polls besides. It claims as many rows as workers are
+//! free, the oldest first, and makes one claim at a time. A channel without capacity is passed over for a while, so
+//! that its backlog does not delay the others.
 //!
-//! At its end it claims nothing more, and gives back what has not begun. What runs gets the time that was configured
-//! for a shutdown; then it is called off and given back, so that another node may start it at once.
+//! On shutdown it claims nothing more and releases claims whose attempts have not begun. Running attempts get the
+//! configured shutdown time; then they are cancelled and their claims released, so that another node may start them
+//! at once.
 
 mod attempt;
 mod attempt_pool;
@@ -58,7 +59,7 @@ impl Actor for Claimer {
     fn started(&mut self, ctx: &mut Self::Context) {
         self.attempts.open();
         let (shared, attempts) = (Arc::clone(&self.shared), Arc::clone(&self.attempts));
-        ctx.spawn(async move { claim(shared, attempts).await }.into_actor(self));
+        ctx.spawn(async move { claim_until_closed(shared, attempts).await }.into_actor(self));
     }
 }
 
@@ -69,77 +70,81 @@ impl Supervised for Claimer {
     }
 }
 
-/// Claims nothing more, and lets what runs go on for `patience`. What is left is called off and gets `giving_back` to
-/// be given back.
+/// Stops claiming and lets attempts continue for `patience`. The remaining ones are cancelled; their claims are
+/// released within `giving_back`.
 pub(crate) async fn stop(
     shared: &CronShared,
     attempts: &AttemptPool,
     patience: Duration,
     giving_back: Duration,
 ) {
-    attempts.enter(ShutdownPhase::Closing);
-    if timeout(patience, attempts.idle()).await.is_ok() {
+    attempts.advance(ShutdownPhase::Closing);
+    if timeout(patience, attempts.wait_until_idle()).await.is_ok() {
         return;
     }
-    info!(shared.log, "runs are called off and given back"; "runs" => attempts.count());
-    attempts.enter(ShutdownPhase::Ending);
-    if timeout(giving_back, attempts.idle()).await.is_err() {
-        warn!(shared.log, "runs end before they are given back"; "runs" => attempts.count());
+    info!(shared.log, "attempts are cancelled at the shutdown deadline"; "attempts" => attempts.running_count());
+    attempts.advance(ShutdownPhase::Ending);
+    if timeout(giving_back, attempts.wait_until_idle()).await.is_err() {
+        warn!(shared.log, "attempts were not released before the end of the process"; "attempts" => attempts.running_count());
     }
 }
 
-/// Claims until told to stop.
-async fn claim(shared: Arc<CronShared>, attempts: Arc<AttemptPool>) {
+/// Claims and spawns attempts until the shutdown begins.
+async fn claim_until_closed(shared: Arc<CronShared>, attempts: Arc<AttemptPool>) {
     let mut failures = 0;
     loop {
-        let Some(workers) = attempts.free(shared.settings.claim_batch).await else { return };
+        let Some(workers) = attempts.acquire_workers(shared.settings.claim_batch).await else { return };
         let wanted = workers.len();
-        match ask(&shared, &attempts, wanted).await {
+        match claim_batch(&shared, &attempts, wanted).await {
             Ok(claims) => {
                 failures = 0;
                 let got = claims.claimed.len();
-                begin(&shared, &attempts, claims, workers);
+                spawn_attempts(&shared, &attempts, claims, workers);
                 if got < wanted {
                     tokio::select! {
                         () = shared.due.notified() => {}
                         () = sleep(shared.settings.poll) => {}
-                        () = attempts.closing() => return,
+                        () = attempts.wait_until_closing() => return,
                     }
                 }
             }
             Err(error) => {
                 drop(workers);
                 failures += 1;
-                failed(&shared, &error);
+                report_failure(&shared, &error);
                 tokio::select! {
                     () = sleep(retry_delay(&shared.settings.holder, failures)) => {}
-                    () = attempts.closing() => return,
+                    () = attempts.wait_until_closing() => return,
                 }
             }
         }
     }
 }
 
-async fn ask(shared: &CronShared, attempts: &AttemptPool, limit: usize) -> Result<ClaimBatch, StoreError> {
+async fn claim_batch(
+    shared: &CronShared,
+    attempts: &AttemptPool,
+    limit: usize,
+) -> Result<ClaimBatch, StoreError> {
     let settings = &shared.settings;
     let except = attempts.passed_over();
     let sent = Instant::now();
     let claim = shared.ledger.claim(&settings.holder, settings.lease, limit, settings.max_recoveries, except);
-    let claims = shared.ask(claim).await?;
-    shared.clock.learn(sent, claims.now);
+    let claims = shared.call_ledger(claim).await?;
+    shared.clock.record_reading(sent, claims.now);
     Ok(claims)
 }
 
-/// Lets a worker do each.
-fn begin(
+/// Spawns an attempt for each claimed row, one per worker.
+fn spawn_attempts(
     shared: &Arc<CronShared>,
     attempts: &Arc<AttemptPool>,
     claims: ClaimBatch,
     workers: Vec<OwnedSemaphorePermit>,
 ) {
-    shared.metrics.came_to(OccurrenceStatus::Failed, claims.exhausted.len() as u64);
+    shared.metrics.record_occurrences(OccurrenceStatus::Failed, claims.exhausted.len() as u64);
     for row in claims.exhausted {
-        warn!(shared.log, "an occurrence was given up"; "channel" => row.channel_name,
+        warn!(shared.log, "occurrence failed after too many expired leases"; "channel" => row.channel_name,
             "occurrence" => %row.id, "reason" => row.message);
     }
     for (claim, worker) in claims.claimed.into_iter().zip(workers) {
@@ -154,15 +159,15 @@ fn begin(
             reason = "outlives the actor; awaited by `drain` through the permit"
         )]
         tokio::spawn(async move {
-            attempt.make().await;
+            attempt.execute().await;
             drop(worker);
         });
     }
 }
 
-fn failed(shared: &CronShared, error: &StoreError) {
+fn report_failure(shared: &CronShared, error: &StoreError) {
     shared.settings.errors.tell(ErrorReason::CronClaim);
     if !error.is_outage() {
-        warn!(shared.log, "nothing can be claimed"; "error" => %error);
+        warn!(shared.log, "claiming occurrences failed"; "error" => %error);
     }
 }

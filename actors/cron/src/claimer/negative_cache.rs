@@ -1,4 +1,4 @@
-//! Looks for channels that rows know and this node does not.
+//! A negative cache of channels that occurrences name and this node does not have.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 /// Lifetime of an entry: the backlog of a deleted channel must not cost a load for each row.
 const COUNTS: Duration = Duration::from_secs(1);
 
-/// The absent that found nothing.
+/// Channels that a reload did not find, each for a moment.
 #[derive(Debug, Default)]
 pub(super) struct NegativeCache(Mutex<HashMap<String, AbsentChannel>>);
 
@@ -21,7 +21,7 @@ struct AbsentChannel {
 }
 
 impl NegativeCache {
-    /// Notes that a channel is not there in that version, as of that snapshot.
+    /// Records that a channel is absent in that version, as of that snapshot.
     pub(super) fn insert(&self, channel_id: &str, version: i64, generation: u64) {
         let now = Instant::now();
         let mut vain = self.lock();
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_look_that_found_nothing_counts_for_a_moment_in_its_snapshot_and_for_no_newer_version() {
+    async fn absent_channel_is_cached_briefly_for_its_snapshot_and_version() {
         let absent = NegativeCache::default();
         assert!(!absent.contains("c", 1, 7));
         absent.insert("c", 2, 7);

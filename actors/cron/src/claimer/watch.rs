@@ -1,4 +1,4 @@
-//! A run, once it is on record that it began.
+//! Watches a run whose start is recorded.
 
 use std::time::Duration;
 
@@ -16,16 +16,16 @@ const LET_GO: Duration = Duration::from_secs(2);
 /// The end of an attempt.
 #[derive(Debug)]
 pub(super) enum AttemptEnd {
-    /// By itself.
+    /// The run ended by itself.
     Ended(ScheduledRunResult),
-    /// It was called off, because the node ends; nothing of it goes on.
+    /// The run was cancelled because the node stops; nothing of it continues.
     CalledOff,
-    /// Its claim was lost first, or it cannot be called off: nothing may be written about it.
+    /// The claim was lost first, or the run did not stop in time: nothing may be written about it.
     Lost(Option<LeaseLoss>),
 }
 
 impl CronAttempt {
-    /// Waits for a run while its lease is renewed.
+    /// Waits for a run and renews its lease meanwhile.
     pub(super) async fn watch(
         &self,
         run: impl Future<Output = ScheduledRunResult>,
@@ -45,7 +45,7 @@ impl CronAttempt {
             fired = &mut run => {
                 if lease.is_over() { AttemptEnd::Lost(Some(LeaseLoss::Fenced)) } else { AttemptEnd::Ended(fired) }
             }
-            () = self.attempts.ending() => {
+            () = self.attempts.wait_until_ending() => {
                 abort.abort();
                 match timeout(LET_GO, run).await {
                     Ok(ScheduledRunResult { outcome: ScheduledRunOutcome::Aborted, .. }) => AttemptEnd::CalledOff,

@@ -1,10 +1,9 @@
-//! Looks at the whole ledger, again and again.
+//! The reaper: passes over the whole ledger periodically.
 //!
-//! Owns nothing. Takes no messages. Each look measures what waits for a worker, learns the database clock and notes
-//! that it was taken, which is how everybody else can tell that schedules are looked after, and whether those of this
-//! node keep up. Cursors of channels that are not active, or quarantined here and moved by nobody, are paused, so that
-//! a channel that comes back begins at now instead of making up for its absence. It neither plans nor claims: leases
-//! that ended are taken over by claimers.
+//! Owns nothing. Takes no messages. Each pass measures the backlog, reads the database clock and records its own time,
+//! from which the health of the schedules follows. It pauses cursors of channels that are not active, or that are
+//! quarantined here and moved by no node, so that a channel that comes back begins at now instead of making up for its
+//! absence. It neither plans nor claims: claimers take over expired leases.
 
 mod state;
 
@@ -24,9 +23,9 @@ use state::AbsenceSweep;
 
 /// Time for which a cursor must have been due before its channel counts as served by no node.
 const OVERDUE: Duration = Duration::from_secs(60);
-/// The same, before a schedule of this node counts as one that does not keep up.
+/// Delay after which a schedule of this node counts as late.
 const BEHIND: TimeDelta = TimeDelta::seconds(60);
-/// Time between two looks for such cursors.
+/// Time between two searches for such cursors.
 const EVERY: Duration = Duration::from_secs(30);
 
 /// The actor.
@@ -45,26 +44,26 @@ impl Actor for Reaper {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         let shared = Arc::clone(&self.shared);
-        ctx.spawn(async move { look_after(&shared).await }.into_actor(self));
+        ctx.spawn(async move { run_passes(&shared).await }.into_actor(self));
     }
 }
 
 impl Supervised for Reaper {}
 
-async fn look_after(shared: &CronShared) {
+async fn run_passes(shared: &CronShared) {
     let mut absences = AbsenceSweep::new(OVERDUE, EVERY);
     loop {
         let begun = Instant::now();
-        match look(shared, &mut absences).await {
+        match run_pass(shared, &mut absences).await {
             Ok(()) => {
-                shared.metrics.reconciled(begun.elapsed());
+                shared.metrics.record_reconcile(begun.elapsed());
                 shared.settings.jobs.tell("cron_reconcile");
             }
             Err(error) => {
                 absences.failed();
                 shared.settings.errors.tell(ErrorReason::CronReconcile);
                 if !error.is_outage() {
-                    warn!(shared.log, "the ledger cannot be looked at"; "error" => %error);
+                    warn!(shared.log, "reconciling the ledger failed"; "error" => %error);
                 }
             }
         }
@@ -72,17 +71,17 @@ async fn look_after(shared: &CronShared) {
     }
 }
 
-async fn look(shared: &CronShared, absences: &mut AbsenceSweep) -> Result<(), StoreError> {
+async fn run_pass(shared: &CronShared, absences: &mut AbsenceSweep) -> Result<(), StoreError> {
     shared.learn_time().await?;
-    let backlog = shared.ask(shared.ledger.backlog()).await?;
+    let backlog = shared.call_ledger(shared.ledger.backlog()).await?;
     shared.metrics.pending.set(backlog.pending);
     if absences.is_due(Instant::now()) {
         let snapshot = Arc::clone(&shared.registry.snapshot());
         let resting = snapshot.cron_channels().filter(|entry| entry.quarantine().is_some());
         let resting = resting.map(|entry| entry.id().to_owned()).collect();
-        let paused = shared.ask(shared.ledger.pause_stale(resting, OVERDUE)).await?;
+        let paused = shared.call_ledger(shared.ledger.pause_stale(resting, OVERDUE)).await?;
         if !paused.is_empty() {
-            info!(shared.log, "schedules that serve nowhere were paused"; "schedules" => paused.join(", "));
+            info!(shared.log, "schedules without a serving node were paused"; "schedules" => paused.join(", "));
         }
     }
     let now = shared.clock.now();

@@ -1,9 +1,10 @@
-//! Keeps one schedule for each channel that runs by the clock, in line with the registry's snapshot.
+//! The reconciler: keeps one schedule actor for each cron channel of the registry's snapshot.
 //!
-//! Owns which schedules there are. Takes no messages: it hears of every new snapshot and looks at what changed between
-//! the two, so that a change of one channel among ten thousand costs one. A channel that supervision quarantined keeps
-//! its schedule, which stands still; one that cannot be built, or is gone, has none. A schedule that could not be
-//! started is tried again. The places of the schedules survive a restart, which puts right what was left half done.
+//! Owns the set of schedules. Takes no messages: it watches the generations of the snapshot and compares each with the
+//! one before, so that a change of one channel among ten thousand costs one. A channel that supervision quarantined
+//! keeps its schedule, which is suspended; a channel that cannot be built, or is gone, has none. A schedule that could
+//! not be started is tried again. The handles of the schedules survive a restart, which repairs a change that was
+//! interrupted.
 
 mod state;
 
@@ -30,7 +31,7 @@ use state::ReconcileAction;
 const AT_ONCE: usize = 64;
 /// Time in which a schedule must stop.
 const DRAIN: Duration = Duration::from_secs(5);
-/// Pauses, at most, after which schedules that could not be started are tried again.
+/// Largest factor on the delay before schedules that could not be started are tried again.
 const LONGEST_WAIT: u32 = 30;
 
 /// The state from before a snapshot.
@@ -65,31 +66,31 @@ impl Actor for ScheduleReconciler {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         let reconciler = self.clone();
-        ctx.spawn(async move { reconciler.keep().await }.into_actor(self));
+        ctx.spawn(async move { reconciler.reconcile_until_stopped().await }.into_actor(self));
     }
 }
 
 impl Supervised for ScheduleReconciler {}
 
 impl ScheduleReconciler {
-    async fn keep(self) {
-        let known = self.cursors().await;
+    async fn reconcile_until_stopped(self) {
+        let known = self.load_cursors().await;
         let mut generations = self.shared.registry.watch_generations();
         let mut seen: Option<Arc<Snapshot>> = None;
         let (mut failed, mut failures) = (HashSet::new(), 0);
-        self.tidy().await;
+        self.repair().await;
         loop {
             generations.borrow_and_update();
             let snapshot = Arc::clone(&self.shared.registry.snapshot());
             let mut changed: HashSet<Arc<str>> = failed;
             changed.extend(match &seen {
                 Some(seen) => snapshot.cron_changes(seen),
-                None => self.everything(&snapshot),
+                None => self.all_channels(&snapshot),
             });
             let before =
                 PreviousSnapshot { cursors: seen.is_none().then_some(&known), snapshot: seen.as_deref() };
             let changes = changed.into_iter().map(|id| async {
-                let followed = self.follow(Arc::clone(&id), &snapshot, before).await;
+                let followed = self.reconcile_channel(Arc::clone(&id), &snapshot, before).await;
                 followed.is_err().then_some(id)
             });
             failed = futures_util::stream::iter(changes)
@@ -106,26 +107,26 @@ impl ScheduleReconciler {
         }
     }
 
-    /// Puts places and actors in line where an earlier instance ended between the two.
-    async fn tidy(&self) {
+    /// Repairs handles without an actor, and actors without a handle, that an earlier instance left.
+    async fn repair(&self) {
         let below = format!("{}/", self.group);
         let nodes = self.tree.snapshot().nodes;
         let mut actors: HashSet<&str> =
             nodes.iter().filter_map(|node| node.path.as_str().strip_prefix(&below)).collect();
         self.shared.schedules().retain(|id, _| actors.remove(&**id));
         for id in actors {
-            // One that is not there has ended.
+            // A missing actor has stopped already.
             let _ = self.tree.retire(&self.path(id), DRAIN).await;
         }
     }
 
-    /// The cursors of all schedules, read at once, and the database clock.
-    async fn cursors(&self) -> HashMap<String, Cursor> {
+    /// Reads the cursors of all schedules at once, and the database clock.
+    async fn load_cursors(&self) -> HashMap<String, Cursor> {
         let mut failures = 0;
         loop {
             let read = async {
                 self.shared.learn_time().await?;
-                self.shared.ask(self.shared.ledger.cursors()).await
+                self.shared.call_ledger(self.shared.ledger.cursors()).await
             };
             match read.await {
                 Ok(cursors) => {
@@ -141,15 +142,15 @@ impl ScheduleReconciler {
     }
 
     /// Lists the channels of the snapshot and the schedules of an earlier instance that are not in it.
-    fn everything(&self, snapshot: &Snapshot) -> Vec<Arc<str>> {
+    fn all_channels(&self, snapshot: &Snapshot) -> Vec<Arc<str>> {
         let seated: Vec<_> = self.shared.schedules().keys().cloned().collect();
         let orphans =
             seated.into_iter().filter(|id| snapshot.channel_by_id(id).is_none_or(|entry| !entry.is_cron()));
         orphans.chain(snapshot.cron_channels().map(|entry| Arc::from(entry.id()))).collect()
     }
 
-    /// Brings one schedule in line.
-    async fn follow(
+    /// Reconciles the schedule of one channel.
+    async fn reconcile_channel(
         &self,
         id: Arc<str>,
         snapshot: &Snapshot,
@@ -165,8 +166,8 @@ impl ScheduleReconciler {
                 let handle =
                     Arc::new(ScheduleHandle::new(Arc::clone(&id), order, definition, cursor, rested));
                 self.shared.schedules().insert(Arc::clone(&id), Arc::clone(&handle));
-                if let Err(error) = self.begin(&handle).await {
-                    warn!(self.shared.log, "a schedule was not started"; "channel" => &*id, "error" => %error);
+                if let Err(error) = self.spawn_schedule(&handle).await {
+                    warn!(self.shared.log, "starting a schedule failed"; "channel" => &*id, "error" => %error);
                     self.shared.schedules().remove(&id);
                     return Err(error);
                 }
@@ -179,19 +180,19 @@ impl ScheduleReconciler {
                 );
                 handle.send(order);
                 if !Arc::ptr_eq(&before, &definition) {
-                    self.release(&id).await;
+                    self.restart_quarantined(&id).await;
                 }
             }
             ReconcileAction::End => {
                 self.shared.schedules().remove(&id);
-                // One that is not there has ended.
+                // A missing actor has stopped already.
                 let _ = self.tree.retire(&self.path(&id), DRAIN).await;
             }
         }
         Ok(())
     }
 
-    async fn begin(&self, handle: &Arc<ScheduleHandle>) -> Result<(), SpawnError> {
+    async fn spawn_schedule(&self, handle: &Arc<ScheduleHandle>) -> Result<(), SpawnError> {
         let (shared, handle) = (Arc::clone(&self.shared), Arc::clone(handle));
         let path = self.path(&handle.id);
         let spec = ChildSpec::new().mailbox(1).needs(self.needs.iter());
@@ -201,12 +202,12 @@ impl ScheduleReconciler {
         self.tree.spawn(&path, spec, self.at.clone(), factory).await.map(drop)
     }
 
-    /// A channel that was built anew gets its schedule back from quarantine.
-    async fn release(&self, id: &str) {
+    /// Restarts the quarantined schedule of a channel that was built anew.
+    async fn restart_quarantined(&self, id: &str) {
         let path = self.path(id);
         let quarantined = self.tree.node(&path).is_some_and(|node| node.state == NodeState::Quarantined);
         if quarantined && let Err(error) = self.tree.restart(&path).await {
-            warn!(self.shared.log, "a schedule was not restarted"; "channel" => id, "error" => %error);
+            warn!(self.shared.log, "restarting a schedule failed"; "channel" => id, "error" => %error);
         }
     }
 

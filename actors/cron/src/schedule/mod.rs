@@ -1,10 +1,10 @@
-//! One schedule: its channel's instants, put on record as they come.
+//! One schedule: writes the occurrences of its channel as they become due.
 //!
-//! Owns the way from its cursor to the next instant. Takes no messages: its orders are a level that the reconciler
-//! sets. It sleeps until it is due, plans what has passed, writes it, and says so to the claimer. A database that does
-//! not answer is waited out, for ever and cheaply. A channel that another node changed, so that its version here is no
-//! longer active, is loaded anew. A restart begins with the cursor in the ledger; nothing in memory matters. It never
-//! runs anything, and never looks at what became of earlier instants.
+//! Owns the progress of its cursor. Takes no messages: its command is a level that the reconciler sets. It sleeps until
+//! the next instant, plans the instants that have passed, writes them, and notifies the claimer. It retries for ever,
+//! and cheaply, while the database is away. It reloads a channel that another node changed, so that its version here is
+//! no longer active. A restart begins with the cursor in the ledger; nothing in memory matters. It never runs an
+//! occurrence and never reads the outcome of earlier ones.
 
 mod state;
 
@@ -26,13 +26,13 @@ use crate::schedule_handle::{ScheduleCommand, ScheduleHandle, ScheduleSpec};
 use crate::shared::CronShared;
 use state::{ScheduleStep, next_step};
 
-/// Instants looked at before other work of the thread gets its turn.
+/// Instants examined before the task yields its thread.
 const WALK: usize = 256;
-/// Instants put on record at once, beside those a misfire policy makes up for; the others follow.
+/// Occurrences written at once, beside those that a misfire policy makes up for; the others follow.
 const AT_ONCE: usize = 500;
-/// Longest sleep: in that time two clocks drift apart by less than anybody notices.
+/// Longest sleep: in that time the drift between two clocks is negligible.
 const NAP: Duration = Duration::from_secs(600);
-/// Pauses, at most, by which a channel that is not active is given longer to be heard of.
+/// Largest factor on the delay before the next reload of a channel that is not active.
 const LONGEST_WAIT: u32 = 30;
 /// Position of a cursor whose schedule has no further instant: it is checked again in a year.
 const NEVER: TimeDelta = TimeDelta::days(366);
@@ -54,7 +54,7 @@ impl Actor for ScheduleActor {
 
 impl Supervised for ScheduleActor {}
 
-/// Does what it was told last, until it is told something else.
+/// Executes the latest command until the next one.
 async fn follow_orders(shared: &CronShared, handle: &ScheduleHandle) {
     let mut orders = handle.orders.subscribe();
     let mut cursor = handle.take_preloaded();
@@ -63,7 +63,7 @@ async fn follow_orders(shared: &CronShared, handle: &ScheduleHandle) {
         let told = match order {
             ScheduleCommand::Follow(spec) => {
                 if handle.has_rested() {
-                    // Whoever else serves the channel moved the cursor meanwhile.
+                    // Another node that serves the channel may have moved the cursor.
                     cursor = None;
                 }
                 let course = ScheduleRunner { shared, handle, spec: &spec };
@@ -86,9 +86,9 @@ async fn follow_orders(shared: &CronShared, handle: &ScheduleHandle) {
 
 /// The obstacle to the next step of a schedule.
 enum Obstacle {
-    /// The ledger did not do what it was asked.
+    /// The call of the ledger failed.
     Ledger(StoreError),
-    /// This version of the channel is not active, and this node has not heard of it.
+    /// This version of the channel is not active any more; this node has not learned of it.
     NotActive,
 }
 
@@ -98,7 +98,7 @@ impl From<StoreError> for Obstacle {
     }
 }
 
-/// Following one spec.
+/// Follows one schedule spec.
 struct ScheduleRunner<'s> {
     shared: &'s CronShared,
     handle: &'s ScheduleHandle,
@@ -119,7 +119,7 @@ impl ScheduleRunner<'_> {
                 Err(Obstacle::NotActive) => {
                     failures += 1;
                     *cursor = None;
-                    // What comes of it is an order; a failure is the registry's to tell.
+                    // A new version arrives as a command; the registry reports a failure.
                     let _ = self.shared.registry.reload(ReloadScope::channel(&*self.handle.id)).await;
                     sleep(retry_delay(&self.handle.id, failures) * failures.min(LONGEST_WAIT)).await;
                 }
@@ -127,7 +127,7 @@ impl ScheduleRunner<'_> {
         }
     }
 
-    /// The next step.
+    /// Takes the next step.
     async fn proceed(&self, cursor: &mut Option<Cursor>) -> Result<(), Obstacle> {
         let jump = self.shared.clock.jump();
         let Some(now) = self.shared.clock.now() else { return Ok(self.shared.learn_time().await?) };
@@ -153,7 +153,7 @@ impl ScheduleRunner<'_> {
         Ok(())
     }
 
-    /// Turns the cursor back, if the database clock shows that it was set back; what this node knows of it may be old.
+    /// Turns the cursor back if a fresh reading confirms that the database clock was set back.
     async fn turn_back(&self, cursor: Option<Cursor>) -> Result<Option<Cursor>, Obstacle> {
         self.shared.learn_time().await?;
         let Some(now) = self.shared.clock.now() else { return Ok(cursor) };
@@ -170,7 +170,7 @@ impl ScheduleRunner<'_> {
             warn!(self.shared.log, "a schedule has no further instant"; "channel" => self.name());
             return std::future::pending().await;
         };
-        match self.shared.in_turn(self.shared.ledger.align(align)).await? {
+        match self.shared.call_in_turn(self.shared.ledger.align(align)).await? {
             AlignOutcome::At(cursor) => {
                 self.handle.set_rested(false);
                 Ok(Some(cursor))
@@ -179,12 +179,12 @@ impl ScheduleRunner<'_> {
         }
     }
 
-    /// Plans what has passed since the cursor and writes it. Answers where the cursor is then, if that is known.
+    /// Plans the instants since the cursor and writes them. Returns the new cursor, if it is known.
     async fn write(&self, cursor: Cursor, now: DateTime<Utc>) -> Result<Option<Cursor>, StoreError> {
         let plan = state::bounded(self.plan(cursor.next_fire_at.and_utc(), now).await, AT_ONCE);
         let next = plan.next.unwrap_or(now + NEVER).naive_utc();
         let missed = plan.missed.map_or(0, |missed| missed.count);
-        let written = self.shared.in_turn(self.shared.ledger.materialise(MaterialiseRequest {
+        let written = self.shared.call_in_turn(self.shared.ledger.materialise(MaterialiseRequest {
             channel: self.spec.channel.clone(),
             from: cursor.next_fire_at,
             next,
@@ -198,9 +198,9 @@ impl ScheduleRunner<'_> {
                     self.shared.due.notify_one();
                 }
                 let metrics = &self.shared.metrics;
-                metrics.came_to(OccurrenceStatus::Pending, inserted as u64);
-                metrics.came_to(OccurrenceStatus::SkippedMisfire, missed);
-                metrics.skipped_for_singleton(skipped as u64);
+                metrics.record_occurrences(OccurrenceStatus::Pending, inserted as u64);
+                metrics.record_occurrences(OccurrenceStatus::SkippedMisfire, missed);
+                metrics.record_singleton_skips(skipped as u64);
                 Ok(Some(Cursor { next_fire_at: next, ..cursor }))
             }
             MaterialiseOutcome::Moved(elsewhere) => Ok(Some(elsewhere)),
@@ -208,12 +208,12 @@ impl ScheduleRunner<'_> {
         }
     }
 
-    /// Walks the instants up to now, in stretches: a day of seconds holds up nobody else.
+    /// Plans the instants up to `now` in stretches, so that a long gap does not block the thread.
     async fn plan(&self, from: DateTime<Utc>, now: DateTime<Utc>) -> MisfirePlan {
         let ScheduleSpec { schedule, misfire, .. } = self.spec;
         let mut walk = MisfirePlanner::new(from, now, self.shared.settings.misfire_grace, *misfire);
         let mut instants = schedule.upcoming(from - TimeDelta::seconds(1));
-        while !walk.through(&mut instants, WALK) {
+        while !walk.advance(&mut instants, WALK) {
             tokio::task::yield_now().await;
         }
         walk.plan()
@@ -222,9 +222,9 @@ impl ScheduleRunner<'_> {
     fn failed(&self, error: &StoreError, failures: u32) {
         self.shared.settings.errors.tell(ErrorReason::CronReconcileChannel);
         let known = error.is_outage();
-        // A database that is away is logged once for all schedules; and one error of this schedule is enough.
+        // An outage is logged once for all schedules, other errors at powers of two.
         if !known && failures.is_power_of_two() {
-            warn!(self.shared.log, "a schedule cannot be put on record";
+            warn!(self.shared.log, "writing occurrences failed";
                 "channel" => self.name(), "failures" => failures, "error" => %error);
         }
     }
@@ -234,7 +234,7 @@ impl ScheduleRunner<'_> {
     }
 }
 
-/// The time from `now` to `due`, a nap at most.
+/// Returns the time from `now` to `due`, at most the longest sleep.
 fn until(due: DateTime<Utc>, now: DateTime<Utc>) -> Duration {
     (due - now).to_std().unwrap_or_default().min(NAP)
 }

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_holds_so_many_instants_and_never_parts_what_was_missed_from_what_was_made_up_for() {
+    fn write_is_bounded_and_keeps_missed_and_caught_up_instants_together() {
         let at = |second: i64| now() + TimeDelta::seconds(second);
         let plan = |seconds: &[i64], missed: Option<i64>| MisfirePlan {
             fire: seconds.iter().copied().map(at).collect(),

@@ -45,7 +45,7 @@ fn a_database_that_was_away_ends_no_schedule() {
 }
 
 #[test]
-fn a_schedule_that_fails_to_start_too_often_quarantines_its_channel_until_an_operator_restarts_it() {
+fn schedule_out_of_restarts_quarantines_its_channel_until_restarted() {
     run(async |world| {
         let fails = |nth| PlannedFault {
             path: "cron/schedules/bad".into(),
@@ -143,7 +143,7 @@ fn a_run_that_cannot_renew_its_lease_is_dropped_and_taken_over() {
 #[test]
 fn what_a_crash_interrupts_is_run_again_as_a_second_attempt() {
     run(async |world| {
-        let lease = |plan: &mut crate::kit::Plan| {
+        let lease = |plan: &mut crate::kit::NodeOptions| {
             plan.settings.lease = seconds(2);
             plan.settings.heartbeat = millis(500);
         };

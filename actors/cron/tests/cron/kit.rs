@@ -61,7 +61,7 @@ impl KeySets for NoKeySets {
 }
 
 /// A database, and the runtime of its connections.
-pub(crate) struct World {
+pub(crate) struct CronFixture {
     pub(crate) witness: Witness,
     config: StoreConfig,
     path: PathBuf,
@@ -69,7 +69,7 @@ pub(crate) struct World {
 }
 
 /// The options of a node in a test.
-pub(crate) struct Plan {
+pub(crate) struct NodeOptions {
     pub(crate) faults: Vec<PlannedFault>,
     pub(crate) filter: ChannelFilter,
     pub(crate) tracing: TracingMode,
@@ -88,7 +88,7 @@ pub(crate) struct Node {
 }
 
 /// Runs a case on a new file.
-pub(crate) fn run(case: impl AsyncFnOnce(World)) {
+pub(crate) fn run(case: impl AsyncFnOnce(CronFixture)) {
     let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     System::new().block_on(async {
         let directory = tempfile::tempdir().unwrap();
@@ -101,7 +101,7 @@ pub(crate) fn run(case: impl AsyncFnOnce(World)) {
             acquire_timeout: millis(300),
             ..StoreConfig::default()
         };
-        let world = World { witness: Witness::new(), config, path, io: io.handle().clone() };
+        let world = CronFixture { witness: Witness::new(), config, path, io: io.handle().clone() };
         timeout(PATIENCE * 2, case(world)).await.expect("the case ends");
     });
     io.shutdown_background();
@@ -125,16 +125,16 @@ fn settings(number: usize) -> Settings {
     }
 }
 
-impl World {
+impl CronFixture {
     pub(crate) async fn start(&self) -> Node {
         self.start_with(|_| ()).await
     }
 
-    pub(crate) async fn start_with(&self, change: impl FnOnce(&mut Plan)) -> Node {
+    pub(crate) async fn start_with(&self, change: impl FnOnce(&mut NodeOptions)) -> Node {
         static NODES: AtomicUsize = AtomicUsize::new(1);
         let words: Arc<Mutex<Vec<&'static str>>> = Arc::default();
         let told = Arc::clone(&words);
-        let mut plan = Plan {
+        let mut plan = NodeOptions {
             faults: Vec::new(),
             filter: ChannelFilter::default(),
             tracing: TracingMode::Sync,
@@ -237,10 +237,10 @@ impl World {
     }
 
     /// Locks the file against writers until the answer is dropped.
-    pub(crate) fn lock(&self) -> Lock {
+    pub(crate) fn lock(&self) -> DatabaseLock {
         let mut conn = self.connect();
         conn.batch_execute("BEGIN IMMEDIATE").unwrap();
-        Lock(conn)
+        DatabaseLock(conn)
     }
 
     /// Runs SQL beside the service.
@@ -260,9 +260,9 @@ impl World {
     }
 }
 
-pub(crate) struct Lock(SqliteConnection);
+pub(crate) struct DatabaseLock(SqliteConnection);
 
-impl Drop for Lock {
+impl Drop for DatabaseLock {
     fn drop(&mut self) {
         self.0.batch_execute("ROLLBACK").unwrap();
     }

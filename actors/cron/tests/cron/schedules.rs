@@ -173,7 +173,7 @@ fn a_transport_that_cannot_be_followed_quarantines_its_channel_alone() {
 }
 
 #[test]
-fn a_node_that_was_not_told_takes_a_new_version_up_when_whoever_activated_it_is_gone() {
+fn uninformed_node_adopts_a_new_version_when_its_activator_is_gone() {
     run(async |world| {
         let (first, other) = (world.start().await, world.start().await);
         first.channel("tick", every_second(""), json!({})).await;
