@@ -29,7 +29,7 @@ use slog::Logger;
 
 use job::RecurringJob;
 pub use metrics::JobMetrics;
-use scheduler::{JobInterval, JobScheduling};
+use scheduler::{JobInterval, JobTimer};
 
 /// The reason why a run of a job failed, for the log.
 pub type JobError = Box<dyn std::error::Error + Send + Sync>;
@@ -85,10 +85,8 @@ impl Housekeeping {
             rhythms.push(JobInterval { address, every });
         }
         let rhythms: Arc<[JobInterval]> = rhythms.into();
-        tree.spawn(&format!("{path}/scheduler"), spec, at, move |_| {
-            JobScheduling::start(Arc::clone(&rhythms))
-        })
-        .await?;
+        tree.spawn(&format!("{path}/scheduler"), spec, at, move |_| JobTimer::start(Arc::clone(&rhythms)))
+            .await?;
         Ok(())
     }
 }

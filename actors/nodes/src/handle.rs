@@ -69,7 +69,7 @@ impl NodeHandle {
     }
 
     /// Waits until the lease is proven. Returns the id for which it is proven.
-    pub async fn proven(&self) -> Arc<str> {
+    pub async fn wait_until_proven(&self) -> Arc<str> {
         let mut standing = self.shared.standing.subscribe();
         // The sender is part of this handle, so the channel cannot be closed.
         let _ = standing.wait_for(|standing| standing.is_proven(Instant::now())).await;
@@ -77,9 +77,9 @@ impl NodeHandle {
     }
 
     /// Waits until the work of nodes without a lease may be taken over. Returns the id under which to take it over.
-    pub async fn settled(&self) -> Arc<str> {
+    pub async fn wait_until_settled(&self) -> Arc<str> {
         loop {
-            let id = self.proven().await;
+            let id = self.wait_until_proven().await;
             let settled_at = self.shared.standing.borrow().settled_at;
             sleep_until(settled_at).await;
             if self.holds(&id) {
@@ -89,14 +89,14 @@ impl NodeHandle {
     }
 
     /// Waits until [`holds`](Self::holds) is false for `id`.
-    pub async fn lost(&self, id: &str) {
+    pub async fn wait_until_lost(&self, id: &str) {
         let mut standing = self.shared.standing.subscribe();
         while self.holds(id) {
             let proof = standing.borrow_and_update().proof;
             tokio::select! {
                 // The sender is part of this handle, so the channel cannot be closed.
                 _ = standing.changed() => {}
-                () = reach(proof) => {}
+                () = wait_for_end(proof) => {}
             }
         }
     }
@@ -119,7 +119,7 @@ impl NodeHandle {
 }
 
 /// Waits until the proof expires; for ever if it cannot.
-async fn reach(proof: LeaseProof) {
+async fn wait_for_end(proof: LeaseProof) {
     match proof {
         LeaseProof::Until(end) => sleep_until(end).await,
         LeaseProof::Ended => {}

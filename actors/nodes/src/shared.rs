@@ -63,10 +63,10 @@ impl NodeShared {
             return sent + heartbeat;
         }
         if !standing.is_proven(sent) {
-            return self.begin_anew(&standing.id).await;
+            return self.register_new_id(&standing.id).await;
         }
         let renewal = self.leases.renew(&standing.id, self.settings.lease, self.settings.is_alone);
-        match timeout_at(self.end_of(&standing, sent), renewal).await {
+        match timeout_at(self.renewal_deadline(&standing, sent), renewal).await {
             Ok(Ok(true)) => {
                 let fence = lease_fence(self.settings.lease, heartbeat);
                 self.standing.send_modify(|standing| standing.renew(sent, fence, Instant::now()));
@@ -85,7 +85,7 @@ impl NodeShared {
     }
 
     /// Returns the instant by which the result of a renewal sent at `sent` must be known.
-    fn end_of(&self, standing: &NodeLease, sent: Instant) -> Instant {
+    fn renewal_deadline(&self, standing: &NodeLease, sent: Instant) -> Instant {
         match standing.proof {
             LeaseProof::Until(end) => end,
             LeaseProof::Unlimited | LeaseProof::Ended => sent + self.settings.heartbeat(),
@@ -93,7 +93,7 @@ impl NodeShared {
     }
 
     /// Registers the node under a new id. Returns the instant of the next attempt.
-    async fn begin_anew(&self, former: &Arc<str>) -> Instant {
+    async fn register_new_id(&self, former: &Arc<str>) -> Instant {
         let (id, sent): (Arc<str>, _) = (self.settings.next_id().into(), Instant::now());
         let heartbeat = self.settings.heartbeat();
         let registered = self.leases.register(new_node(&self.settings, &id, Some(former)));

@@ -193,7 +193,7 @@ impl Traces {
     pub async fn stop(&self, limit: Duration) {
         let TracesShared { stop, jobs, log, .. } = &*self.shared;
         stop.advance(StopStage::Closing);
-        let written = || join_all(jobs.get().into_iter().flatten().map(WorkerJobs::written));
+        let written = || join_all(jobs.get().into_iter().flatten().map(WorkerJobs::wait_until_written));
         if timeout(limit.min(self.shared.patience()), written()).await.is_ok() {
             return;
         }
@@ -213,7 +213,7 @@ impl Traces {
     pub fn draw(&self, policy: &TracePolicy) -> bool {
         let reason = match policy.mode {
             TracingMode::Off => "off",
-            _ if self.shared.draws.hit(policy.sample_rate) => return true,
+            _ if self.shared.draws.sample(policy.sample_rate) => return true,
             _ => "sampled_out",
         };
         self.shared.metrics.record_drop(reason);
@@ -243,7 +243,7 @@ impl Traces {
             TracingMode::Batch => &queues.batched,
             TracingMode::Off => return Ok(()),
         };
-        if !queue.put(record.into_row()).await {
+        if !queue.enqueue(record.into_row()).await {
             metrics.record_drop("overflow");
         }
         Ok(())
@@ -251,7 +251,7 @@ impl Traces {
 
     /// Polls the dead letters now, because an operator made one due.
     pub fn look_for_dead_letters(&self) {
-        self.shared.letters_due.note(Duration::ZERO);
+        self.shared.letters_due.record(Duration::ZERO);
     }
 
     /// Prepares the report of a run that fails with `error`. The caller, which ends the run, writes its row.

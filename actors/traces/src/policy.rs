@@ -50,7 +50,7 @@ impl Sampler {
     }
 
     /// Draws once and returns true with the probability `rate`.
-    pub(crate) fn hit(&self, rate: f64) -> bool {
+    pub(crate) fn sample(&self, rate: f64) -> bool {
         if rate >= 1.0 {
             return true;
         }
@@ -90,10 +90,10 @@ mod tests {
     fn a_draw_hits_as_often_as_its_rate_says() {
         let draws = Sampler::new(1);
         for rate in [0.0, 0.01, 0.5, 0.99, 1.0] {
-            let hits = (0..100_000).filter(|_| draws.hit(rate)).count();
+            let hits = (0..100_000).filter(|_| draws.sample(rate)).count();
             let share = f64::from(u32::try_from(hits).unwrap()) / 100_000.0;
             assert!((share - rate).abs() < 0.01, "{rate}: {share}");
         }
-        assert!(!(0..1000).any(|_| draws.hit(0.0)));
+        assert!(!(0..1000).any(|_| draws.sample(0.0)));
     }
 }

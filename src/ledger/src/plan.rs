@@ -78,7 +78,7 @@ pub fn plan(
 ) -> MisfirePlan {
     let mut walk = MisfirePlanner::new(from, now, grace, policy);
     let mut instants = instants.into_iter();
-    while !walk.through(&mut instants, LONGEST_WALK) {}
+    while !walk.advance(&mut instants, LONGEST_WALK) {}
     walk.plan()
 }
 
@@ -105,7 +105,7 @@ impl MisfirePlanner {
     }
 
     /// Walks the next instants, at most `most`. Returns whether the walk has ended.
-    pub fn through(&mut self, instants: &mut impl Iterator<Item = DateTime<Utc>>, most: usize) -> bool {
+    pub fn advance(&mut self, instants: &mut impl Iterator<Item = DateTime<Utc>>, most: usize) -> bool {
         let mut walked = 0;
         for instant in instants.take(most) {
             walked += 1;

@@ -125,7 +125,7 @@ proptest! {
         let (from, now, grace) = (at(from), at(from + span), Duration::from_secs(grace));
         let mut walk = MisfirePlanner::new(from, now, grace, policy);
         let mut instants = (0..).map(at);
-        while !walk.through(&mut instants, stretch) {}
+        while !walk.advance(&mut instants, stretch) {}
         prop_assert_eq!(walk.plan(), plan(from, now, grace, policy, (0..).map(at)));
     }
 }

@@ -5,7 +5,7 @@
 
 mod memory;
 
-use memory::{Claim, Memory, now};
+use memory::{Memory, RememberedClaim, now};
 use stateright::{Checker, Model, Property};
 use svc_ledger::{Occurrence, OccurrenceStatus, Settlement};
 use uuid::Uuid;
@@ -32,7 +32,7 @@ struct State {
 enum Echo {
     #[default]
     None,
-    OnItsWay(Write, Claim),
+    OnItsWay(Write, RememberedClaim),
     Arrived,
 }
 
@@ -47,14 +47,14 @@ struct Worker {
 enum Task {
     #[default]
     Idle,
-    Claimed(Claim),
-    Running(Claim),
+    Claimed(RememberedClaim),
+    Running(RememberedClaim),
     /// Cancelled by its fence. Its writes may still arrive.
-    Late(Claim),
+    Late(RememberedClaim),
 }
 
 impl Task {
-    fn claim(&self) -> Option<&Claim> {
+    fn claim(&self) -> Option<&RememberedClaim> {
         match self {
             Self::Idle => None,
             Self::Claimed(claim) | Self::Running(claim) | Self::Late(claim) => Some(claim),
@@ -98,16 +98,16 @@ impl State {
         !worker.paused && matches!(worker.task, Task::Running(_))
     }
 
-    fn holds(&self, claim: &Claim) -> bool {
+    fn holds(&self, claim: &RememberedClaim) -> bool {
         self.ledger.row(claim.key.id).is_held(&claim.key)
     }
 
-    fn has_ended(&self, claim: &Claim) -> bool {
+    fn has_ended(&self, claim: &RememberedClaim) -> bool {
         self.ledger.row(claim.key.id).claimed_until.is_none_or(|until| until < now())
     }
 
     /// Applies a write, and records a violation if the write of an invalid claim changes anything.
-    fn write(&mut self, write: Write, claim: &Claim) -> bool {
+    fn write(&mut self, write: Write, claim: &RememberedClaim) -> bool {
         let (before, counts) = (self.ledger.clone(), self.holds(claim));
         let done = match write {
             Write::Renew => self.ledger.renew(claim),
@@ -152,7 +152,7 @@ impl State {
             let place = order.iter().position(|worker| holder(*worker) == old);
             place.map_or_else(|| old.to_owned(), holder)
         };
-        let claim = |claim: &Claim| {
+        let claim = |claim: &RememberedClaim| {
             let mut claim = claim.clone();
             claim.key.holder = name(&claim.key.holder);
             claim
@@ -189,7 +189,7 @@ impl State {
         for _ in 0..=ledger.rows.len() {
             let Some(claim) = ledger.claim("last", MAX_RECOVERIES) else { continue };
             if let Ok(slot) = ledger.start(&claim.key, SLOTS) {
-                ledger.settle(&Claim { slot, ..claim }, Settlement::Completed);
+                ledger.settle(&RememberedClaim { slot, ..claim }, Settlement::Completed);
             }
         }
         ledger.rows.iter().all(|row| row.status.is_terminal())
@@ -260,7 +260,7 @@ impl Model for Protocol {
             Action::Start(worker) => {
                 let claim = state.workers[worker].task.claim().unwrap().clone();
                 state.workers[worker].task = match state.ledger.start(&claim.key, SLOTS) {
-                    Ok(slot) => Task::Running(Claim { slot, ..claim }),
+                    Ok(slot) => Task::Running(RememberedClaim { slot, ..claim }),
                     Err(_) => Task::Idle,
                 };
             }

@@ -19,33 +19,33 @@ use crate::metrics::JobMetrics;
 use crate::{JobError, JobSpec};
 
 pub(crate) use messages::Due;
-use state::RunState;
+use state::JobRunState;
 
 /// The actor of one recurring job.
 pub(crate) struct RecurringJob {
     spec: JobSpec,
-    runs: RunState,
+    runs: JobRunState,
     metrics: JobMetrics,
     log: Logger,
 }
 
 impl RecurringJob {
     pub(crate) fn new(spec: JobSpec, metrics: JobMetrics, log: Logger) -> Self {
-        Self { spec, runs: RunState::default(), metrics, log }
+        Self { spec, runs: JobRunState::default(), metrics, log }
     }
 
     fn run(&mut self, ctx: &mut Context<Self>) {
-        if !self.runs.due() {
+        if !self.runs.try_begin() {
             debug!(self.log, "a job is due and still runs"; "job" => self.spec.name);
             return;
         }
         let work = self.spec.work.clone();
         let run = AssertUnwindSafe(async move { work().await }).catch_unwind();
-        ctx.spawn(run.into_actor(self).map(|outcome, job, _| job.over(outcome)));
+        ctx.spawn(run.into_actor(self).map(|outcome, job, _| job.record_outcome(outcome)));
     }
 
-    fn over(&mut self, outcome: Result<Result<(), JobError>, Box<dyn Any + Send>>) {
-        self.runs.over();
+    fn record_outcome(&mut self, outcome: Result<Result<(), JobError>, Box<dyn Any + Send>>) {
+        self.runs.end();
         let reason = match outcome {
             Ok(Ok(())) => return self.metrics.succeeded(self.spec.name),
             Ok(Err(failure)) => failure.to_string(),

@@ -2,18 +2,18 @@
 
 /// The state of the runs of one job.
 #[derive(Debug, Default)]
-pub(crate) struct RunState {
+pub(crate) struct JobRunState {
     running: bool,
 }
 
-impl RunState {
+impl JobRunState {
     /// Records that a run is due. Returns whether it begins now.
-    pub(crate) const fn due(&mut self) -> bool {
+    pub(crate) const fn try_begin(&mut self) -> bool {
         !std::mem::replace(&mut self.running, true)
     }
 
     /// Records the end of the run.
-    pub(crate) const fn over(&mut self) {
+    pub(crate) const fn end(&mut self) {
         self.running = false;
     }
 }
@@ -24,10 +24,10 @@ mod tests {
 
     #[test]
     fn a_run_begins_only_when_none_is_under_way() {
-        let mut runs = RunState::default();
-        assert!(runs.due());
-        assert!(!runs.due());
-        runs.over();
-        assert!(runs.due());
+        let mut runs = JobRunState::default();
+        assert!(runs.try_begin());
+        assert!(!runs.try_begin());
+        runs.end();
+        assert!(runs.try_begin());
     }
 }

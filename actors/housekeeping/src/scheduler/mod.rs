@@ -30,13 +30,13 @@ pub(crate) struct JobInterval {
 }
 
 /// The actor that tells jobs when they are due.
-pub(crate) struct JobScheduling {
+pub(crate) struct JobTimer {
     beat: Arc<Notify>,
     /// Ends the task of the library.
     ended: Arc<AtomicBool>,
 }
 
-impl JobScheduling {
+impl JobTimer {
     /// Creates the actor with a new schedule.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ fn every(
     Entry::new_repeated(interval, move |_, _| tell())
 }
 
-impl Actor for JobScheduling {
+impl Actor for JobTimer {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
@@ -77,9 +77,9 @@ impl Actor for JobScheduling {
     }
 }
 
-impl Supervised for JobScheduling {}
+impl Supervised for JobTimer {}
 
-impl Drop for JobScheduling {
+impl Drop for JobTimer {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
     }

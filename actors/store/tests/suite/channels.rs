@@ -6,11 +6,11 @@ use serde_json::json;
 use svc_model::{LifecycleStatus, Page, Precondition, Protocol};
 use svc_store::{ChannelGates, EntityFilter, Mutation, Store};
 
-use super::database::Database;
+use super::database::TestDatabase;
 use super::{Names, any, channel, gates, refusal, workflow};
 
 /// Returns a store whose workflow `w` is active.
-async fn with_workflow(db: &Database) -> Store {
+async fn with_workflow(db: &TestDatabase) -> Store {
     let store = db.store().await;
     store.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
     store
@@ -21,7 +21,7 @@ async fn with_workflow(db: &Database) -> Store {
     store
 }
 
-pub(crate) async fn a_channel_is_stored_whole(db: Database) {
+pub(crate) async fn a_channel_is_stored_whole(db: TestDatabase) {
     let channels = db.store().await.channels();
     let mut content = channel("orders", Some("/orders/{id}"));
     content.config = json!({ "auth": { "type": "api_key", "keys": ["s3cret"] } });
@@ -42,7 +42,7 @@ pub(crate) async fn a_channel_is_stored_whole(db: Database) {
     assert_eq!(cleared.content.topic, None);
 }
 
-pub(crate) async fn a_name_belongs_to_one_channel(db: Database) {
+pub(crate) async fn a_name_belongs_to_one_channel(db: TestDatabase) {
     let channels = with_workflow(&db).await.channels();
     channels.create(Some("a".into()), channel("orders", None), any()).await.unwrap();
     assert_eq!(
@@ -67,7 +67,7 @@ pub(crate) async fn a_name_belongs_to_one_channel(db: Database) {
     channels.set_status("b", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
 }
 
-pub(crate) async fn a_route_belongs_to_one_active_channel(db: Database) {
+pub(crate) async fn a_route_belongs_to_one_active_channel(db: TestDatabase) {
     let channels = with_workflow(&db).await.channels();
     let add = async |id: &str, route: &str, priority: i64, method: &str| {
         let mut content = channel(id, Some(route));
@@ -95,7 +95,7 @@ pub(crate) async fn a_route_belongs_to_one_active_channel(db: Database) {
         .expect("the route is free again");
 }
 
-pub(crate) async fn a_channel_needs_an_active_workflow(db: Database) {
+pub(crate) async fn a_channel_needs_an_active_workflow(db: TestDatabase) {
     let channels = with_workflow(&db).await.channels();
     for (id, workflow_id) in [("none", None), ("unknown", Some("x"))] {
         let mut content = channel(id, None);
@@ -112,7 +112,7 @@ pub(crate) async fn a_channel_needs_an_active_workflow(db: Database) {
     assert!(using.is_empty());
 }
 
-pub(crate) async fn a_dry_run_lists_every_objection(db: Database) {
+pub(crate) async fn a_dry_run_lists_every_objection(db: TestDatabase) {
     let channels = with_workflow(&db).await.channels();
     let mut content = channel("orders", Some("/health"));
     content.workflow_id = None;
@@ -142,7 +142,7 @@ pub(crate) async fn a_dry_run_lists_every_objection(db: Database) {
     channels.set_status("n", LifecycleStatus::Active, None, on, any()).await.unwrap();
 }
 
-pub(crate) async fn a_deleted_channel_is_gone(db: Database) {
+pub(crate) async fn a_deleted_channel_is_gone(db: TestDatabase) {
     let channels = with_workflow(&db).await.channels();
     channels.create(Some("c".into()), channel("orders", None), any()).await.unwrap();
     channels.set_status("c", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
@@ -161,7 +161,7 @@ pub(crate) async fn a_deleted_channel_is_gone(db: Database) {
     db.execute(again).await.expect("the schedule went with the channel");
 }
 
-pub(crate) async fn lists_know_type_and_protocol(db: Database) {
+pub(crate) async fn lists_know_type_and_protocol(db: TestDatabase) {
     let channels = db.store().await.channels();
     channels.create(Some("a".into()), channel("a", None), any()).await.unwrap();
     let mut content = channel("b", None);
@@ -176,7 +176,7 @@ pub(crate) async fn lists_know_type_and_protocol(db: Database) {
     assert_eq!(channels.list(none, Page::default()).await.unwrap().1, 0);
 }
 
-pub(crate) async fn a_foreign_row_spoils_no_other(db: Database) {
+pub(crate) async fn a_foreign_row_spoils_no_other(db: TestDatabase) {
     let channels = with_workflow(&db).await.channels();
     channels.create(Some("good".into()), channel("good", None), any()).await.unwrap();
     channels.set_status("good", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
@@ -203,7 +203,7 @@ pub(crate) async fn a_foreign_row_spoils_no_other(db: Database) {
     assert!(channels.latest("ftp").await.unwrap().is_some());
 }
 
-pub(crate) async fn what_active_definitions_name_is_deleted_only_by_force(db: Database) {
+pub(crate) async fn what_active_definitions_name_is_deleted_only_by_force(db: TestDatabase) {
     let store = with_workflow(&db).await;
     let (workflows, channels, connectors) = (store.workflows(), store.channels(), store.connectors());
     channels.create(Some("c".into()), channel("orders", None), any()).await.unwrap();

@@ -9,7 +9,7 @@ use svc_store::{
     AuditFilter, EntityFilter, ImportAction, Mutation, OnConflict, References, WorkflowGates, reencrypt,
 };
 
-use super::database::Database;
+use super::database::TestDatabase;
 use super::{Names, any, mutation, refusal, workflow};
 
 fn connector(name: &str, config: Value) -> ConnectorContent {
@@ -30,7 +30,7 @@ fn change(action: &str) -> Mutation {
     Mutation { epoch: true, ..mutation("connector", action) }
 }
 
-pub(crate) async fn a_connector_is_stored_changed_and_removed(db: Database) {
+pub(crate) async fn a_connector_is_stored_changed_and_removed(db: TestDatabase) {
     let store = db.store().await;
     let connectors = store.connectors();
     let config = json!({"url": "https://a.example/\u{1F980}", "auth": {"type": "bearer", "token": "t\"'"}});
@@ -55,7 +55,7 @@ pub(crate) async fn a_connector_is_stored_changed_and_removed(db: Database) {
     assert_eq!(actions.len(), 3, "{actions:?}");
 }
 
-pub(crate) async fn a_name_is_unique_and_kept_while_a_workflow_uses_it(db: Database) {
+pub(crate) async fn a_name_is_unique_and_kept_while_a_workflow_uses_it(db: TestDatabase) {
     let store = db.store().await;
     let connectors = store.connectors();
     for (id, name) in [("1", "one"), ("2", "two")] {
@@ -84,7 +84,7 @@ pub(crate) async fn a_name_is_unique_and_kept_while_a_workflow_uses_it(db: Datab
     assert_eq!((names, total), (vec!["two", "x"], 2));
 }
 
-pub(crate) async fn an_import_goes_by_the_name(db: Database) {
+pub(crate) async fn an_import_goes_by_the_name(db: TestDatabase) {
     let store = db.store().await;
     let connectors = store.connectors();
     let import = async |id: &str, name: &str, config: Value, on_conflict| {
@@ -107,7 +107,7 @@ pub(crate) async fn an_import_goes_by_the_name(db: Database) {
     assert_eq!(connectors.get("a").await.unwrap().unwrap().content.config, two);
 }
 
-pub(crate) async fn settings_are_encrypted_and_read_under_the_current_or_a_former_key(mut db: Database) {
+pub(crate) async fn settings_are_encrypted_and_read_under_the_current_or_a_former_key(mut db: TestDatabase) {
     let (one, two) = ("01".repeat(32), "02".repeat(32));
     let keys = |current: Option<&str>, previous: &[&str]| {
         EnvelopeKeys::new(current, previous.iter().copied()).unwrap()
@@ -163,7 +163,7 @@ const UNBOUND: &str =
     "enc:v1:fb0cbbaeb52a5706:BwcHBwcHBwcHBwcH9tGf1mOMi4Nx7nBAnO9Iq4XU3rOCrrAm981T6KiJr1nW/A==";
 
 pub(crate) async fn settings_copied_to_another_connector_are_not_opened_after_a_rename_they_are(
-    mut db: Database,
+    mut db: TestDatabase,
 ) {
     let key = "01".repeat(32);
     db.config.connector_keys = EnvelopeKeys::new(Some(&key), []).unwrap();
@@ -190,7 +190,7 @@ pub(crate) async fn settings_copied_to_another_connector_are_not_opened_after_a_
     assert_eq!((rewritten.connectors, rewritten.failed), (0, vec![("b".to_owned(), EnvelopeError::Damaged)]));
 }
 
-pub(crate) async fn settings_of_the_older_form_are_read_and_bound_by_rewriting(mut db: Database) {
+pub(crate) async fn settings_of_the_older_form_are_read_and_bound_by_rewriting(mut db: TestDatabase) {
     let key = "01".repeat(32);
     db.config.connector_keys = EnvelopeKeys::new(Some(&key), []).unwrap();
     let connectors = db.store().await.connectors();

@@ -16,14 +16,14 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Handle};
 
 /// An empty database.
-pub(crate) struct Database {
+pub(crate) struct TestDatabase {
     pub(crate) config: StoreConfig,
     /// The runtime of its connections.
     pub(crate) io: Handle,
     directory: TempDir,
 }
 
-impl Database {
+impl TestDatabase {
     /// Returns a store on the database, migrated, in a tree of its own.
     pub(crate) async fn store(&self) -> Store {
         self.store_in(&Tree::builder("test").build()).await
@@ -67,12 +67,15 @@ async fn client(url: &str) -> tokio_postgres::Client {
 }
 
 /// Runs a case on a current-thread runtime, as the service does, with the connections on another runtime.
-fn run<F: Future<Output = ()>>(url: impl AsyncFnOnce(&TempDir) -> String, case: impl FnOnce(Database) -> F) {
+fn run<F: Future<Output = ()>>(
+    url: impl AsyncFnOnce(&TempDir) -> String,
+    case: impl FnOnce(TestDatabase) -> F,
+) {
     let io = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime starts");
     System::new().block_on(async {
         let directory = TempDir::new().expect("a directory is made");
         let config = config(url(&directory).await);
-        case(Database { config, io: io.handle().clone(), directory }).await;
+        case(TestDatabase { config, io: io.handle().clone(), directory }).await;
     });
 }
 
@@ -89,12 +92,12 @@ fn config(url: String) -> StoreConfig {
 }
 
 /// Runs a case on a new file.
-pub(crate) fn on_sqlite<F: Future<Output = ()>>(case: impl FnOnce(Database) -> F) {
+pub(crate) fn on_sqlite<F: Future<Output = ()>>(case: impl FnOnce(TestDatabase) -> F) {
     run(async |directory| format!("sqlite:{}", directory.path().join("svc.db").display()), case);
 }
 
 /// Runs a case on a new database of the shared server.
-pub(crate) fn on_postgres<F: Future<Output = ()>>(case: impl FnOnce(Database) -> F) {
+pub(crate) fn on_postgres<F: Future<Output = ()>>(case: impl FnOnce(TestDatabase) -> F) {
     if let Some(server) = Postgres::shared() {
         let database = server.database().expect("a database is made");
         run(async |_| database.url().to_owned(), case);
@@ -102,7 +105,7 @@ pub(crate) fn on_postgres<F: Future<Output = ()>>(case: impl FnOnce(Database) ->
 }
 
 /// Runs a case on a PostgreSQL server of its own, which it may stop.
-pub(crate) fn on_own_postgres<F: Future<Output = ()>>(case: impl FnOnce(Database, Postgres) -> F) {
+pub(crate) fn on_own_postgres<F: Future<Output = ()>>(case: impl FnOnce(TestDatabase, Postgres) -> F) {
     if let Some(server) = Postgres::own() {
         let url = server.url().to_owned();
         run(async |_| url, |database| case(database, server));

@@ -8,7 +8,7 @@ use svc_model::Page;
 use svc_store::{AuditFilter, DeadLetterFilter, NewTrace, Store, TraceFailure, TraceStatus};
 use uuid::Uuid;
 
-use super::database::Database;
+use super::database::TestDatabase;
 use super::traces::{ago, end, failure, pending, status, stored};
 use super::{mutation, refusal};
 
@@ -29,7 +29,7 @@ async fn letter(store: &Store, channel: &str, change: impl FnOnce(&mut TraceFail
 
 fn same(_: &mut TraceFailure) {}
 
-pub(crate) async fn a_failed_run_leaves_its_letter_in_one_transaction(db: Database) {
+pub(crate) async fn a_failed_run_leaves_its_letter_in_one_transaction(db: TestDatabase) {
     let store = db.store().await;
     let (traces, letters) = (store.traces(), store.dead_letters());
     let trace = pending("orders");
@@ -66,7 +66,7 @@ pub(crate) async fn a_failed_run_leaves_its_letter_in_one_transaction(db: Databa
     assert!(traces.fail_to_dead_letters(failure(id)).await.unwrap());
 }
 
-pub(crate) async fn report_of_a_failure_is_written_with_its_letter_or_not_at_all(db: Database) {
+pub(crate) async fn report_of_a_failure_is_written_with_its_letter_or_not_at_all(db: TestDatabase) {
     let store = db.store().await;
     let traces = store.traces();
     let (failed, report) = (pending("orders"), pending("alerts"));
@@ -82,7 +82,7 @@ pub(crate) async fn report_of_a_failure_is_written_with_its_letter_or_not_at_all
     assert!(!traces.fail_to_dead_letters(end).await.unwrap(), "neither is written twice");
 }
 
-pub(crate) async fn next_due_passes_over_held_and_exhausted_letters(db: Database) {
+pub(crate) async fn next_due_passes_over_held_and_exhausted_letters(db: TestDatabase) {
     let store = db.store().await;
     let letters = store.dead_letters();
     assert_eq!(letters.next_due().await.unwrap(), None);
@@ -97,7 +97,7 @@ pub(crate) async fn next_due_passes_over_held_and_exhausted_letters(db: Database
     assert!(letters.next_due().await.unwrap().unwrap() > Duration::from_secs(590), "it is held");
 }
 
-pub(crate) async fn a_letter_keeps_what_is_no_proper_input(db: Database) {
+pub(crate) async fn a_letter_keeps_what_is_no_proper_input(db: TestDatabase) {
     let store = db.store().await;
     for (input, payload, metadata) in [
         (None, "null", "{}"),
@@ -117,7 +117,7 @@ pub(crate) async fn a_letter_keeps_what_is_no_proper_input(db: Database) {
     }
 }
 
-pub(crate) async fn letters_are_filtered_and_newest_first(db: Database) {
+pub(crate) async fn letters_are_filtered_and_newest_first(db: TestDatabase) {
     let store = db.store().await;
     let letters = store.dead_letters();
     let first = letter(&store, "a", same).await;
@@ -139,7 +139,7 @@ pub(crate) async fn letters_are_filtered_and_newest_first(db: Database) {
     assert_eq!(letters.get("a\0").await.unwrap(), None);
 }
 
-pub(crate) async fn a_requeued_letter_is_due_and_free(db: Database) {
+pub(crate) async fn a_requeued_letter_is_due_and_free(db: TestDatabase) {
     let store = db.store().await;
     let letters = store.dead_letters();
     let id = letter(&store, "a", |failed| failed.retry_count = 4).await;
@@ -161,7 +161,7 @@ pub(crate) async fn a_requeued_letter_is_due_and_free(db: Database) {
     );
 }
 
-pub(crate) async fn a_purge_takes_what_is_exhausted_and_old(db: Database) {
+pub(crate) async fn a_purge_takes_what_is_exhausted_and_old(db: TestDatabase) {
     let store = db.store().await;
     let letters = store.dead_letters();
     let alive = letter(&store, "a", same).await;
@@ -179,7 +179,7 @@ pub(crate) async fn a_purge_takes_what_is_exhausted_and_old(db: Database) {
     assert_eq!(store.audit().list(filter, Page::default()).await.unwrap().1, 1, "one changed something");
 }
 
-pub(crate) async fn retention_takes_exhausted_letters_and_leaves_waiting_ones(db: Database) {
+pub(crate) async fn retention_takes_exhausted_letters_and_leaves_waiting_ones(db: TestDatabase) {
     let store = db.store().await;
     let letters = store.dead_letters();
     let alive = letter(&store, "a", same).await;
@@ -195,7 +195,7 @@ pub(crate) async fn retention_takes_exhausted_letters_and_leaves_waiting_ones(db
     assert_eq!(rows.into_iter().map(|row| row.id).collect::<Vec<_>>(), [young, alive]);
 }
 
-pub(crate) async fn a_letter_is_held_by_one(db: Database) {
+pub(crate) async fn a_letter_is_held_by_one(db: TestDatabase) {
     // Two handles to the same database, like two nodes.
     let (here, there) = (db.store().await, db.store().await);
     for _ in 0..40 {
@@ -218,7 +218,7 @@ pub(crate) async fn a_letter_is_held_by_one(db: Database) {
     assert_eq!(again.into_iter().map(|letter| letter.id).collect::<Vec<_>>(), claimed[..1]);
 }
 
-pub(crate) async fn a_retry_makes_a_trace_of_the_letter(db: Database) {
+pub(crate) async fn a_retry_makes_a_trace_of_the_letter(db: TestDatabase) {
     let store = db.store().await;
     let (traces, letters) = (store.traces(), store.dead_letters());
     let id = letter(&store, "orders", same).await;
@@ -243,7 +243,7 @@ pub(crate) async fn a_retry_makes_a_trace_of_the_letter(db: Database) {
     assert_eq!((rows[0].retry_count, rows[0].trace_id.clone()), (1, trace.id.to_string()));
 }
 
-pub(crate) async fn a_letter_put_back_waits(db: Database) {
+pub(crate) async fn a_letter_put_back_waits(db: TestDatabase) {
     let store = db.store().await;
     let letters = store.dead_letters();
     let id = letter(&store, "a", |failed| failed.retry_count = 3).await;
@@ -259,7 +259,7 @@ pub(crate) async fn a_letter_put_back_waits(db: Database) {
     assert_eq!(letters.claim_due(1, LEASE, "n2").await.unwrap().len(), 1, "free and due");
 }
 
-pub(crate) async fn an_end_and_a_failure_at_once_leave_one_of_them(db: Database) {
+pub(crate) async fn an_end_and_a_failure_at_once_leave_one_of_them(db: TestDatabase) {
     let store = db.store().await;
     let traces = store.traces();
     for _ in 0..10 {

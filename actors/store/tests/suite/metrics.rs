@@ -5,11 +5,11 @@ use prometheus_client::registry::Registry;
 use svc_model::Page;
 use svc_store::{AuditFilter, TraceQuery};
 
-use super::database::Database;
+use super::database::TestDatabase;
 use super::traces::pending;
 use super::{any, refusal, workflow};
 
-pub(crate) async fn every_query_is_timed_and_the_pool_is_counted(db: Database) {
+pub(crate) async fn every_query_is_timed_and_the_pool_is_counted(db: TestDatabase) {
     let store = db.store().await;
     let mut registry = Registry::with_prefix("svc");
     store.metrics().register(&mut registry);

@@ -3,11 +3,11 @@
 use svc_model::{LifecycleStatus, Page, Precondition, Timestamp};
 use svc_store::{AuditFilter, EntityFilter, Mutation};
 
-use super::database::Database;
+use super::database::TestDatabase;
 use super::traces::ago;
 use super::{any, mutation, refusal, workflow};
 
-pub(crate) async fn every_mutation_leaves_its_record(db: Database) {
+pub(crate) async fn every_mutation_leaves_its_record(db: TestDatabase) {
     let store = db.store().await;
     let workflows = store.workflows();
     let act = |action| mutation("workflow", action);
@@ -29,7 +29,7 @@ pub(crate) async fn every_mutation_leaves_its_record(db: Database) {
     assert_eq!(rows[0].details.as_deref(), Some(r#"{"request_id":"r1"}"#));
 }
 
-pub(crate) async fn a_refused_mutation_leaves_none(db: Database) {
+pub(crate) async fn a_refused_mutation_leaves_none(db: TestDatabase) {
     let store = db.store().await;
     let served = || Mutation { epoch: true, ..any() };
     refusal(store.workflows().delete("w", served()).await);
@@ -41,7 +41,7 @@ pub(crate) async fn a_refused_mutation_leaves_none(db: Database) {
     assert_eq!((total, store.epoch().current().await.unwrap()), (1, 0));
 }
 
-pub(crate) async fn the_epoch_counts_what_serves(db: Database) {
+pub(crate) async fn the_epoch_counts_what_serves(db: TestDatabase) {
     let store = db.store().await;
     let workflows = store.workflows();
     workflows.create(Some("w".into()), workflow("w"), any()).await.unwrap();
@@ -55,7 +55,7 @@ pub(crate) async fn the_epoch_counts_what_serves(db: Database) {
     assert_eq!(store.audit().list(reloads, Page::default()).await.unwrap().1, 1);
 }
 
-pub(crate) async fn records_are_filtered_and_newest_first(db: Database) {
+pub(crate) async fn records_are_filtered_and_newest_first(db: TestDatabase) {
     let store = db.store().await;
     let audit = store.audit();
     for (action, kind, id) in
@@ -81,7 +81,7 @@ pub(crate) async fn records_are_filtered_and_newest_first(db: Database) {
     assert_eq!(count(AuditFilter { start_time: Some(past), end_time: Some(past), ..none() }).await, 0);
 }
 
-pub(crate) async fn what_no_text_can_hold_is_found_nowhere(db: Database) {
+pub(crate) async fn what_no_text_can_hold_is_found_nowhere(db: TestDatabase) {
     const NUL: &str = "a\0";
     let store = db.store().await;
     let (workflows, channels) = (store.workflows(), store.channels());
@@ -130,7 +130,7 @@ pub(crate) async fn what_no_text_can_hold_is_found_nowhere(db: Database) {
     assert_eq!(workflows.list(sorted, Page::default()).await.unwrap().1, 1, "these are only compared");
 }
 
-pub(crate) async fn old_records_are_deleted_in_steps(db: Database) {
+pub(crate) async fn old_records_are_deleted_in_steps(db: TestDatabase) {
     let store = db.store().await;
     for n in 0..7 {
         store.workflows().create(Some(format!("w{n}")), workflow("w"), any()).await.unwrap();

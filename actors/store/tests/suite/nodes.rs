@@ -9,7 +9,7 @@ use svc_store::{
 };
 use uuid::Uuid;
 
-use super::database::Database;
+use super::database::TestDatabase;
 use super::traces::{ago, end, failure, pending, status};
 
 const LEASE: Duration = Duration::from_secs(60);
@@ -19,7 +19,7 @@ fn node(id: &str) -> NewNode {
 }
 
 /// Returns a store and the nodes `a` and `b`, both live.
-async fn two_nodes(db: &Database) -> (Store, NodeLeases) {
+async fn two_nodes(db: &TestDatabase) -> (Store, NodeLeases) {
     let store = db.store().await;
     let leases = store.nodes();
     leases.register(node("a")).await.unwrap();
@@ -28,7 +28,7 @@ async fn two_nodes(db: &Database) -> (Store, NodeLeases) {
 }
 
 /// Expires the lease of a node.
-async fn expire(db: &Database, id: &str) {
+async fn expire(db: &TestDatabase, id: &str) {
     let ago = ago(db, 1);
     db.execute(&format!("UPDATE nodes SET lease_until = {ago} WHERE id = '{id}'")).await.unwrap();
 }
@@ -60,7 +60,7 @@ async fn adopt(store: &Store, node: &str, id: Uuid, owner: Option<&str>) -> Opti
     adopted.first().map(|adopted| (adopted.recoveries, adopted.is_handed_back))
 }
 
-pub(crate) async fn lease_is_renewed_until_it_has_run_out(db: Database) {
+pub(crate) async fn lease_is_renewed_until_it_has_run_out(db: TestDatabase) {
     let (_store, leases) = two_nodes(&db).await;
     let id: Arc<str> = "a".into();
     assert!(leases.renew(&id, LEASE, false).await.unwrap());
@@ -72,7 +72,7 @@ pub(crate) async fn lease_is_renewed_until_it_has_run_out(db: Database) {
     assert!(!leases.renew(&id, LEASE, true).await.unwrap(), "it was ended in good order");
 }
 
-pub(crate) async fn run_of_a_live_node_is_nobody_elses(db: Database) {
+pub(crate) async fn run_of_a_live_node_is_nobody_elses(db: TestDatabase) {
     let (store, _leases) = two_nodes(&db).await;
     let id = accepted(&store).await;
     assert!(unfinished(&store, "b").await.is_empty());
@@ -86,7 +86,7 @@ pub(crate) async fn run_of_a_live_node_is_nobody_elses(db: Database) {
     assert!(unfinished(&store, "c").await.is_empty());
 }
 
-pub(crate) async fn late_writes_of_a_former_owner_change_no_row(db: Database) {
+pub(crate) async fn late_writes_of_a_former_owner_change_no_row(db: TestDatabase) {
     let (store, _leases) = two_nodes(&db).await;
     let traces = store.traces();
     let (run, failed) = (accepted(&store).await, accepted(&store).await);
@@ -111,7 +111,7 @@ pub(crate) async fn late_writes_of_a_former_owner_change_no_row(db: Database) {
     assert_eq!(store.dead_letters().depth().await.unwrap(), 1);
 }
 
-pub(crate) async fn one_of_many_nodes_takes_a_run_over(db: Database) {
+pub(crate) async fn one_of_many_nodes_takes_a_run_over(db: TestDatabase) {
     let (store, leases) = two_nodes(&db).await;
     let other = db.store().await;
     leases.register(node("c")).await.unwrap();
@@ -134,7 +134,7 @@ pub(crate) async fn one_of_many_nodes_takes_a_run_over(db: Database) {
     assert_eq!(ids.len() + unfinished(&store, "d").await.len(), 30);
 }
 
-pub(crate) async fn run_without_a_known_owner_is_taken_over(db: Database) {
+pub(crate) async fn run_without_a_known_owner_is_taken_over(db: TestDatabase) {
     let (store, _leases) = two_nodes(&db).await;
     let traces = store.traces();
     let rows =
@@ -147,7 +147,7 @@ pub(crate) async fn run_without_a_known_owner_is_taken_over(db: Database) {
     assert!(unfinished(&store, "b").await.is_empty());
 }
 
-pub(crate) async fn run_that_was_handed_back_says_so(db: Database) {
+pub(crate) async fn run_that_was_handed_back_says_so(db: TestDatabase) {
     let (store, leases) = two_nodes(&db).await;
     let id = accepted(&store).await;
     leases.release(&"a".into()).await.unwrap();
@@ -158,7 +158,7 @@ pub(crate) async fn run_that_was_handed_back_says_so(db: Database) {
     assert_eq!(adopt(&store, "c", id, Some("b")).await, Some((0, false)), "that node died");
 }
 
-pub(crate) async fn recovery_is_counted_once_however_often_it_is_asked(db: Database) {
+pub(crate) async fn recovery_is_counted_once_however_often_it_is_asked(db: TestDatabase) {
     let (store, _leases) = two_nodes(&db).await;
     let (traces, id) = (store.traces(), accepted(&store).await);
     for raised in [1, 1, 2] {
@@ -169,7 +169,7 @@ pub(crate) async fn recovery_is_counted_once_however_often_it_is_asked(db: Datab
     assert!(!traces.recover(id, claim("a", 3)).await.unwrap(), "it has ended");
 }
 
-pub(crate) async fn node_that_is_alone_ends_the_leases_of_all_others(db: Database) {
+pub(crate) async fn node_that_is_alone_ends_the_leases_of_all_others(db: TestDatabase) {
     let (store, leases) = two_nodes(&db).await;
     let id = accepted(&store).await;
     leases.register(NewNode { is_alone: true, ..node("c") }).await.unwrap();
@@ -178,7 +178,7 @@ pub(crate) async fn node_that_is_alone_ends_the_leases_of_all_others(db: Databas
     assert!(leases.renew(&"c".into(), LEASE, false).await.unwrap());
 }
 
-pub(crate) async fn node_is_looked_after_until_it_owns_nothing(db: Database) {
+pub(crate) async fn node_is_looked_after_until_it_owns_nothing(db: TestDatabase) {
     let (store, leases) = two_nodes(&db).await;
     let id = accepted(&store).await;
     assert!(!leases.has_orphans().await.unwrap());
@@ -200,7 +200,7 @@ pub(crate) async fn node_is_looked_after_until_it_owns_nothing(db: Database) {
     assert_eq!(adopted, Some((0, true)), "its node dropped its runs before the lease ran out");
 }
 
-pub(crate) async fn nodes_are_listed_as_they_stand(db: Database) {
+pub(crate) async fn nodes_are_listed_as_they_stand(db: TestDatabase) {
     let (_store, leases) = two_nodes(&db).await;
     leases.register(node("c")).await.unwrap();
     expire(&db, "a").await;

@@ -7,7 +7,7 @@ use svc_store::{DatabaseStatus, OpenError, Store};
 use svc_testkit::postgres::Postgres;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::database::Database;
+use super::database::TestDatabase;
 use super::traces::pending;
 use super::{any, is_unavailable, workflow};
 
@@ -27,7 +27,7 @@ fn is_down(status: &DatabaseStatus) -> bool {
     matches!(status, DatabaseStatus::Down { .. })
 }
 
-pub(crate) async fn a_server_may_stop_and_start_again(db: Database, server: Postgres) {
+pub(crate) async fn a_server_may_stop_and_start_again(db: TestDatabase, server: Postgres) {
     let store = db.store().await;
     let workflows = store.workflows();
     workflows.create(Some("before".into()), workflow("w"), any()).await.unwrap();
@@ -49,7 +49,7 @@ pub(crate) async fn a_server_may_stop_and_start_again(db: Database, server: Post
     assert!(workflows.latest("during").await.unwrap().is_none());
 }
 
-pub(crate) async fn every_waiting_row_is_told_when_the_server_is_gone(db: Database, server: Postgres) {
+pub(crate) async fn every_waiting_row_is_told_when_the_server_is_gone(db: TestDatabase, server: Postgres) {
     let store = db.store().await;
     let traces = store.traces();
     traces.insert(pending("before")).await.unwrap();
@@ -76,7 +76,7 @@ pub(crate) async fn every_waiting_row_is_told_when_the_server_is_gone(db: Databa
     traces.insert(pending("after")).await.expect("rows are written again");
 }
 
-pub(crate) async fn killed_connections_are_replaced_unnoticed(db: Database, _server: Postgres) {
+pub(crate) async fn killed_connections_are_replaced_unnoticed(db: TestDatabase, _server: Postgres) {
     let workflows = db.store().await.workflows();
     workflows.create(Some("w".into()), workflow("w"), any()).await.unwrap();
     for round in 0..5 {
@@ -88,7 +88,7 @@ pub(crate) async fn killed_connections_are_replaced_unnoticed(db: Database, _ser
     }
 }
 
-pub(crate) async fn a_server_that_starts_late_is_waited_for(mut db: Database, server: Postgres) {
+pub(crate) async fn a_server_that_starts_late_is_waited_for(mut db: TestDatabase, server: Postgres) {
     server.stop().unwrap();
     let refused = db.open().await.err().expect("a single attempt is refused");
     assert!(matches!(refused, OpenError::Unreachable { .. }) && !refused.is_configuration(), "{refused}");
@@ -101,7 +101,7 @@ pub(crate) async fn a_server_that_starts_late_is_waited_for(mut db: Database, se
 }
 
 /// Sets the messages of the server to German in this database. Returns `false` if it has no German messages.
-async fn speaks_german(db: &Database) -> bool {
+async fn speaks_german(db: &TestDatabase) -> bool {
     let (_, name) = db.config.url.rsplit_once('/').unwrap();
     let changed = db.execute(&format!("ALTER DATABASE {name} SET lc_messages = 'de_DE.UTF-8'")).await;
     if let Err(why) = &changed {
@@ -110,7 +110,7 @@ async fn speaks_german(db: &Database) -> bool {
     changed.is_ok()
 }
 
-pub(crate) async fn errors_in_another_language_are_judged_by_their_codes(db: Database) {
+pub(crate) async fn errors_in_another_language_are_judged_by_their_codes(db: TestDatabase) {
     if !speaks_german(&db).await {
         return;
     }
@@ -136,9 +136,8 @@ pub(crate) async fn errors_in_another_language_are_judged_by_their_codes(db: Dat
     workflows.create(Some("after".into()), workflow("w"), any()).await.expect("writes work again");
 }
 
-pub(crate) async fn errors_over_a_unix_socket_are_judged_by_their_codes(mut db: Database) {
-    let (server, connection) =
-        tokio_postgres::connect(&db.config.url, tokio_postgres::NoTls).await.unwrap();
+pub(crate) async fn errors_over_a_unix_socket_are_judged_by_their_codes(mut db: TestDatabase) {
+    let (server, connection) = tokio_postgres::connect(&db.config.url, tokio_postgres::NoTls).await.unwrap();
     db.io.spawn(connection);
     let row = server.query_one("SELECT current_setting('data_directory'), current_setting('port')", &[]);
     let row = row.await.unwrap();
@@ -148,13 +147,13 @@ pub(crate) async fn errors_over_a_unix_socket_are_judged_by_their_codes(mut db: 
     errors_in_another_language_are_judged_by_their_codes(db).await;
 }
 
-pub(crate) async fn contention_in_another_language_is_tried_again(db: Database) {
+pub(crate) async fn contention_in_another_language_is_tried_again(db: TestDatabase) {
     if speaks_german(&db).await {
         super::ledger::races::in_the_crowd_nothing_fails_and_everything_ends(db).await;
     }
 }
 
-pub(crate) async fn a_locked_file_is_unavailable_and_then_fine(mut db: Database) {
+pub(crate) async fn a_locked_file_is_unavailable_and_then_fine(mut db: TestDatabase) {
     use diesel::Connection;
     use diesel::connection::SimpleConnection;
     db.config.busy_timeout_ms = 100;
@@ -183,7 +182,9 @@ pub(crate) async fn a_locked_file_is_unavailable_and_then_fine(mut db: Database)
 }
 
 /// The lock is held far longer than a check may take.
-pub(crate) async fn database_that_answers_no_check_in_time_counts_as_away_until_it_does(mut db: Database) {
+pub(crate) async fn database_that_answers_no_check_in_time_counts_as_away_until_it_does(
+    mut db: TestDatabase,
+) {
     use diesel::Connection;
     use diesel::connection::SimpleConnection;
     db.config.busy_timeout_ms = 600_000;
@@ -198,7 +199,7 @@ pub(crate) async fn database_that_answers_no_check_in_time_counts_as_away_until_
     status_becomes(&store, |status| *status == DatabaseStatus::Ok).await;
 }
 
-pub(crate) async fn a_database_that_cannot_be_opened_is_one_clear_line(mut db: Database) {
+pub(crate) async fn a_database_that_cannot_be_opened_is_one_clear_line(mut db: TestDatabase) {
     db.config.url = if db.is_sqlite() {
         format!("sqlite:{}", db.directory().join("missing/svc.db").display())
     } else {

@@ -4,10 +4,10 @@ use futures_util::future::join_all;
 use svc_model::LifecycleStatus;
 use svc_store::Backend;
 
-use super::database::Database;
+use super::database::TestDatabase;
 use super::{any, channel, gates, refusal, workflow};
 
-pub(crate) async fn one_of_many_activations_of_a_draft_wins(db: Database) {
+pub(crate) async fn one_of_many_activations_of_a_draft_wins(db: TestDatabase) {
     let workflows = db.store().await.workflows();
     for round in 0..5 {
         let id = format!("w{round}");
@@ -26,7 +26,7 @@ pub(crate) async fn one_of_many_activations_of_a_draft_wins(db: Database) {
     }
 }
 
-pub(crate) async fn one_of_many_rollbacks_wins(db: Database) {
+pub(crate) async fn one_of_many_rollbacks_wins(db: TestDatabase) {
     let workflows = db.store().await.workflows();
     workflows.create(Some("w".into()), workflow("w"), any()).await.unwrap();
     for _ in 0..2 {
@@ -47,7 +47,7 @@ pub(crate) async fn one_of_many_rollbacks_wins(db: Database) {
 }
 
 /// The node of the loser knows of the change only through the database.
-pub(crate) async fn activation_on_another_node_is_a_conflict(db: Database) {
+pub(crate) async fn activation_on_another_node_is_a_conflict(db: TestDatabase) {
     let (here, there) = (db.store().await, db.store().await);
     here.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
     let received = any();
@@ -62,7 +62,7 @@ pub(crate) async fn activation_on_another_node_is_a_conflict(db: Database) {
     assert_eq!(refusal(later).status(), 404);
 }
 
-pub(crate) async fn one_of_many_channels_wins_a_name(db: Database) {
+pub(crate) async fn one_of_many_channels_wins_a_name(db: TestDatabase) {
     let channels = db.store().await.channels();
     let tries = (0..8).map(|n| channels.create(Some(format!("c{n}")), channel("orders", None), any()));
     let (won, lost): (Vec<_>, Vec<_>) = join_all(tries).await.into_iter().partition(Result::is_ok);
@@ -70,7 +70,7 @@ pub(crate) async fn one_of_many_channels_wins_a_name(db: Database) {
     assert!(lost.into_iter().map(refusal).all(|error| error.status() == 409));
 }
 
-pub(crate) async fn one_of_many_channels_wins_a_route(db: Database) {
+pub(crate) async fn one_of_many_channels_wins_a_route(db: TestDatabase) {
     // Two nodes, if the database supports several.
     let here = db.store().await;
     let there = if here.backend() == Backend::Postgres { db.store().await } else { here.clone() };
@@ -97,7 +97,7 @@ pub(crate) async fn one_of_many_channels_wins_a_route(db: Database) {
     assert_eq!(refusal(later).status(), 400, "the route is taken");
 }
 
-pub(crate) async fn many_writers_are_all_answered_and_all_kept(db: Database) {
+pub(crate) async fn many_writers_are_all_answered_and_all_kept(db: TestDatabase) {
     let store = db.store().await;
     let workflows = store.workflows();
     let writes = (0..300).map(|n| workflows.create(Some(format!("w{n}")), workflow("w"), any()));
@@ -106,7 +106,7 @@ pub(crate) async fn many_writers_are_all_answered_and_all_kept(db: Database) {
     assert_eq!(total, 300);
 }
 
-pub(crate) async fn a_refused_unit_takes_no_neighbour_along(db: Database) {
+pub(crate) async fn a_refused_unit_takes_no_neighbour_along(db: TestDatabase) {
     let store = db.store().await;
     let workflows = store.workflows();
     let writes = (0..100).map(|n| workflows.create(Some(format!("w{}", n / 2)), workflow("w"), any()));

@@ -6,14 +6,14 @@ use std::thread;
 use svc_store::{OpenError, migrate};
 use tokio::runtime::{Builder, Handle};
 
-use super::database::Database;
+use super::database::TestDatabase;
 
 const MIGRATIONS: usize = 8;
 /// Processes that start at the same time.
 const STARTING: usize = 4;
 
 /// Returns every object of the schema as text, in a fixed order.
-async fn dump(db: &Database) -> String {
+async fn dump(db: &TestDatabase) -> String {
     use diesel::prelude::*;
     if let Some(path) = db.config.url.strip_prefix("sqlite:") {
         #[derive(QueryableByName)]
@@ -46,7 +46,7 @@ async fn dump(db: &Database) -> String {
     text
 }
 
-pub(crate) async fn migrations_run_once_and_back(db: Database) {
+pub(crate) async fn migrations_run_once_and_back(db: TestDatabase) {
     assert_eq!(migrate::pending(&db.config).await.unwrap().len(), MIGRATIONS);
     assert_eq!(migrate::run(&db.config).await.unwrap().len(), MIGRATIONS);
     assert!(migrate::run(&db.config).await.unwrap().is_empty());
@@ -61,7 +61,7 @@ pub(crate) async fn migrations_run_once_and_back(db: Database) {
 
 /// Several processes start on one database at the same time; each is a thread here, which takes the same locks. The
 /// case that SQLite does not wait for by itself occurs only in some of the files.
-pub(crate) async fn of_many_that_migrate_at_once_one_does_and_the_others_wait(db: Database) {
+pub(crate) async fn of_many_that_migrate_at_once_one_does_and_the_others_wait(db: TestDatabase) {
     let databases = if db.is_sqlite() { 10 } else { 1 };
     for n in 0..databases {
         let mut config = db.config.clone();
@@ -83,7 +83,7 @@ pub(crate) async fn of_many_that_migrate_at_once_one_does_and_the_others_wait(db
     }
 }
 
-pub(crate) async fn a_fresh_schema_equals_a_migrated_one(db: Database) {
+pub(crate) async fn a_fresh_schema_equals_a_migrated_one(db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
     let fresh = dump(&db).await;
     assert!(fresh.contains("current_channels") && fresh.contains("cron_singletons"));
@@ -96,7 +96,7 @@ pub(crate) async fn a_fresh_schema_equals_a_migrated_one(db: Database) {
     }
 }
 
-pub(crate) async fn a_newer_schema_is_refused_by_name(db: Database) {
+pub(crate) async fn a_newer_schema_is_refused_by_name(db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
     db.execute("INSERT INTO __diesel_schema_migrations (version) VALUES ('29991231000000')").await.unwrap();
     let refused = migrate::run(&db.config).await.unwrap_err();
@@ -105,7 +105,7 @@ pub(crate) async fn a_newer_schema_is_refused_by_name(db: Database) {
     assert!(line.contains("29991231000000") && line.contains("newer") && !line.contains('\n'), "{line}");
 }
 
-pub(crate) async fn an_altered_migration_refuses_the_start_by_name(mut db: Database) {
+pub(crate) async fn an_altered_migration_refuses_the_start_by_name(mut db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
     let altered =
         "UPDATE migration_checksums SET checksum = 'of another text' WHERE version = '20261120000003'";
@@ -124,7 +124,7 @@ pub(crate) async fn an_altered_migration_refuses_the_start_by_name(mut db: Datab
     assert!(matches!(migrate::revert(&db.config).await, Err(OpenError::Altered { .. })));
 }
 
-pub(crate) async fn a_database_without_checksums_is_adopted_once(db: Database) {
+pub(crate) async fn a_database_without_checksums_is_adopted_once(db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
     // The state left by a program that does not know checksums.
     db.execute("DROP TABLE migration_checksums").await.unwrap();
@@ -137,7 +137,7 @@ pub(crate) async fn a_database_without_checksums_is_adopted_once(db: Database) {
     assert!(refused.to_string().contains("2026-11-20-000001_definitions"), "{refused}");
 }
 
-pub(crate) async fn pending_migrations_are_refused_when_they_must_not_run(mut db: Database) {
+pub(crate) async fn pending_migrations_are_refused_when_they_must_not_run(mut db: TestDatabase) {
     db.config.auto_migrate = false;
     let refused = db.open().await.err().unwrap();
     let line = refused.to_string();
@@ -146,7 +146,7 @@ pub(crate) async fn pending_migrations_are_refused_when_they_must_not_run(mut db
 }
 
 /// One statement per table names every column, so a different name or type fails.
-pub(crate) async fn the_tables_are_those_the_queries_know(db: Database) {
+pub(crate) async fn the_tables_are_those_the_queries_know(db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
     let source = include_str!("../../src/schema.rs");
     let mut tables = 0;
@@ -173,7 +173,7 @@ pub(crate) async fn the_tables_are_those_the_queries_know(db: Database) {
     assert_eq!(tables, 17, "15 tables and 2 views");
 }
 
-pub(crate) async fn the_database_keeps_one_draft_and_freezes_what_is_active(db: Database) {
+pub(crate) async fn the_database_keeps_one_draft_and_freezes_what_is_active(db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
     let insert = |version: i64, status: &str| {
         format!(
@@ -192,7 +192,7 @@ pub(crate) async fn the_database_keeps_one_draft_and_freezes_what_is_active(db: 
 }
 
 /// SQLite plans without statistics here, as in production.
-pub(crate) async fn what_an_activation_asks_is_answered_by_an_index(db: Database) {
+pub(crate) async fn what_an_activation_asks_is_answered_by_an_index(db: TestDatabase) {
     use diesel::prelude::*;
     #[derive(QueryableByName)]
     struct Step {
@@ -224,7 +224,7 @@ pub(crate) async fn what_an_activation_asks_is_answered_by_an_index(db: Database
 }
 
 /// Returns the query plan as the database explains it.
-async fn explained(db: &Database, query: &str) -> String {
+async fn explained(db: &TestDatabase, query: &str) -> String {
     use diesel::prelude::*;
     #[derive(QueryableByName)]
     struct Step {
@@ -243,7 +243,7 @@ async fn explained(db: &Database, query: &str) -> String {
     steps.into_iter().map(|step| step.get::<_, String>(0)).collect::<Vec<_>>().join("\n")
 }
 
-pub(crate) async fn a_page_of_many_traces_is_read_from_an_index(db: Database) {
+pub(crate) async fn a_page_of_many_traces_is_read_from_an_index(db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
     let many = if db.is_sqlite() {
         "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5000)

@@ -9,7 +9,7 @@ use svc_secrets::EnvelopeKeys;
 use svc_store::{ExpectedTokens, SaveOutcome, Store, TokenState, reencrypt};
 
 use super::any;
-use super::database::Database;
+use super::database::TestDatabase;
 
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -52,7 +52,7 @@ async fn kept(store: &Store, name: &str, fingerprint: &str) -> Option<TokenState
     look.state.unwrap()
 }
 
-pub(crate) async fn one_at_a_time_has_the_turn_and_finds_what_the_last_one_kept(db: Database) {
+pub(crate) async fn one_at_a_time_has_the_turn_and_finds_what_the_last_one_kept(db: TestDatabase) {
     let store = db.store().await;
     let states = store.token_states();
     connect(&store, "c", "api").await;
@@ -80,7 +80,7 @@ pub(crate) async fn one_at_a_time_has_the_turn_and_finds_what_the_last_one_kept(
     assert!(after.turn && after.abandoned, "a lease that has ended is free, and was never given back");
 }
 
-pub(crate) async fn of_many_at_once_one_has_the_turn(db: Database) {
+pub(crate) async fn of_many_at_once_one_has_the_turn(db: TestDatabase) {
     let store = db.store().await;
     let states = store.token_states();
     connect(&store, "c", "api").await;
@@ -95,7 +95,7 @@ pub(crate) async fn of_many_at_once_one_has_the_turn(db: Database) {
     }
 }
 
-pub(crate) async fn who_was_overtaken_keeps_nothing(db: Database) {
+pub(crate) async fn who_was_overtaken_keeps_nothing(db: TestDatabase) {
     let store = db.store().await;
     let states = store.token_states();
     connect(&store, "c", "api").await;
@@ -122,7 +122,7 @@ pub(crate) async fn who_was_overtaken_keeps_nothing(db: Database) {
     assert_eq!(kept(&store, "api", "other").await.unwrap().access_token, "access-3");
 }
 
-pub(crate) async fn tokens_follow_the_name_of_their_connector_and_go_with_it(db: Database) {
+pub(crate) async fn tokens_follow_the_name_of_their_connector_and_go_with_it(db: TestDatabase) {
     let store = db.store().await;
     let states = store.token_states();
     assert_eq!(states.save("c", "a", ExpectedTokens::Others, tokens(1)).await.unwrap(), SaveOutcome::Gone);
@@ -139,7 +139,7 @@ pub(crate) async fn tokens_follow_the_name_of_their_connector_and_go_with_it(db:
     assert!(kept(&store, "new", "f").await.is_none());
 }
 
-pub(crate) async fn a_turn_and_what_comes_of_it_follow_the_name_of_the_connector(db: Database) {
+pub(crate) async fn a_turn_and_what_comes_of_it_follow_the_name_of_the_connector(db: TestDatabase) {
     let store = db.store().await;
     let states = store.token_states();
     connect(&store, "c", "api").await;
@@ -164,7 +164,7 @@ pub(crate) async fn a_turn_and_what_comes_of_it_follow_the_name_of_the_connector
     assert!(states.begin("newest", "f", "f", LEASE).await.unwrap().turn);
 }
 
-pub(crate) async fn tokens_are_encrypted_and_move_to_another_key(mut db: Database) {
+pub(crate) async fn tokens_are_encrypted_and_move_to_another_key(mut db: TestDatabase) {
     let (one, two) = ("01".repeat(32), "02".repeat(32));
     let keys = |current: &str, previous: &[&str]| {
         EnvelopeKeys::new(Some(current), previous.iter().copied()).unwrap()
@@ -189,7 +189,7 @@ pub(crate) async fn tokens_are_encrypted_and_move_to_another_key(mut db: Databas
 /// Tokens under the key `01…`, in the older form that is not bound to a place.
 const UNBOUND: &str = "enc:v1:fb0cbbaeb52a5706:BwcHBwcHBwcHBwcH9tGLx2zLwtJG7mtbw65F8IXI4roBGHx0OgAfn4NsIsQ+TLHdoKnmiNQyXbToXAubonu0BOwcA+4TrnZiNbQAx9FskJbU7mT3Uxyw3KN0SEfLCP910oegXS3BzRYJTGE=";
 
-pub(crate) async fn tokens_are_bound_to_their_connector_whatever_its_name(mut db: Database) {
+pub(crate) async fn tokens_are_bound_to_their_connector_whatever_its_name(mut db: TestDatabase) {
     let key = "01".repeat(32);
     db.config.connector_keys = EnvelopeKeys::new(Some(&key), []).unwrap();
     let store = db.store().await;

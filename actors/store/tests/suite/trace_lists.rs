@@ -7,7 +7,7 @@ use svc_model::{Page, WorkflowVersion};
 use svc_store::{NewTrace, TraceEnd, TraceMode, TracePage, TraceQuery, TraceRepository, TraceStatus};
 use uuid::Uuid;
 
-use super::database::Database;
+use super::database::TestDatabase;
 use super::refusal;
 use super::traces::{end, pending};
 
@@ -33,7 +33,7 @@ async fn by_cursor(traces: &TraceRepository, first: TraceQuery) -> Vec<String> {
     }
 }
 
-pub(crate) async fn traces_are_filtered_by_the_version_that_ran(db: Database) {
+pub(crate) async fn traces_are_filtered_by_the_version_that_ran(db: TestDatabase) {
     let traces = db.store().await.traces();
     let version = |number| Some(WorkflowVersion { id: "w".into(), version: number });
     let inserted = NewTrace {
@@ -55,7 +55,7 @@ pub(crate) async fn traces_are_filtered_by_the_version_that_ran(db: Database) {
     assert_eq!((row.workflow_id.as_deref(), row.workflow_version), (Some("w"), Some(2)));
 }
 
-pub(crate) async fn traces_are_filtered_and_sorted(db: Database) {
+pub(crate) async fn traces_are_filtered_and_sorted(db: TestDatabase) {
     let traces = db.store().await.traces();
     let mut rows = Vec::new();
     for (channel, mode, status) in [
@@ -97,7 +97,7 @@ pub(crate) async fn traces_are_filtered_and_sorted(db: Database) {
     assert_eq!(traces.list(page(1, 0)).await.unwrap().total, None);
 }
 
-pub(crate) async fn a_cursor_goes_with_the_default_order_only(db: Database) {
+pub(crate) async fn a_cursor_goes_with_the_default_order_only(db: TestDatabase) {
     let traces = db.store().await.traces();
     traces.insert_all((0..3).map(|_| pending("a")).collect()).await.unwrap();
     let cursor = traces.list(page(1, 0)).await.unwrap().next_cursor;
@@ -119,7 +119,7 @@ pub(crate) async fn a_cursor_goes_with_the_default_order_only(db: Database) {
     assert_eq!(traces.list(other).await.unwrap().next_cursor, None);
 }
 
-pub(crate) async fn pages_stay_what_they_were_while_rows_arrive(db: Database) {
+pub(crate) async fn pages_stay_what_they_were_while_rows_arrive(db: TestDatabase) {
     let traces = db.store().await.traces();
     traces.insert_all((0..25).map(|_| pending("a")).collect()).await.unwrap();
     let before = ids(&traces.list(page(50, 0)).await.unwrap());
@@ -134,7 +134,7 @@ pub(crate) async fn pages_stay_what_they_were_while_rows_arrive(db: Database) {
     assert_eq!(found, before, "none twice, none left out");
 }
 
-pub(crate) async fn pages_by_cursor_are_pages_by_offset(db: Database) {
+pub(crate) async fn pages_by_cursor_are_pages_by_offset(db: TestDatabase) {
     let traces = db.store().await.traces();
     // Few instants, so that many rows share one. Some are whole seconds and some have fractions, whose text forms
     // differ on SQLite.
@@ -168,7 +168,7 @@ pub(crate) async fn pages_by_cursor_are_pages_by_offset(db: Database) {
     }
 }
 
-pub(crate) async fn a_foreign_row_spoils_no_list(db: Database) {
+pub(crate) async fn a_foreign_row_spoils_no_list(db: TestDatabase) {
     let traces = db.store().await.traces();
     traces.insert(NewTrace { owner: Some("me".into()), ..pending("a") }).await.unwrap();
     db.execute(

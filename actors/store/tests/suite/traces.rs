@@ -11,7 +11,7 @@ use svc_store::{
 };
 use uuid::Uuid;
 
-use super::database::Database;
+use super::database::TestDatabase;
 use super::{any, is_unavailable, workflow};
 
 pub(crate) fn pending(channel: &str) -> NewTrace {
@@ -62,7 +62,7 @@ pub(crate) async fn stored(traces: &TraceRepository) -> i64 {
 }
 
 /// Returns SQL for the instant this many hours ago.
-pub(crate) fn ago(db: &Database, hours: u32) -> String {
+pub(crate) fn ago(db: &TestDatabase, hours: u32) -> String {
     if db.is_sqlite() {
         format!("strftime('%Y-%m-%d %H:%M:%f', 'now', '-{hours} hours')")
     } else {
@@ -74,7 +74,7 @@ fn noon(micros: u32) -> NaiveDateTime {
     NaiveDate::from_ymd_opt(2026, 1, 1).unwrap().and_hms_micro_opt(12, 0, 0, micros).unwrap()
 }
 
-pub(crate) async fn a_trace_is_stored_whole(db: Database) {
+pub(crate) async fn a_trace_is_stored_whole(db: TestDatabase) {
     let traces = db.store().await.traces();
     let whole = NewTrace {
         channel_id: Some("c1".into()),
@@ -117,7 +117,7 @@ pub(crate) async fn a_trace_is_stored_whole(db: Database) {
     assert_eq!(traces.get(&id).await.unwrap().unwrap().result_json, whole.input_json);
 }
 
-pub(crate) async fn a_run_begins_and_ends_once(db: Database) {
+pub(crate) async fn a_run_begins_and_ends_once(db: TestDatabase) {
     let traces = db.store().await.traces();
     let trace = pending("orders");
     let id = trace.id;
@@ -143,7 +143,7 @@ pub(crate) async fn a_run_begins_and_ends_once(db: Database) {
     assert_eq!(traces.get(&id.to_string()).await.unwrap(), Some(ended));
 }
 
-pub(crate) async fn a_run_never_marked_as_running_still_knows_when_it_began(db: Database) {
+pub(crate) async fn a_run_never_marked_as_running_still_knows_when_it_began(db: TestDatabase) {
     let traces = db.store().await.traces();
     let trace = pending("orders");
     let id = trace.id;
@@ -154,7 +154,7 @@ pub(crate) async fn a_run_never_marked_as_running_still_knows_when_it_began(db: 
     assert!((ran.num_milliseconds() - 1500).abs() <= 2, "{ran}");
 }
 
-pub(crate) async fn a_refused_row_fails_alone(db: Database) {
+pub(crate) async fn a_refused_row_fails_alone(db: TestDatabase) {
     let traces = db.store().await.traces();
     let rows: Vec<_> = (0..60).map(|_| pending("orders")).collect();
     traces.insert(rows[0].clone()).await.unwrap();
@@ -172,7 +172,7 @@ pub(crate) async fn a_refused_row_fails_alone(db: Database) {
     assert_eq!(stored(&traces).await, 62, "the others are written");
 }
 
-pub(crate) async fn rows_and_units_are_written_together(db: Database) {
+pub(crate) async fn rows_and_units_are_written_together(db: TestDatabase) {
     let store = db.store().await;
     let (traces, workflows) = (store.traces(), store.workflows());
     let rows: Vec<_> = (0..1500).map(|_| pending("orders")).collect();
@@ -183,7 +183,7 @@ pub(crate) async fn rows_and_units_are_written_together(db: Database) {
     assert_eq!(workflows.list(Default::default(), Default::default()).await.unwrap().1, 20);
 }
 
-pub(crate) async fn a_failed_commit_fails_every_row_of_it(db: Database) {
+pub(crate) async fn a_failed_commit_fails_every_row_of_it(db: TestDatabase) {
     let traces = db.store().await.traces();
     let broken = if db.is_sqlite() {
         "CREATE TABLE parents (id INTEGER PRIMARY KEY);
@@ -204,7 +204,7 @@ pub(crate) async fn a_failed_commit_fails_every_row_of_it(db: Database) {
     traces.insert(pending("orders")).await.expect("the next commit holds");
 }
 
-pub(crate) async fn a_row_that_ends_the_transaction_is_no_fault_of_its_neighbours(db: Database) {
+pub(crate) async fn a_row_that_ends_the_transaction_is_no_fault_of_its_neighbours(db: TestDatabase) {
     let traces = db.store().await.traces();
     db.execute(
         "CREATE TRIGGER poison BEFORE INSERT ON traces WHEN NEW.channel = 'poison'
@@ -219,7 +219,7 @@ pub(crate) async fn a_row_that_ends_the_transaction_is_no_fault_of_its_neighbour
     traces.insert(pending("orders")).await.expect("the next transaction holds");
 }
 
-pub(crate) async fn a_crash_of_the_writer_loses_no_promised_row(db: Database) {
+pub(crate) async fn a_crash_of_the_writer_loses_no_promised_row(db: TestDatabase) {
     let fault =
         PlannedFault { path: "store/writer".into(), message: "*".into(), nth: 5, kind: FaultKind::Panic };
     let tree = Tree::builder("test").faults(vec![fault]).build();
@@ -236,7 +236,7 @@ pub(crate) async fn a_crash_of_the_writer_loses_no_promised_row(db: Database) {
     }
 }
 
-pub(crate) async fn what_an_earlier_process_left_is_found_in_order(db: Database) {
+pub(crate) async fn what_an_earlier_process_left_is_found_in_order(db: TestDatabase) {
     let before = db.store().await.traces();
     let mut left: Vec<_> = (0..7).map(|_| pending("orders")).collect();
     for row in &left {
@@ -266,7 +266,7 @@ pub(crate) async fn what_an_earlier_process_left_is_found_in_order(db: Database)
     assert_eq!(found[0].input_json, left[0].input_json);
 }
 
-pub(crate) async fn a_page_of_foreign_rows_hides_none_behind_it(db: Database) {
+pub(crate) async fn a_page_of_foreign_rows_hides_none_behind_it(db: TestDatabase) {
     let before = db.store().await.traces();
     let insert = |id: &str| {
         format!("INSERT INTO traces (id, channel, mode, status) VALUES ('{id}', 'c', 'async', 'pending');")
@@ -283,7 +283,7 @@ pub(crate) async fn a_page_of_foreign_rows_hides_none_behind_it(db: Database) {
     assert!(traces.unfinished_async(&node, last, 3).await.unwrap().1.is_none());
 }
 
-pub(crate) async fn what_is_expired_is_deleted_in_steps(db: Database) {
+pub(crate) async fn what_is_expired_is_deleted_in_steps(db: TestDatabase) {
     let traces = db.store().await.traces();
     let rows: Vec<_> = (0..30).map(|_| pending("orders")).collect();
     traces.insert_all(rows.clone()).await.unwrap();
@@ -307,7 +307,7 @@ pub(crate) async fn what_is_expired_is_deleted_in_steps(db: Database) {
     assert_eq!(traces.delete_expired(10, 4).await.unwrap(), 0);
 }
 
-pub(crate) async fn the_database_keeps_when_a_trace_was_last_changed(db: Database) {
+pub(crate) async fn the_database_keeps_when_a_trace_was_last_changed(db: TestDatabase) {
     let traces = db.store().await.traces();
     let trace = pending("orders");
     traces.insert(trace.clone()).await.unwrap();

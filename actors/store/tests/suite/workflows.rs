@@ -5,14 +5,14 @@ use svc_model::lifecycle::Rollout;
 use svc_model::{FieldCode, LifecycleStatus, Page, Precondition, ServiceError, Timestamp};
 use svc_store::{ConnectorNeed, EntityFilter, ImportAction, Mutation, OnConflict, WorkflowGates};
 
-use super::database::Database;
+use super::database::TestDatabase;
 use super::{any, refusal, workflow};
 
 fn open() -> WorkflowGates {
     WorkflowGates::default()
 }
 
-pub(crate) async fn a_workflow_is_stored_whole(db: Database) {
+pub(crate) async fn a_workflow_is_stored_whole(db: TestDatabase) {
     let workflows = db.store().await.workflows();
     let mut content = workflow("orders");
     content.condition = json!({ ">": [{ "var": "data.total" }, 1.5] });
@@ -35,7 +35,7 @@ pub(crate) async fn a_workflow_is_stored_whole(db: Database) {
     assert_eq!(generated.workflow_id.len(), 36);
 }
 
-pub(crate) async fn an_id_is_taken_once(db: Database) {
+pub(crate) async fn an_id_is_taken_once(db: TestDatabase) {
     let workflows = db.store().await.workflows();
     workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
     let refused = refusal(workflows.create(Some("w".into()), workflow("two"), any()).await);
@@ -43,7 +43,7 @@ pub(crate) async fn an_id_is_taken_once(db: Database) {
     assert_eq!(workflows.latest("w").await.unwrap().unwrap().content.name, "one");
 }
 
-pub(crate) async fn a_draft_is_edited_and_nothing_else(db: Database) {
+pub(crate) async fn a_draft_is_edited_and_nothing_else(db: TestDatabase) {
     let workflows = db.store().await.workflows();
     workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
     let edited = workflows
@@ -72,7 +72,7 @@ pub(crate) async fn a_draft_is_edited_and_nothing_else(db: Database) {
     );
 }
 
-pub(crate) async fn versions_follow_one_another(db: Database) {
+pub(crate) async fn versions_follow_one_another(db: TestDatabase) {
     let workflows = db.store().await.workflows();
     workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
     assert_eq!(refusal(workflows.new_version("w", any()).await).status(), 409);
@@ -94,7 +94,7 @@ pub(crate) async fn versions_follow_one_another(db: Database) {
     assert_eq!(refusal(workflows.new_version("w", any()).await).status(), 404);
 }
 
-pub(crate) async fn second_canary_is_refused_unless_it_replaces_the_first(db: Database) {
+pub(crate) async fn second_canary_is_refused_unless_it_replaces_the_first(db: TestDatabase) {
     let workflows = db.store().await.workflows();
     workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
     for share in [None, Some(20.into())] {
@@ -121,7 +121,7 @@ pub(crate) async fn second_canary_is_refused_unless_it_replaces_the_first(db: Da
     assert_eq!(shares().await, [(4, 100)]);
 }
 
-pub(crate) async fn rollback_makes_a_version_of_the_one_active_before(db: Database) {
+pub(crate) async fn rollback_makes_a_version_of_the_one_active_before(db: TestDatabase) {
     let workflows = db.store().await.workflows();
     for name in ["one", "two", "three"] {
         if name == "one" {
@@ -167,7 +167,7 @@ pub(crate) async fn rollback_makes_a_version_of_the_one_active_before(db: Databa
     assert_eq!(refusal(workflows.rollback_source("x", None).await).status(), 404);
 }
 
-pub(crate) async fn change_based_on_another_state_is_refused(db: Database) {
+pub(crate) async fn change_based_on_another_state_is_refused(db: TestDatabase) {
     let workflows = db.store().await.workflows();
     let first = workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
     let expecting =
@@ -187,7 +187,7 @@ pub(crate) async fn change_based_on_another_state_is_refused(db: Database) {
     workflows.delete("w", expecting("*".to_owned())).await.unwrap();
 }
 
-pub(crate) async fn a_rollout_moves_the_split(db: Database) {
+pub(crate) async fn a_rollout_moves_the_split(db: TestDatabase) {
     let workflows = db.store().await.workflows();
     workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
     assert_eq!(refusal(workflows.set_rollout("w", 50, any()).await).status(), 400);
@@ -205,7 +205,7 @@ pub(crate) async fn a_rollout_moves_the_split(db: Database) {
     assert_eq!(workflows.active().await.unwrap().len(), 1);
 }
 
-pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Database) {
+pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: TestDatabase) {
     let store = db.store().await;
     let workflows = store.workflows();
     db.execute(
@@ -275,7 +275,7 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Data
     assert_eq!(store.connectors().get("2").await.unwrap().unwrap().content.connector_type, "db");
 }
 
-pub(crate) async fn lists_filter_sort_and_page(db: Database) {
+pub(crate) async fn lists_filter_sort_and_page(db: TestDatabase) {
     let workflows = db.store().await.workflows();
     for (id, name, priority, tag) in [("1", "b", 0, "x"), ("2", "a", 0, "y"), ("3", "c", 5, "x\",\"y")] {
         let mut content = workflow(name);
@@ -320,7 +320,7 @@ pub(crate) async fn lists_filter_sort_and_page(db: Database) {
     assert_eq!(drafts[1].version, 2);
 }
 
-pub(crate) async fn an_import_follows_its_conflict_rule(db: Database) {
+pub(crate) async fn an_import_follows_its_conflict_rule(db: TestDatabase) {
     use ImportAction::*;
     let workflows = db.store().await.workflows();
     let key = || Some("w".to_owned());
@@ -344,7 +344,7 @@ pub(crate) async fn an_import_follows_its_conflict_rule(db: Database) {
     assert!(workflows.latest(&keyless.id).await.unwrap().is_some());
 }
 
-pub(crate) async fn a_dry_run_leaves_nothing(db: Database) {
+pub(crate) async fn a_dry_run_leaves_nothing(db: TestDatabase) {
     let store = db.store().await;
     let workflows = store.workflows();
     let dry = || svc_store::Mutation { dry_run: true, epoch: true, ..any() };
@@ -369,7 +369,7 @@ pub(crate) async fn a_dry_run_leaves_nothing(db: Database) {
     assert_eq!(refused.status(), 409, "a dry run meets the same gates");
 }
 
-pub(crate) async fn only_what_is_active_is_loaded(db: Database) {
+pub(crate) async fn only_what_is_active_is_loaded(db: TestDatabase) {
     let workflows = db.store().await.workflows();
     let ids: Vec<String> = (0..30).map(|n| format!("w{n:02}")).collect();
     for id in &ids {

@@ -6,7 +6,7 @@ use actix_supervision::{FaultKind, PlannedFault, Tree};
 use futures_util::future::join_all;
 use svc_store::StoreError;
 
-use super::database::Database;
+use super::database::TestDatabase;
 use super::{any, is_unavailable, workflow};
 
 fn tree(nth: &[u64]) -> Tree {
@@ -19,7 +19,7 @@ fn tree(nth: &[u64]) -> Tree {
     Tree::builder("test").faults(nth.iter().map(fault).collect()).build()
 }
 
-pub(crate) async fn a_crash_of_the_writer_is_told_and_survived(db: Database) {
+pub(crate) async fn a_crash_of_the_writer_is_told_and_survived(db: TestDatabase) {
     let workflows = db.store_in(&tree(&[5])).await.workflows();
     let writes = (0..9).map(|n| workflows.create(Some(format!("w{n}")), workflow("w"), any()));
     let answers = join_all(writes).await;
@@ -36,7 +36,7 @@ pub(crate) async fn a_crash_of_the_writer_is_told_and_survived(db: Database) {
     workflows.create(Some("after".into()), workflow("w"), any()).await.expect("a new instance writes");
 }
 
-pub(crate) async fn a_call_waits_for_a_restart_that_is_near(db: Database) {
+pub(crate) async fn a_call_waits_for_a_restart_that_is_near(db: TestDatabase) {
     // The second consecutive crash is followed by a pause, in which a call is returned and tried again.
     let workflows = db.store_in(&tree(&[1, 2])).await.workflows();
     for n in 0..2 {
@@ -45,7 +45,7 @@ pub(crate) async fn a_call_waits_for_a_restart_that_is_near(db: Database) {
     workflows.create(Some("w".into()), workflow("w"), any()).await.expect("it is written after the pause");
 }
 
-pub(crate) async fn a_failed_commit_fails_every_unit_of_it(db: Database) {
+pub(crate) async fn a_failed_commit_fails_every_unit_of_it(db: TestDatabase) {
     let workflows = db.store().await.workflows();
     let broken = if db.is_sqlite() {
         "CREATE TABLE parents (id INTEGER PRIMARY KEY);
@@ -68,7 +68,7 @@ pub(crate) async fn a_failed_commit_fails_every_unit_of_it(db: Database) {
     workflows.create(Some("w".into()), workflow("w"), any()).await.expect("the next commit holds");
 }
 
-pub(crate) async fn what_was_admitted_is_committed_before_the_end(db: Database) {
+pub(crate) async fn what_was_admitted_is_committed_before_the_end(db: TestDatabase) {
     let tree = tree(&[]);
     let workflows = db.store_in(&tree).await.workflows();
     let writes = (0..300).map(|n| workflows.create(Some(format!("w{n}")), workflow("w"), any()));

@@ -15,7 +15,7 @@ impl DueTimer {
     }
 
     /// Records that a letter is due after `delay`. The earliest instant wins.
-    pub(crate) fn note(&self, delay: Duration) {
+    pub(crate) fn record(&self, delay: Duration) {
         let at = Instant::now() + delay;
         self.0.send_if_modified(|earliest| {
             let is_earlier = earliest.is_none_or(|known| at < known);
@@ -65,22 +65,22 @@ mod tests {
     async fn the_earliest_letter_ends_the_wait_and_the_poll_does_otherwise() {
         let timer = DueTimer::new();
         assert!(is_about(waited(&timer).await, 30));
-        timer.note(8 * SECOND);
-        timer.note(2 * SECOND);
-        timer.note(4 * SECOND);
+        timer.record(8 * SECOND);
+        timer.record(2 * SECOND);
+        timer.record(4 * SECOND);
         assert!(is_about(waited(&timer).await, 2));
         timer.reset();
-        timer.note(100 * SECOND);
+        timer.record(100 * SECOND);
         assert!(is_about(waited(&timer).await, 30), "no longer than a poll");
     }
 
     #[tokio::test(start_paused = true)]
     async fn letter_that_is_written_during_the_wait_shortens_it() {
         let timer = DueTimer::new();
-        timer.note(20 * SECOND);
+        timer.record(20 * SECOND);
         let later = async {
             tokio::time::advance(3 * SECOND).await;
-            timer.note(SECOND);
+            timer.record(SECOND);
         };
         let (waited, ()) = tokio::join!(waited(&timer), later);
         assert!(is_about(waited, 4), "{waited:?}");

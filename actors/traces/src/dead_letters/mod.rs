@@ -87,12 +87,12 @@ impl Actor for DeadLetterRetrier {
         let looks = async move {
             loop {
                 retries.due.reset();
-                match retries.look().await {
+                match retries.retry_due_letters().await {
                     Ok(()) if retries.settings.retry_enabled => retries.jobs.tell("dlq_retry"),
                     Ok(()) => {}
                     Err(error) => warn!(retries.log, "cannot retry dead letters"; "error" => %error),
                 }
-                retries.wait().await;
+                retries.wait_until_due().await;
             }
         };
         self.looks = Some(ctx.spawn(looks.into_actor(self)));
@@ -124,7 +124,7 @@ enum RetryOutcome {
 
 impl RetryShared {
     /// Retries the letters that are due, until none is left or the queue is full.
-    async fn look(self: &Arc<Self>) -> Result<(), StoreError> {
+    async fn retry_due_letters(self: &Arc<Self>) -> Result<(), StoreError> {
         let batch = i64::from(self.settings.batch_size);
         let mut room = self.settings.retry_enabled;
         while room {
@@ -143,10 +143,10 @@ impl RetryShared {
     }
 
     /// Waits until the next letter is due, at most for `poll_interval`: other processes write letters too.
-    async fn wait(&self) {
+    async fn wait_until_due(&self) {
         if self.settings.retry_enabled {
             match self.letters.next_due().await {
-                Ok(Some(delay)) => self.due.note(delay.max(SOON)),
+                Ok(Some(delay)) => self.due.record(delay.max(SOON)),
                 Ok(None) => {}
                 Err(error) => warn!(self.log, "cannot read when dead letters are due"; "error" => %error),
             }

@@ -84,7 +84,7 @@ impl Adoption {
     }
 
     /// Starts the task that takes over runs, if it is not running.
-    pub(crate) fn go_on(self: &Arc<Self>) {
+    pub(crate) fn ensure_running(self: &Arc<Self>) {
         let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         if task.as_ref().is_none_or(JoinHandle::is_finished) {
             let adoption = Arc::clone(self);
@@ -104,9 +104,9 @@ impl Adoption {
         let mut backoff = DATABASE_BACKOFF.delays();
         let mut whole_look = Instant::now();
         loop {
-            self.nodes.settled().await;
+            self.nodes.wait_until_settled().await;
             let now = Instant::now();
-            let pause = match self.look(now >= whole_look).await {
+            let pause = match self.adopt_all(now >= whole_look).await {
                 Ok(was_whole) => {
                     backoff.reset();
                     if was_whole {
@@ -124,13 +124,13 @@ impl Adoption {
     }
 
     /// Takes over the available runs, if there may be any. Returns whether it scanned all rows.
-    async fn look(&self, is_due: bool) -> Result<bool, StoreError> {
+    async fn adopt_all(&self, is_due: bool) -> Result<bool, StoreError> {
         if !self.waiting.slots.is_open() || !is_due && !self.nodes.leases().has_orphans().await? {
             return Ok(false);
         }
         let (mut after, mut taken) = (None, 0);
         while self.waiting.slots.is_open() {
-            let (count, last) = self.take_page(after).await?;
+            let (count, last) = self.adopt_page(after).await?;
             taken += count;
             match last {
                 Some(key) => after = Some(key),
@@ -146,10 +146,10 @@ impl Adoption {
 
     /// Takes over the next page. Returns the number of runs, and the key to continue from; `None` after the last
     /// page.
-    async fn take_page(&self, after: Option<RowKey>) -> Result<(usize, Option<RowKey>), StoreError> {
+    async fn adopt_page(&self, after: Option<RowKey>) -> Result<(usize, Option<RowKey>), StoreError> {
         // The semaphore is never closed.
         let mut share = Arc::clone(&self.share).acquire_many_owned(PAGE).await.ok();
-        let node = self.nodes.settled().await;
+        let node = self.nodes.wait_until_settled().await;
         let (page, last) = self.store.unfinished_async(&node, after, i64::from(PAGE)).await?;
         if page.is_empty() {
             return Ok((0, last));

@@ -169,7 +169,7 @@ impl QueueSlot {
     }
 
     /// Releases the place: the job no longer waits.
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn release_place(&mut self) {
         if std::mem::take(&mut self.waits) {
             self.slots.depth.dec();
             self.slots.free(&self.slots.jobs, 1, self.slots.most_jobs);
@@ -177,7 +177,7 @@ impl QueueSlot {
     }
 
     /// Takes a place again, even beyond the limit.
-    pub(crate) fn wait_again(&mut self) {
+    pub(crate) fn reoccupy_place(&mut self) {
         if !std::mem::replace(&mut self.waits, true) {
             self.slots.jobs.fetch_add(1, Ordering::SeqCst);
             self.slots.depth.inc();
@@ -193,7 +193,7 @@ impl QueueSlot {
 
 impl Drop for QueueSlot {
     fn drop(&mut self) {
-        self.begin();
+        self.release_place();
         self.slots.memory.dec_by(signed(self.bytes));
         self.slots.free(&self.slots.bytes, self.bytes, self.slots.most_bytes);
     }
@@ -252,9 +252,9 @@ mod tests {
         assert_eq!(second.add_bytes(1), Err(QueueRejection::Memory));
         assert_eq!(slots.reserve().unwrap_err(), QueueRejection::Full);
         assert_eq!(used(&slots), (2, 10, 2, 10));
-        first.begin();
+        first.release_place();
         assert_eq!(used(&slots), (1, 10, 1, 10), "a job that runs has its bytes still");
-        first.wait_again();
+        first.reoccupy_place();
         drop((first, second));
         assert_eq!(used(&slots), (0, 0, 0, 0));
     }
@@ -295,7 +295,7 @@ mod tests {
         taken.truncate(1);
         let mut held = Box::pin(slots.wait_until_calm());
         assert!((&mut held).now_or_never().is_none(), "one job, but too many bytes");
-        taken[0].begin();
+        taken[0].release_place();
         assert!((&mut held).now_or_never().is_none(), "a job that runs has its bytes still");
         taken.clear();
         assert!(held.now_or_never().is_some());

@@ -57,7 +57,7 @@ impl JobQueue {
 
     /// Adds a job that is due at `at`.
     pub(crate) fn push_later(&self, at: Instant, mut queued: QueuedJob) {
-        queued.slot.wait_again();
+        queued.slot.reoccupy_place();
         self.line().push_later(at, queued);
         // A waiting worker must learn of the new instant.
         self.wake.notify_one();
@@ -73,7 +73,7 @@ impl JobQueue {
                     if more {
                         self.wake.notify_one();
                     }
-                    queued.slot.begin();
+                    queued.slot.release_place();
                     queued.claim.share = None;
                     return queued;
                 }

@@ -34,7 +34,7 @@ impl Actor for JobIntake {
 
     fn started(&mut self, _: &mut Self::Context) {
         self.0.waiting.slots.set_open(true);
-        self.0.adoption.go_on();
+        self.0.adoption.ensure_running();
     }
 }
 

@@ -84,19 +84,19 @@ impl BatchQueue {
 
     /// Queues a row, and waits for room if the overflow policy says so. Returns `false` if the row was dropped
     /// because the queue is full.
-    pub(crate) async fn put(&self, row: NewTrace) -> bool {
-        let OverflowPolicy::Block(limit) = self.overflow else { return self.try_put(row) };
+    pub(crate) async fn enqueue(&self, row: NewTrace) -> bool {
+        let OverflowPolicy::Block(limit) = self.overflow else { return self.try_enqueue(row) };
         let waits = async {
             let bytes = Arc::clone(&self.bytes).acquire_many_owned(self.bytes_of(&row)).await.ok()?;
-            self.into.send(self.waiting(row, bytes)).await.ok()
+            self.into.send(self.new_queued_row(row, bytes)).await.ok()
         };
         timeout(limit, waits).await.is_ok_and(|put| put.is_some())
     }
 
     /// Queues a row if there is room at once.
-    pub(crate) fn try_put(&self, row: NewTrace) -> bool {
+    pub(crate) fn try_enqueue(&self, row: NewTrace) -> bool {
         let bytes = Arc::clone(&self.bytes).try_acquire_many_owned(self.bytes_of(&row));
-        bytes.is_ok_and(|bytes| self.into.try_send(self.waiting(row, bytes)).is_ok())
+        bytes.is_ok_and(|bytes| self.into.try_send(self.new_queued_row(row, bytes)).is_ok())
     }
 
     fn bytes_of(&self, row: &NewTrace) -> u32 {
@@ -104,7 +104,7 @@ impl BatchQueue {
     }
 
     /// Counts a row before it is queued, so that the depth never falls below zero.
-    fn waiting(&self, row: NewTrace, bytes: OwnedSemaphorePermit) -> QueuedRow {
+    fn new_queued_row(&self, row: NewTrace, bytes: OwnedSemaphorePermit) -> QueuedRow {
         self.depth.inc();
         QueuedRow { row, place: RowReservation { depth: self.depth.clone(), bytes } }
     }
@@ -174,7 +174,7 @@ impl TraceWriter {
                     Err(error) if error.is_outage() && attempt < ATTEMPTS => away.push(row),
                     // An earlier attempt may have stored the row although its answer was lost.
                     Err(_) if self.store.is_stored(row.id).await.unwrap_or(false) => {}
-                    Err(error) => self.lost(&row, &error),
+                    Err(error) => self.record_loss(&row, &error),
                 }
             }
             rows = away;
@@ -185,7 +185,7 @@ impl TraceWriter {
         }
     }
 
-    fn lost(&self, row: &NewTrace, error: &StoreError) {
+    fn record_loss(&self, row: &NewTrace, error: &StoreError) {
         self.metrics.persistence_failures.inc();
         warn!(self.log, "a trace was not stored"; "trace_id" => %row.id, "error" => %error);
     }
@@ -213,23 +213,25 @@ mod tests {
     #[tokio::test]
     async fn what_waits_is_bounded_by_bytes_and_a_larger_row_waits_alone() {
         let queue = queue(OverflowPolicy::Drop);
-        assert!(queue.put(row(600)).await && !queue.put(row(600)).await && queue.put(row(400)).await);
+        assert!(
+            queue.enqueue(row(600)).await && !queue.enqueue(row(600)).await && queue.enqueue(row(400)).await
+        );
         assert_eq!(queue.depth.get(), 2);
         let (_go_on, mut stop) = watch::channel(false);
         let taken = queue.collect(&mut stop).await;
         assert_eq!((taken.len(), queue.depth.get()), (2, 2));
-        assert!(!queue.try_put(row(1)), "what is being written counts");
+        assert!(!queue.try_enqueue(row(1)), "what is being written counts");
         drop(taken);
         assert_eq!(queue.depth.get(), 0, "it counts no more, written or not");
-        assert!(queue.try_put(row(5000)) && !queue.try_put(row(1)));
+        assert!(queue.try_enqueue(row(5000)) && !queue.try_enqueue(row(1)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_request_that_gives_up_counts_for_nothing() {
         let queue = queue(OverflowPolicy::Block(Duration::from_secs(5)));
-        assert!(queue.put(row(1000)).await);
-        assert!(timeout(Duration::from_secs(1), queue.put(row(1))).await.is_err(), "it waits");
-        assert!(!queue.put(row(1)).await, "as long as it may");
+        assert!(queue.enqueue(row(1000)).await);
+        assert!(timeout(Duration::from_secs(1), queue.enqueue(row(1))).await.is_err(), "it waits");
+        assert!(!queue.enqueue(row(1)).await, "as long as it may");
         assert_eq!(queue.depth.get(), 1);
     }
 }

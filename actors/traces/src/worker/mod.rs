@@ -47,12 +47,12 @@ impl WorkerJobs {
         // The semaphore is never closed, so the permit is always present.
         let permit = Arc::clone(&self.0).acquire_owned().await.ok();
         // No job may begin while the lease is not proven.
-        shared.nodes.proven().await;
+        shared.nodes.wait_until_proven().await;
         (shared.waiting.take().await, permit)
     }
 
     /// Waits until the outcome of every job is written or the job was dropped.
-    pub(crate) async fn written(&self) {
+    pub(crate) async fn wait_until_written(&self) {
         let _all = self.0.acquire_many(MOST_JOBS).await;
     }
 }
@@ -86,8 +86,12 @@ impl Actor for QueueWorker {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let work =
-            work(Arc::clone(&self.shared), self.jobs.clone(), self.stop.subscribe(), ctx.handled_counter());
+        let work = run_jobs(
+            Arc::clone(&self.shared),
+            self.jobs.clone(),
+            self.stop.subscribe(),
+            ctx.handled_counter(),
+        );
         ctx.spawn(work.into_actor(self));
     }
 }
@@ -98,7 +102,7 @@ impl Supervised for QueueWorker {
         let (jobs, patience) = (self.jobs.clone(), self.patience);
         let (log, path) = (self.shared.log.clone(), ctx.path().to_string());
         Box::pin(async move {
-            if timeout(patience, jobs.written()).await.is_err() {
+            if timeout(patience, jobs.wait_until_written()).await.is_err() {
                 warn!(log, "a worker ends before its jobs"; "worker" => path);
             }
         })
@@ -106,7 +110,7 @@ impl Supervised for QueueWorker {
 }
 
 /// Runs jobs one after the other until it is told to stop.
-async fn work(
+async fn run_jobs(
     shared: Arc<WorkerShared>,
     jobs: WorkerJobs,
     mut stop: watch::Receiver<bool>,
@@ -116,7 +120,7 @@ async fn work(
         let (queued, permit) = tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => return,
-            () = shared.stop.reached(StopStage::Closing) => return,
+            () = shared.stop.wait_for(StopStage::Closing) => return,
             next = jobs.next(&shared) => next,
         };
         let (turn, turn_is_over) = oneshot::channel::<()>();
@@ -128,7 +132,7 @@ async fn work(
         tokio::spawn(async move {
             tokio::select! {
                 biased;
-                () = shared.stop.reached(StopStage::Ending) => {}
+                () = shared.stop.wait_for(StopStage::Ending) => {}
                 () = shared.complete(queued, WorkerTurn(turn)) => {}
             }
             drop(permit);

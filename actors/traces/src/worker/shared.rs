@@ -89,14 +89,14 @@ impl WorkerShared {
         let active = Active::new(&self.metrics);
         let completed = tokio::select! {
             biased;
-            completed = self.attempt(job, turn) => completed,
-            () = self.follow(attempt.id, &attempt.ownership) => {
+            completed = self.run_attempt(job, turn) => completed,
+            () = self.wait_until_lease_lost(attempt.id, &attempt.ownership) => {
                 warn!(self.log, "a run is dropped with the lease of its node"; "trace_id" => %attempt.id);
                 return None;
             }
         };
         drop(active);
-        match attempt.verdict(completed) {
+        match attempt.outcome_of(completed) {
             Err(_) if refused_since.is_some_and(|since| since.elapsed() >= self.limit) => {
                 self.errors.tell(ErrorReason::Timeout);
                 let message =
@@ -120,7 +120,7 @@ impl WorkerShared {
     /// Runs one attempt; handles panics and timeouts of the runner. The recorded outcome may start a retry, so an
     /// attempt that is dropped at its deadline ends only when no part of it runs any more. The turn of the worker is
     /// released before that.
-    async fn attempt(&self, mut job: Job, turn: &mut Option<WorkerTurn>) -> JobResult {
+    async fn run_attempt(&self, mut job: Job, turn: &mut Option<WorkerTurn>) -> JobResult {
         let (runner, limit) = (Arc::clone(&self.runner), self.limit);
         let (id, begun) = (job.trace_id, Instant::now());
         let (alive, over) = oneshot::channel::<Infallible>();
@@ -179,11 +179,11 @@ impl WorkerShared {
     }
 
     /// Marks a long run as running, and waits until the node loses its lease.
-    async fn follow(&self, id: Uuid, ownership: &Ownership) {
+    async fn wait_until_lease_lost(&self, id: Uuid, ownership: &Ownership) {
         sleep(SHORT).await;
         tokio::select! {
             biased;
-            () = self.nodes.lost(&ownership.owner) => {}
+            () = self.nodes.wait_until_lost(&ownership.owner) => {}
             never = self.mark_running(id, ownership) => match never {},
         }
     }
@@ -201,9 +201,9 @@ impl WorkerShared {
     async fn write(&self, finished: Finished) {
         let Finished { attempt, mut verdict, mut slot, mut report, claim } = finished;
         let mut backoff = DATABASE_BACKOFF.delays();
-        let mut follow_up = self.attach(&mut verdict, &mut report);
+        let mut follow_up = self.prepare_report(&mut verdict, &mut report);
         let is_news = loop {
-            let error = match self.try_write(&verdict).await {
+            let error = match self.write_outcome(&verdict).await {
                 Ok(is_news) => break is_news,
                 Err(error) => error,
             };
@@ -216,7 +216,7 @@ impl WorkerShared {
                 verdict = AttemptOutcome::Failed(
                     attempt.failure(JobFailure::permanent("The result could not be stored")),
                 );
-                follow_up = self.attach(&mut verdict, &mut report);
+                follow_up = self.prepare_report(&mut verdict, &mut report);
             } else {
                 sleep(backoff.next_delay()).await;
             }
@@ -224,7 +224,7 @@ impl WorkerShared {
         if let Some(job) = follow_up
             && (is_news || wait_until_known(&self.store, job.trace_id, &self.log).await)
         {
-            slot.wait_again();
+            slot.reoccupy_place();
             self.waiting.push(QueuedJob::new(
                 job,
                 slot,
@@ -235,7 +235,7 @@ impl WorkerShared {
         if let AttemptOutcome::Failed(failure) = &verdict {
             self.letters_changed.notify_one();
             if !failure.is_exhausted() {
-                self.letters_due.note(failure.delay);
+                self.letters_due.record(failure.delay);
             }
             if failure.retry_count >= i64::from(attempt.retry) {
                 self.count_failure(&attempt, failure.is_exhausted());
@@ -245,7 +245,11 @@ impl WorkerShared {
     }
 
     /// Attaches the report to the record of a run that failed for good. Returns the job that delivers it.
-    fn attach(&self, verdict: &mut AttemptOutcome, report: &mut Option<FailureReport>) -> Option<Job> {
+    fn prepare_report(
+        &self,
+        verdict: &mut AttemptOutcome,
+        report: &mut Option<FailureReport>,
+    ) -> Option<Job> {
         let AttemptOutcome::Failed(failure) = verdict else { return None };
         let owner = failure.ownership.as_ref().map(|claim| Arc::clone(&claim.owner));
         if !failure.is_exhausted() {
@@ -263,7 +267,7 @@ impl WorkerShared {
     }
 
     /// Writes the outcome of a run. Returns false if the row had ended before or is gone.
-    async fn try_write(&self, verdict: &AttemptOutcome) -> Result<bool, StoreError> {
+    async fn write_outcome(&self, verdict: &AttemptOutcome) -> Result<bool, StoreError> {
         let news = match verdict {
             AttemptOutcome::Over(end) => self.store.finish(end.clone()).await?,
             AttemptOutcome::Failed(failure) => self.store.fail_to_dead_letters(failure.clone()).await?,

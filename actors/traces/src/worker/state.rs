@@ -36,7 +36,7 @@ impl JobAttempt {
     ///
     /// # Errors
     /// Returns the job itself if it did not run because its channel had no permit.
-    pub(crate) fn verdict(&self, completed: JobResult) -> Result<AttemptOutcome, Box<Job>> {
+    pub(crate) fn outcome_of(&self, completed: JobResult) -> Result<AttemptOutcome, Box<Job>> {
         let JobResult { ended, task_trace, workflow, took } = completed;
         let duration_ms = Some(took.as_secs_f64() * 1000.0);
         let over = |status, result_json, error_message| {
@@ -109,7 +109,7 @@ mod tests {
         let attempt = attempt(retry, 5);
         let took = Duration::from_millis(20);
         let completed = JobResult { task_trace: Some("[]".into()), ..JobResult::bare(ended, took) };
-        attempt.verdict(completed).expect("it was run")
+        attempt.outcome_of(completed).expect("it was run")
     }
 
     #[test]

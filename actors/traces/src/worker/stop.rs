@@ -31,7 +31,7 @@ impl StopSignal {
     }
 
     /// Waits until the stop has reached `stage`. Cancel-safe.
-    pub(crate) async fn reached(&self, stage: StopStage) {
+    pub(crate) async fn wait_for(&self, stage: StopStage) {
         let mut stages = self.0.subscribe();
         // The sender is part of `self`, so the channel cannot be closed.
         let _ = stages.wait_for(|now| *now >= stage).await;
@@ -47,10 +47,10 @@ mod tests {
     #[test]
     fn a_stage_is_reached_by_every_later_one_and_never_left() {
         let order = StopSignal::new();
-        assert!(order.reached(StopStage::Closing).now_or_never().is_none());
+        assert!(order.wait_for(StopStage::Closing).now_or_never().is_none());
         order.advance(StopStage::Ending);
         order.advance(StopStage::Closing);
-        assert!(order.reached(StopStage::Closing).now_or_never().is_some());
-        assert!(order.reached(StopStage::Ending).now_or_never().is_some());
+        assert!(order.wait_for(StopStage::Closing).now_or_never().is_some());
+        assert!(order.wait_for(StopStage::Ending).now_or_never().is_some());
     }
 }

@@ -35,14 +35,14 @@ pub(crate) fn log() -> Logger {
 }
 
 /// A database file, and the runtime of its connections.
-pub(crate) struct World {
+pub(crate) struct TracesFixture {
     config: StoreConfig,
     path: PathBuf,
     io: tokio::runtime::Handle,
 }
 
 /// Runs a case on a new file.
-pub(crate) fn run(case: impl AsyncFnOnce(World)) {
+pub(crate) fn run(case: impl AsyncFnOnce(TracesFixture)) {
     let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     System::new().block_on(async {
         let directory = tempfile::tempdir().unwrap();
@@ -55,7 +55,7 @@ pub(crate) fn run(case: impl AsyncFnOnce(World)) {
             acquire_timeout: Duration::from_millis(300),
             ..StoreConfig::default()
         };
-        case(World { config, path, io: io.handle().clone() }).await;
+        case(TracesFixture { config, path, io: io.handle().clone() }).await;
     });
     io.shutdown_background();
 }
@@ -70,7 +70,7 @@ pub(crate) struct Process {
     registry: Registry,
 }
 
-impl World {
+impl TracesFixture {
     /// Starts a process that does not accept submissions yet.
     pub(crate) async fn boot(&self, change: impl FnOnce(&mut Settings)) -> Process {
         self.boot_in(Tree::builder("test").seed(1).build(), change).await
@@ -120,10 +120,10 @@ impl World {
     }
 
     /// Locks the file against writers until the returned value is dropped.
-    pub(crate) fn lock(&self) -> Lock {
+    pub(crate) fn lock(&self) -> WriteLock {
         let mut conn = self.connect();
         conn.batch_execute("BEGIN IMMEDIATE").unwrap();
-        Lock(conn)
+        WriteLock(conn)
     }
 
     /// Runs SQL on a connection of its own.
@@ -138,9 +138,9 @@ impl World {
     }
 }
 
-pub(crate) struct Lock(SqliteConnection);
+pub(crate) struct WriteLock(SqliteConnection);
 
-impl Lock {
+impl WriteLock {
     /// Runs SQL under the lock and commits.
     pub(crate) fn commit(mut self, sql: &str) {
         self.0.batch_execute(sql).unwrap();
@@ -148,7 +148,7 @@ impl Lock {
     }
 }
 
-impl Drop for Lock {
+impl Drop for WriteLock {
     fn drop(&mut self) {
         self.0.batch_execute("ROLLBACK").unwrap();
     }

@@ -30,7 +30,7 @@ pub(crate) struct Memory {
 
 /// The claim as its holder remembers it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Claim {
+pub(crate) struct RememberedClaim {
     pub(crate) key: ClaimKey,
     pub(crate) raised: bool,
     pub(crate) slot: Option<HeldSlot>,
@@ -46,14 +46,14 @@ impl Memory {
     }
 
     /// Claims the oldest claimable row, if any.
-    pub(crate) fn claim(&mut self, holder: &str, max_recoveries: u32) -> Option<Claim> {
+    pub(crate) fn claim(&mut self, holder: &str, max_recoveries: u32) -> Option<RememberedClaim> {
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
         order.sort_by_key(|index| self.rows[*index].scheduled_for);
         for index in order {
             let row = &mut self.rows[index];
             match row.claim(holder, LEASE, max_recoveries, now()) {
                 ClaimOutcome::Taken { raised, .. } => {
-                    return Some(Claim { key: row.key().unwrap(), raised, slot: None });
+                    return Some(RememberedClaim { key: row.key().unwrap(), raised, slot: None });
                 }
                 ClaimOutcome::Exhausted => {
                     let (id, held) = (row.id, row.slot.clone());
@@ -89,7 +89,7 @@ impl Memory {
         }
     }
 
-    pub(crate) fn renew(&mut self, claim: &Claim) -> bool {
+    pub(crate) fn renew(&mut self, claim: &RememberedClaim) -> bool {
         let Self { rows, slots } = self;
         let row = rows.iter_mut().find(|row| row.id == claim.key.id).unwrap();
         let slot =
@@ -97,7 +97,7 @@ impl Memory {
         row.renew(&claim.key, slot, LEASE, now())
     }
 
-    pub(crate) fn settle(&mut self, claim: &Claim, settlement: Settlement) -> bool {
+    pub(crate) fn settle(&mut self, claim: &RememberedClaim, settlement: Settlement) -> bool {
         let settled = self.row_mut(claim.key.id).settle(&claim.key, settlement, now());
         if settled {
             self.free(claim.slot.as_ref(), claim.key.id);
@@ -105,7 +105,7 @@ impl Memory {
         settled
     }
 
-    pub(crate) fn give_back(&mut self, claim: &Claim) -> bool {
+    pub(crate) fn give_back(&mut self, claim: &RememberedClaim) -> bool {
         let given = self.row_mut(claim.key.id).give_back(&claim.key, claim.raised);
         if given {
             self.free(claim.slot.as_ref(), claim.key.id);

@@ -9,9 +9,9 @@ use svc_model::{Page, Timestamp};
 use svc_store::{AuditFilter, OccurrenceFilter, OccurrencePage, StartResult};
 
 use super::super::refusal;
-use super::{Database, audit, claimed, facts, one, read, seconds, start, statuses, written};
+use super::{TestDatabase, audit, claimed, facts, one, read, seconds, start, statuses, written};
 
-pub(crate) async fn only_what_failed_or_was_skipped_is_retried_and_the_act_is_on_record(db: Database) {
+pub(crate) async fn only_what_failed_or_was_skipped_is_retried_and_the_act_is_on_record(db: TestDatabase) {
     let store = db.store().await;
     let ledger = store.ledger();
     let records = async || store.audit().list(AuditFilter::default(), Page::default()).await.unwrap().0;
@@ -53,7 +53,7 @@ pub(crate) async fn only_what_failed_or_was_skipped_is_retried_and_the_act_is_on
     }
 }
 
-pub(crate) async fn what_an_admin_triggers_is_due_now_and_on_record(db: Database) {
+pub(crate) async fn what_an_admin_triggers_is_due_now_and_on_record(db: TestDatabase) {
     let store = db.store().await;
     let ledger = store.ledger();
     let before = ledger.now().await.unwrap();
@@ -73,7 +73,7 @@ pub(crate) async fn what_an_admin_triggers_is_due_now_and_on_record(db: Database
     assert_eq!(statuses(&ledger).await, ["claimed"]);
 }
 
-pub(crate) async fn occurrences_are_filtered_and_newest_first(db: Database) {
+pub(crate) async fn occurrences_are_filtered_and_newest_first(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let first = written(&db, &ledger, "c", 5).await;
     written(&db, &ledger, "d", 2).await;
@@ -99,7 +99,9 @@ pub(crate) async fn occurrences_are_filtered_and_newest_first(db: Database) {
     assert_eq!(found(OccurrenceFilter { until: at(0), ..of("c") }).await, 1);
 }
 
-pub(crate) async fn pages_show_each_row_once_and_rows_that_arrive_show_none_twice_before_them(db: Database) {
+pub(crate) async fn pages_show_each_row_once_and_rows_that_arrive_show_none_twice_before_them(
+    db: TestDatabase,
+) {
     let ledger = db.store().await.ledger();
     written(&db, &ledger, "c", 25).await;
     // One transaction writes them at the same instant, so the id determines their order.
@@ -122,7 +124,7 @@ pub(crate) async fn pages_show_each_row_once_and_rows_that_arrive_show_none_twic
     assert_eq!(page(11).await.0, all[10..20]);
 }
 
-pub(crate) async fn pages_by_cursor_stay_what_they_were_while_rows_arrive(db: Database) {
+pub(crate) async fn pages_by_cursor_stay_what_they_were_while_rows_arrive(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let first = written(&db, &ledger, "c", 25).await;
     written(&db, &ledger, "d", 1).await;
@@ -145,7 +147,7 @@ pub(crate) async fn pages_by_cursor_stay_what_they_were_while_rows_arrive(db: Da
     assert_eq!((refused.status(), refused.message().contains("cursor")), (400, true));
 }
 
-pub(crate) async fn triggers_at_once_each_get_an_instant_and_leave_the_schedule_its_own(db: Database) {
+pub(crate) async fn triggers_at_once_each_get_an_instant_and_leave_the_schedule_its_own(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let triggers = (0..50).map(|_| ledger.trigger(facts("c"), audit("trigger")));
     let rows: Vec<_> = join_all(triggers).await.into_iter().map(Result::unwrap).collect();
@@ -160,7 +162,7 @@ fn ids(page: &OccurrencePage) -> Vec<String> {
     page.rows.iter().map(|row| row.id.clone()).collect()
 }
 
-pub(crate) async fn what_is_known_of_schedules_and_of_what_waits(db: Database) {
+pub(crate) async fn what_is_known_of_schedules_and_of_what_waits(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     assert_eq!(ledger.backlog().await.unwrap(), Default::default());
     let first = written(&db, &ledger, "c", 3).await;
@@ -184,7 +186,7 @@ pub(crate) async fn what_is_known_of_schedules_and_of_what_waits(db: Database) {
     assert_eq!((status[0].last_status.as_deref(), status[0].last_completed_at), (Some("pending"), None));
 }
 
-pub(crate) async fn what_has_ended_goes_with_age_and_what_waits_never(db: Database) {
+pub(crate) async fn what_has_ended_goes_with_age_and_what_waits_never(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     written(&db, &ledger, "c", 9).await;
     for status in [

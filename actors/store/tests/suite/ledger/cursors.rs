@@ -10,9 +10,9 @@ use svc_model::{LifecycleStatus, Page};
 use svc_store::{AlignOutcome, MaterialiseOutcome, OccurrenceFilter, OccurrencePage};
 
 use super::super::{any, channel, gates, workflow};
-use super::{Database, ago, align, aligned, claimed, one, order, seconds, start, statuses, written};
+use super::{TestDatabase, ago, align, aligned, claimed, one, order, seconds, start, statuses, written};
 
-pub(crate) async fn a_cursor_is_made_taken_over_and_begun_anew(db: Database) {
+pub(crate) async fn a_cursor_is_made_taken_over_and_begun_anew(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let next = ago(&ledger, 10).await;
     let made = aligned(&db, &ledger, align("c", next)).await;
@@ -30,7 +30,7 @@ pub(crate) async fn a_cursor_is_made_taken_over_and_begun_anew(db: Database) {
     assert_eq!(ledger.cursors().await.unwrap(), [anew]);
 }
 
-pub(crate) async fn of_many_nodes_that_are_as_far_one_writes(db: Database) {
+pub(crate) async fn of_many_nodes_that_are_as_far_one_writes(db: TestDatabase) {
     let nodes = [db.store().await.ledger(), db.store().await.ledger()];
     let from = ago(&nodes[0], 100).await;
     let mut next = from;
@@ -51,7 +51,7 @@ pub(crate) async fn of_many_nodes_that_are_as_far_one_writes(db: Database) {
     }
 }
 
-pub(crate) async fn what_was_missed_is_one_row_and_what_is_on_record_stays(db: Database) {
+pub(crate) async fn what_was_missed_is_one_row_and_what_is_on_record_stays(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let from = ago(&ledger, 100).await;
     let utc = |instant: NaiveDateTime| Utc.from_utc_datetime(&instant);
@@ -85,7 +85,7 @@ pub(crate) async fn what_was_missed_is_one_row_and_what_is_on_record_stays(db: D
     assert_eq!(statuses(&ledger).await.len(), 3);
 }
 
-pub(crate) async fn what_could_not_begin_is_skipped_at_once(db: Database) {
+pub(crate) async fn what_could_not_begin_is_skipped_at_once(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let from = written(&db, &ledger, "c", 1).await + seconds(1);
     let singleton = one("shared");
@@ -110,7 +110,9 @@ pub(crate) async fn what_could_not_begin_is_skipped_at_once(db: Database) {
     );
 }
 
-pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_leaves_nothing(db: Database) {
+pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_leaves_nothing(
+    db: TestDatabase,
+) {
     let store = db.store().await;
     let (channels, ledger) = (store.channels(), store.ledger());
     store.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
@@ -160,7 +162,7 @@ pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_le
     assert!(ledger.cursors().await.unwrap().is_empty(), "nothing comes back of a channel that is gone");
 }
 
-pub(crate) async fn a_cursor_left_by_a_channel_that_is_gone_begins_anew(db: Database) {
+pub(crate) async fn a_cursor_left_by_a_channel_that_is_gone_begins_anew(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let next = ago(&ledger, 10).await;
     aligned(&db, &ledger, AlignRequest { version: 3, ..align("c", next) }).await;
@@ -170,7 +172,7 @@ pub(crate) async fn a_cursor_left_by_a_channel_that_is_gone_begins_anew(db: Data
     assert_eq!((anew.next_fire_at, anew.channel_version), (later, 1));
 }
 
-pub(crate) async fn a_cursor_that_nobody_moves_is_paused(db: Database) {
+pub(crate) async fn a_cursor_that_nobody_moves_is_paused(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     for (channel, due) in [("active", 100), ("archived", 100), ("recent", 10), ("resting", 100)] {
         let next = ago(&ledger, due).await;

@@ -16,7 +16,7 @@ use svc_store::{
     OccurrenceFilter, OccurrenceRecord, StartResult,
 };
 
-use super::database::Database;
+use super::database::TestDatabase;
 
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
 pub(crate) const MOST: u32 = 5;
@@ -42,7 +42,7 @@ pub(crate) fn align(channel: &str, next: NaiveDateTime) -> AlignRequest {
 }
 
 /// Aligns the cursor of an active channel.
-pub(crate) async fn aligned(db: &Database, ledger: &Ledger, align: AlignRequest) -> Cursor {
+pub(crate) async fn aligned(db: &TestDatabase, ledger: &Ledger, align: AlignRequest) -> Cursor {
     let patience = if db.is_sqlite() { "PRAGMA busy_timeout = 5000;" } else { "" };
     let AlignRequest { channel_id, version, .. } = &align;
     db.execute(&format!(
@@ -87,7 +87,7 @@ pub(crate) fn order(channel: &str, from: NaiveDateTime, count: i64) -> Materiali
 }
 
 /// Records this many instants, all of them due, and returns the first.
-pub(crate) async fn written(db: &Database, ledger: &Ledger, channel: &str, count: i64) -> NaiveDateTime {
+pub(crate) async fn written(db: &TestDatabase, ledger: &Ledger, channel: &str, count: i64) -> NaiveDateTime {
     let from = ago(ledger, 1000).await;
     aligned(db, ledger, align(channel, from)).await;
     let written = ledger.materialise(order(channel, from, count)).await.unwrap();
@@ -125,7 +125,7 @@ pub(crate) async fn statuses(ledger: &Ledger) -> Vec<String> {
 }
 
 /// Expires the lease of a row and of its slot, as if it had not been renewed for a long time.
-pub(crate) async fn expire(db: &Database, id: &str) {
+pub(crate) async fn expire(db: &TestDatabase, id: &str) {
     let long_ago = "'2000-01-01 00:00:00'";
     let patience = if db.is_sqlite() { "PRAGMA busy_timeout = 5000;" } else { "" };
     db.execute(&format!(

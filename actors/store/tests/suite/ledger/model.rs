@@ -14,7 +14,7 @@ mod memory;
 
 use memory::{KEY, Memory, now};
 
-use super::{Database, LEASE, audit, expire, written};
+use super::{LEASE, TestDatabase, audit, expire, written};
 
 const ROWS: i64 = 4;
 const ROUNDS: usize = 12;
@@ -82,10 +82,10 @@ async fn stored(ledger: &Ledger, memory: &Memory) -> Vec<Row> {
 /// A claim as both sides remember it.
 struct Held {
     stored: OccurrenceClaim,
-    memory: memory::Claim,
+    memory: memory::RememberedClaim,
 }
 
-async fn act(db: &Database, ledger: &Ledger, memory: &mut Memory, claims: &mut Vec<Held>, act: Act) {
+async fn act(db: &TestDatabase, ledger: &Ledger, memory: &mut Memory, claims: &mut Vec<Held>, act: Act) {
     let latest = |number: usize| claims.len().checked_sub(number + 1);
     match act {
         Act::Claim(worker) => {
@@ -145,7 +145,7 @@ async fn act(db: &Database, ledger: &Ledger, memory: &mut Memory, claims: &mut V
     }
 }
 
-pub(crate) async fn the_database_holds_what_the_rules_alone_leave(db: Database) {
+pub(crate) async fn the_database_holds_what_the_rules_alone_leave(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let mut runner = TestRunner::deterministic();
     for round in 0..ROUNDS {

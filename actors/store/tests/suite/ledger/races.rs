@@ -7,11 +7,11 @@ use svc_ledger::{Settlement, Singleton};
 use svc_store::{Ledger, StartResult};
 
 use super::{
-    Database, LEASE, MOST, ago, align, aligned, audit, claimed, expire, facts, order, start, statuses,
+    LEASE, MOST, TestDatabase, ago, align, aligned, audit, claimed, expire, facts, order, start, statuses,
     written,
 };
 
-async fn nodes<const N: usize>(db: &Database) -> [Ledger; N] {
+async fn nodes<const N: usize>(db: &TestDatabase) -> [Ledger; N] {
     let mut ledgers = Vec::new();
     for _ in 0..N {
         ledgers.push(db.store().await.ledger());
@@ -19,7 +19,7 @@ async fn nodes<const N: usize>(db: &Database) -> [Ledger; N] {
     ledgers.try_into().ok().unwrap()
 }
 
-pub(crate) async fn no_row_is_claimed_twice(db: Database) {
+pub(crate) async fn no_row_is_claimed_twice(db: TestDatabase) {
     let nodes = nodes::<3>(&db).await;
     for channel in ["a", "b", "c", "d"] {
         written(&db, &nodes[0], channel, 30).await;
@@ -46,7 +46,7 @@ pub(crate) async fn no_row_is_claimed_twice(db: Database) {
     panic!("only {} of 120 rows were claimed", taken.len());
 }
 
-pub(crate) async fn a_key_never_has_more_holders_than_slots(db: Database) {
+pub(crate) async fn a_key_never_has_more_holders_than_slots(db: TestDatabase) {
     let nodes = nodes::<3>(&db).await;
     let singleton = Singleton { key: "shared".into(), slots: 3 };
     for round in 0..4 {
@@ -76,7 +76,7 @@ pub(crate) async fn a_key_never_has_more_holders_than_slots(db: Database) {
     }
 }
 
-pub(crate) async fn one_of_those_who_take_an_abandoned_row_over_gets_it(db: Database) {
+pub(crate) async fn one_of_those_who_take_an_abandoned_row_over_gets_it(db: TestDatabase) {
     let nodes = nodes::<3>(&db).await;
     written(&db, &nodes[0], "c", 1).await;
     let mut attempt = 1;
@@ -95,7 +95,7 @@ pub(crate) async fn one_of_those_who_take_an_abandoned_row_over_gets_it(db: Data
 }
 
 /// All operations at once on few rows and one key: none fails, and every row ends.
-pub(crate) async fn in_the_crowd_nothing_fails_and_everything_ends(db: Database) {
+pub(crate) async fn in_the_crowd_nothing_fails_and_everything_ends(db: TestDatabase) {
     let nodes = nodes::<3>(&db).await;
     let from = ago(&nodes[0], 500).await;
     for channel in ["a", "b"] {

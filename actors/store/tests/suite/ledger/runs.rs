@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::super::traces::{end, status};
 use super::{
-    Database, LEASE, MOST, ago, align, aligned, claimed, expire, one, order, read, seconds, start, statuses,
-    written,
+    LEASE, MOST, TestDatabase, ago, align, aligned, claimed, expire, one, order, read, seconds, start,
+    statuses, written,
 };
 
 fn failed() -> Settlement {
@@ -20,7 +20,7 @@ fn trace() -> NewTrace {
     NewTrace::new(Uuid::now_v7(), "c".into(), TraceMode::Cron, TraceStatus::Running)
 }
 
-pub(crate) async fn a_run_is_claimed_started_renewed_and_settled(db: Database) {
+pub(crate) async fn a_run_is_claimed_started_renewed_and_settled(db: TestDatabase) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());
     let due = written(&db, &ledger, "c", 1).await;
@@ -69,7 +69,7 @@ pub(crate) async fn a_run_is_claimed_started_renewed_and_settled(db: Database) {
     assert!(!ledger.settle(&claim.key, slot.as_ref(), failed(), None).await.unwrap(), "it has ended");
 }
 
-pub(crate) async fn report_of_a_failed_run_is_written_with_its_end(db: Database) {
+pub(crate) async fn report_of_a_failed_run_is_written_with_its_end(db: TestDatabase) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());
     written(&db, &ledger, "a", 1).await;
@@ -84,7 +84,7 @@ pub(crate) async fn report_of_a_failed_run_is_written_with_its_end(db: Database)
     assert_eq!(status(&traces, late.id).await, None, "a late end brings none");
 }
 
-pub(crate) async fn what_is_due_longest_is_claimed_first_and_nothing_before_its_time(db: Database) {
+pub(crate) async fn what_is_due_longest_is_claimed_first_and_nothing_before_its_time(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let first = written(&db, &ledger, "b", 3).await;
     let ahead = ago(&ledger, -3600).await;
@@ -103,7 +103,7 @@ pub(crate) async fn what_is_due_longest_is_claimed_first_and_nothing_before_its_
     assert_eq!(statuses(&ledger).await, ["claimed", "claimed", "claimed", "claimed", "pending"]);
 }
 
-pub(crate) async fn a_late_write_changes_no_row(db: Database) {
+pub(crate) async fn a_late_write_changes_no_row(db: TestDatabase) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());
     written(&db, &ledger, "c", 1).await;
@@ -136,7 +136,7 @@ pub(crate) async fn a_late_write_changes_no_row(db: Database) {
     assert_eq!(status(&traces, first_trace).await.as_deref(), Some("failed"));
 }
 
-pub(crate) async fn a_row_whose_leases_keep_ending_fails_and_frees_its_slot(db: Database) {
+pub(crate) async fn a_row_whose_leases_keep_ending_fails_and_frees_its_slot(db: TestDatabase) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());
     written(&db, &ledger, "c", 1).await;
@@ -166,7 +166,7 @@ pub(crate) async fn a_row_whose_leases_keep_ending_fails_and_frees_its_slot(db: 
     assert_eq!((claim.key.attempt, claim.raised), (4, false), "an admin's retry always runs");
 }
 
-pub(crate) async fn what_is_given_back_waits_as_if_it_had_not_been_claimed(db: Database) {
+pub(crate) async fn what_is_given_back_waits_as_if_it_had_not_been_claimed(db: TestDatabase) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());
     written(&db, &ledger, "c", 1).await;
@@ -201,7 +201,7 @@ pub(crate) async fn what_is_given_back_waits_as_if_it_had_not_been_claimed(db: D
     }
 }
 
-pub(crate) async fn a_key_that_is_held_skips_who_comes_after(db: Database) {
+pub(crate) async fn a_key_that_is_held_skips_who_comes_after(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     written(&db, &ledger, "c", 2).await;
     written(&db, &ledger, "d", 1).await;
@@ -221,7 +221,7 @@ pub(crate) async fn a_key_that_is_held_skips_who_comes_after(db: Database) {
     assert!(matches!(start(&ledger, &third, Some(&singleton)).await, StartResult::Running { .. }));
 }
 
-pub(crate) async fn a_run_that_lost_its_slot_is_not_renewed(db: Database) {
+pub(crate) async fn a_run_that_lost_its_slot_is_not_renewed(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     written(&db, &ledger, "c", 2).await;
     let singleton = one("k");
@@ -239,7 +239,7 @@ pub(crate) async fn a_run_that_lost_its_slot_is_not_renewed(db: Database) {
     assert_eq!(ledger.slots_held(vec!["k".into()]).await.unwrap().get("k"), Some(&1));
 }
 
-pub(crate) async fn a_start_whose_trace_is_refused_begins_nothing(db: Database) {
+pub(crate) async fn a_start_whose_trace_is_refused_begins_nothing(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     written(&db, &ledger, "c", 2).await;
     let (first, second) = (claimed(&ledger, "a").await, claimed(&ledger, "a").await);
