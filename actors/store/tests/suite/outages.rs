@@ -139,9 +139,13 @@ pub(crate) async fn errors_in_another_language_are_judged_by_their_codes(db: Tes
 pub(crate) async fn errors_over_a_unix_socket_are_judged_by_their_codes(mut db: TestDatabase) {
     let (server, connection) = tokio_postgres::connect(&db.config.url, tokio_postgres::NoTls).await.unwrap();
     db.io.spawn(connection);
-    let row = server.query_one("SELECT current_setting('data_directory'), current_setting('port')", &[]);
-    let row = row.await.unwrap();
-    let (directory, port): (&str, &str) = (row.get(0), row.get(1));
+    let settings = "SELECT current_setting('data_directory'), current_setting('port'), \
+                    current_setting('unix_socket_directories')";
+    let row = server.query_one(settings, &[]).await.unwrap();
+    let (directory, port, sockets): (&str, &str, &str) = (row.get(0), row.get(1), row.get(2));
+    if sockets != "." {
+        return svc_testkit::peer::report_missing("PostgreSQL", "the running server offers no Unix socket");
+    }
     let (_, name) = db.config.url.rsplit_once('/').unwrap();
     db.config.url = format!("postgres://svc@{}:{port}/{name}", directory.replace('/', "%2F"));
     errors_in_another_language_are_judged_by_their_codes(db).await;
