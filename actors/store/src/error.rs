@@ -81,10 +81,10 @@ pub enum StoreError {
     /// The database is away or locked; a retry may succeed. Nothing was written. The text is for the log.
     #[error("database unavailable: {0}")]
     Unavailable(Outage),
-    /// No answer came: it may or may not have been written. The text is for the log.
+    /// No answer came: the write may or may not have happened. The text is for the log.
     #[error("database did not answer: {0}")]
     Unanswered(Outage),
-    /// The database refused a statement that should have worked. The text is for the log.
+    /// The database refused a statement that should have succeeded. The text is for the log.
     #[error("database error: {0}")]
     Database(String),
 }
@@ -140,8 +140,7 @@ impl StoreError {
         matches!(self, Self::Unavailable(_) | Self::Unanswered(_))
     }
 
-    /// Returns true if the database rolled the transaction back in favour of another one, so that it may be tried
-    /// again.
+    /// Returns whether the database rolled the transaction back because of another one, so that it may be repeated.
     pub(crate) fn is_contention(&self) -> bool {
         matches!(self, Self::Unavailable(outage) if outage.cause == OutageCause::Contention)
     }
@@ -212,7 +211,7 @@ const fn cause_of_kind(kind: &DatabaseErrorKind) -> Option<OutageCause> {
 pub(crate) fn cause_of_sqlstate(code: &str) -> Option<OutageCause> {
     match code {
         "40001" | "40P01" => Some(OutageCause::Contention),
-        // A full disk, a failed write, a server that only reads.
+        // A full disk, a failed write, a read-only server.
         "53100" | "58030" | "25006" => Some(OutageCause::Unwritable),
         "55P03" => Some(OutageCause::Unreachable),
         _ => ["08", "53", "57", "58"]

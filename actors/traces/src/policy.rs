@@ -29,7 +29,7 @@ pub struct TracePolicy {
 }
 
 impl TracingDefaults {
-    /// Returns the policy of a channel with this block.
+    /// Returns the trace policy of a channel with this configuration block.
     pub fn policy_for(&self, block: &TracingConfig) -> TracePolicy {
         TracePolicy {
             mode: block.mode.unwrap_or(self.mode),
