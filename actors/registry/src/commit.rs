@@ -1,4 +1,4 @@
-//! Second phase of a reload: actors first, then one swap, then what is no longer used.
+//! Second phase of a reload: actors start first, then the snapshot is swapped, then unused actors are retired.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::workflow_users::WorkflowUsers;
 /// Channels whose actors are changed at the same time.
 const CONCURRENCY: usize = 64;
 
-/// What turns one snapshot into the next, with the actors already in place.
+/// The difference between one snapshot and the next, with the actors already in place.
 #[derive(Debug, Default)]
 pub(crate) struct SnapshotDelta {
     /// Channels with their new entry; `None` for one that is gone.
@@ -67,14 +67,14 @@ impl SnapshotDelta {
         delta
     }
 
-    /// The next snapshot. Pure but for the index, which follows.
+    /// Applies the difference to a snapshot and updates the index.
     pub(crate) fn apply(&self, current: &Snapshot, workflow_users: &mut WorkflowUsers) -> Snapshot {
         let mut next = current.clone();
         next.generation += 1;
         if let Some(workers) = &self.workers {
             next.workers = Arc::clone(workers);
         }
-        // All out before any in: names and routes may change hands within one reload.
+        // All removals come before the insertions: names and routes may move between channels within one reload.
         for (id, _) in &self.channels {
             if let Some(old) = next.remove(id) {
                 workflow_users.remove(&old);
@@ -90,7 +90,7 @@ impl SnapshotDelta {
                 None => drop(next.workflows.remove(&**id)),
             }
         }
-        // A workflow is loaded for its channels; with the last of them it goes.
+        // A workflow is loaded for its channels and removed with the last of them.
         let left = self
             .channels
             .iter()
@@ -104,7 +104,8 @@ impl SnapshotDelta {
     }
 }
 
-/// Brings the actors of one channel to what is planned, `None` when it is to go; and the workers found to have ended.
+/// Carries out the plan of one channel. Returns its new entry, `None` for a removed one, and the workers whose threads
+/// have ended.
 async fn place(
     deployer: &ChannelDeployer,
     base: &Snapshot,
@@ -134,8 +135,8 @@ async fn place(
     }
 }
 
-/// Replaces the actors that serve. When they cannot be, because one has ended or its thread is blocked, starts a
-/// deployment beside them; they serve until the swap.
+/// Replaces the actors that serve. If that fails, because one has ended or its thread is blocked, starts a deployment
+/// beside them; they serve until the swap.
 async fn deploy(
     deployer: &ChannelDeployer,
     base: &Snapshot,

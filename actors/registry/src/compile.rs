@@ -1,4 +1,4 @@
-//! Building one thing from stored rows so that whatever goes wrong stays with that thing.
+//! Compilation of one workflow or channel from its stored rows. Every failure, a panic included, stays with it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,7 +10,7 @@ use svc_secrets::Resolver;
 use crate::secrets::LoadedSecrets;
 use crate::snapshot::LoadedWorkflow;
 
-/// Compiles one version of a workflow. A row that makes the compiler panic is a row that does not compile.
+/// Compiles one version of a workflow. A panic of the compiler is a compile error.
 pub(crate) fn compile(
     engine: &Engine,
     row: &Workflow,
@@ -43,7 +43,7 @@ pub(crate) fn definition(
         .unwrap_or_else(|_| Err("building it failed unexpectedly".to_owned()))
 }
 
-/// The active versions of a workflow with their shares of the traffic.
+/// Returns the active versions of a workflow with their shares of the traffic.
 fn flow(id: &str, workflow: Option<&LoadedWorkflow>) -> Result<Flow, String> {
     let Some(workflow) = workflow else { return Err(format!("workflow '{id}' has no active version")) };
     rollout::check(workflow.versions.iter().map(|version| version.rollout))

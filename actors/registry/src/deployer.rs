@@ -1,7 +1,7 @@
 //! The actors of channels, as the registry deploys, replaces and retires them.
 //!
-//! The actors of one deployment are a group: `{id}`, or `{id}~2` and so on while an older one still drains. Nothing
-//! here waits for a worker's thread longer than [`ACTOR_TIMEOUT`].
+//! The actors of one deployment form a group: `{id}`, or `{id}~2` and so on while an older one still drains. Nothing here
+//! waits for a worker's thread longer than [`ACTOR_TIMEOUT`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,19 +16,19 @@ use tokio::time::timeout;
 use crate::snapshot::{ChannelActors, LoadedChannel};
 use crate::worker::WorkerThread;
 
-/// How long actors may take to go over to another definition or to end, before the work goes on without them.
+/// Time that actors may take to switch to another compiled channel or to end, before the reload goes on without them.
 const ACTOR_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How channel actors are supervised.
+/// The supervision of channel actors.
 #[derive(Clone, Debug)]
 pub struct ChannelPolicy {
     /// Path of the group they live below; it exists before the registry starts.
     pub group: String,
-    /// Restart budget of one channel, all its threads together. Used up, the channel is quarantined.
+    /// Restart budget of one channel, all its threads together. The channel is quarantined when it is used up.
     pub budget: RestartPolicy,
     /// Messages in flight in one channel on one thread.
     pub mailbox: usize,
-    /// How long a retired or replaced actor may finish what it began.
+    /// Time in which a retired or replaced actor may finish its work.
     pub drain: Duration,
     /// Path of the group of schedules, which are named by the ids of their channels: one that is quarantined
     /// quarantines its channel. `None` where nothing runs by the clock.
@@ -50,7 +50,7 @@ impl Default for ChannelPolicy {
     }
 }
 
-/// Deploys, replaces and retires. Keeps nothing: what runs is in the snapshot and in the tree.
+/// Deploys, replaces and retires channel actors. Stateless: the snapshot and the tree hold what runs.
 #[derive(Clone)]
 pub(crate) struct ChannelDeployer {
     tree: Tree,
@@ -62,7 +62,7 @@ impl ChannelDeployer {
         Self { tree, policy }
     }
 
-    /// Whether all channels are on their way out, because the process ends.
+    /// Returns `true` while all channels drain because the process ends.
     pub(crate) fn is_ending(&self) -> bool {
         let group = self.tree.node(&self.policy.group);
         group.is_none_or(|group| matches!(group.state, NodeState::Draining | NodeState::Stopped))
@@ -72,7 +72,7 @@ impl ChannelDeployer {
         &self.tree
     }
 
-    /// The channel an event's path belongs to.
+    /// Returns the channel that the path of an event belongs to.
     pub(crate) fn channel_of<'p>(&self, path: &'p str) -> Option<&'p str> {
         let below = |group: &str| path.strip_prefix(group)?.strip_prefix('/');
         match below(&self.policy.group) {
@@ -81,7 +81,7 @@ impl ChannelDeployer {
         }
     }
 
-    /// Why the schedule of a channel is kept from running, if supervision does.
+    /// Returns the reason why supervision quarantines the schedule of a channel.
     pub(crate) fn quarantine_of_schedule(&self, entry: &LoadedChannel) -> Option<Arc<str>> {
         let group = self.policy.schedules.as_deref().filter(|_| entry.is_cron())?;
         let node = self.tree.node(&format!("{group}/{}", entry.id()))?;
@@ -93,7 +93,7 @@ impl ChannelDeployer {
     /// worker: calls queue until its actor has started.
     ///
     /// # Errors
-    /// Why it could not be placed in the tree.
+    /// [`SpawnError`] when the tree does not take the group or an actor.
     pub(crate) async fn deploy(
         &self,
         id: &str,
@@ -119,7 +119,7 @@ impl ChannelDeployer {
         Ok(Deployment { actors: ChannelActors::new(group, actors), gone })
     }
 
-    /// A new group for a channel's actors.
+    /// Adds a group for the actors of a channel.
     async fn group(&self, id: &str) -> Result<Arc<str>, SpawnError> {
         let mut path = format!("{}/{id}", self.policy.group);
         for next in 2_u64.. {
@@ -152,8 +152,8 @@ impl ChannelDeployer {
         spawned.map(|address| (worker.id, address))
     }
 
-    /// Lets every actor of a channel go over to another definition: all are built before the first takes over. Past
-    /// the time allowed, or when one has ended or cannot be built, the channel is to be deployed anew.
+    /// Switches every actor of a channel to another compiled channel: all are built before the first takes over. After the
+    /// timeout, or when an actor has ended or cannot be built, the channel has to be deployed again.
     pub(crate) async fn replace(
         &self,
         actors: &ChannelActors,
@@ -178,7 +178,7 @@ impl ChannelDeployer {
         replaced.await.unwrap_or(ReplaceOutcome::TimedOut)
     }
 
-    /// The groups of every deployment in the tree.
+    /// Returns the groups of every deployment in the tree.
     pub(crate) fn groups(&self) -> Vec<Arc<str>> {
         let is_group = |path: &str| {
             let below = path.strip_prefix(&self.policy.group).and_then(|rest| rest.strip_prefix('/'));
@@ -188,12 +188,12 @@ impl ChannelDeployer {
         nodes.iter().map(|node| node.path.as_str()).filter(|path| is_group(path)).map(Arc::from).collect()
     }
 
-    /// Drains and removes a deployment. One that is not there is retired already.
+    /// Drains and removes a deployment. A missing one is already retired.
     pub(crate) async fn retire(&self, group: &str) {
         let _ = self.tree.retire(group, self.policy.drain).await;
     }
 
-    /// As [`retire`](Self::retire), but waits only a short time for the end.
+    /// As [`retire`](Self::retire), but waits for the end no longer than [`ACTOR_TIMEOUT`].
     pub(crate) async fn retire_within_timeout(&self, group: &str) {
         let _ = timeout(ACTOR_TIMEOUT, self.retire(group)).await;
     }
@@ -211,14 +211,14 @@ pub(crate) struct Deployment {
     pub(crate) gone: Vec<usize>,
 }
 
-/// Whether a channel's actors went over to another definition.
+/// The result of switching the actors of a channel to another compiled channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplaceOutcome {
-    /// All did.
+    /// Every actor switched.
     Done,
-    /// One could not.
+    /// An actor could not switch.
     Failed,
-    /// One did not answer in time: its thread is blocked.
+    /// An actor did not answer in time: its thread is blocked.
     TimedOut,
 }
 

@@ -1,9 +1,9 @@
-//! The handle everyone else holds.
+//! The handle of the registry.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use actix_supervision::{Address, CallErrorKind, ChildSpec, Placement, SpawnError, Tree};
+use actix_supervision::{Address, ChildSpec, Placement, SpawnError, Tree};
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use svc_channels::call::DirectoryHandle;
 use svc_channels::{ChannelResponse, ChannelServices, DataRequest, Submit, refusal};
@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::actor::{ApplyChange, RegistryActor, RegistryShared, SnapshotChange};
 use crate::deployer::{ChannelDeployer, ChannelPolicy};
+use crate::dispatch::{DispatchError, FirstWorker};
 use crate::filter::ChannelFilter;
 use crate::metrics::RegistryMetrics;
 use crate::resolve::{self, Resolution};
@@ -21,28 +22,25 @@ use crate::scope::{ReloadError, ReloadReport, ReloadScope};
 use crate::snapshot::{LoadedChannel, Snapshot};
 use crate::worker::{WorkerId, WorkerThread};
 
-/// How often a message is offered again after it met an actor on its way out.
-pub(crate) const MAX_DISPATCHES: usize = 3;
-
-/// What the registry works with.
+/// The dependencies of a registry.
 pub struct RegistryParts {
-    /// Where definitions are stored.
+    /// The store of definitions.
     pub store: Store,
-    /// What channels are built with.
+    /// The services that channels are compiled with.
     pub services: ChannelServices,
-    /// The calls between channels, which find those of this registry.
+    /// The lookup of calls between channels, bound to this registry when it starts.
     pub calls: DirectoryHandle,
-    /// Which channels to serve.
+    /// The selection of channels to serve.
     pub filter: ChannelFilter,
-    /// How channel actors are supervised.
+    /// The supervision of channel actors.
     pub channels: ChannelPolicy,
-    /// What reloads count.
+    /// The metrics of reloads.
     pub metrics: RegistryMetrics,
-    /// Where it logs.
+    /// The logger.
     pub log: slog::Logger,
 }
 
-/// The registry, to read from anywhere and to ask for changes. Cheap to clone, `Send` and `Sync`.
+/// A handle of the registry: reads the snapshot and requests changes. Cheap to clone, `Send` and `Sync`.
 #[derive(Clone)]
 pub struct Registry {
     address: Address<RegistryActor>,
@@ -58,7 +56,7 @@ impl Registry {
     /// The first configuration is loaded before the node runs: wait for it with [`Tree::wait_until_running`].
     ///
     /// # Errors
-    /// The path is taken or cannot be.
+    /// [`SpawnError`] when the path is in use or invalid.
     pub async fn supervise(
         tree: &Tree,
         path: &str,
@@ -83,64 +81,63 @@ impl Registry {
         Ok(Self { address, shared, workers: Arc::default(), next_worker: Arc::default() })
     }
 
-    /// The configuration that serves now. Hold it for one request, not longer.
+    /// Returns the configuration that serves now. Hold it for one request, not longer.
     pub fn snapshot(&self) -> Guard<Arc<Snapshot>> {
         self.shared.snapshot()
     }
 
-    /// Tells the generation of the snapshot whenever another one serves.
+    /// Returns a receiver of the generation of the snapshot that serves.
     pub fn watch_generations(&self) -> watch::Receiver<u64> {
         self.shared.generation.subscribe()
     }
 
-    /// Whether this process serves channels of that name at all.
+    /// Returns `true` if this process serves channels of that name.
     pub fn admits(&self, channel: &str) -> bool {
         self.shared.filter.admits(channel)
     }
 
-    /// Why what serves is not all that is stored: the reason of the latest failed reload, until a reload of the same
-    /// scope or more succeeds. `None` when all is well.
+    /// Returns the reason of the latest failed reload until a reload of the same scope or more succeeds: the stored
+    /// configuration is not the one that serves.
     pub fn reload_failure(&self) -> Option<Arc<String>> {
         self.shared.failure.load().as_ref().map(|failure| Arc::clone(&failure.reason))
     }
 
-    /// Brings what serves in line with what is stored. No request fails because of it. Reloads never overlap; those
-    /// that wait are done as one.
+    /// Applies the stored configuration. No request fails because of it. Reloads never overlap; those that wait are merged.
     ///
     /// # Errors
-    /// Why nothing changed.
+    /// [`ReloadError`] with the reason why nothing changed.
     pub async fn reload(&self, scope: ReloadScope) -> Result<ReloadReport, ReloadError> {
         self.change(SnapshotChange::Reload(scope)).await
     }
 
-    /// Puts an actor of every channel, now and in future, on a thread.
+    /// Adds a thread that runs an actor of every channel, now and in future.
     ///
     /// # Errors
-    /// The registry is not available.
+    /// [`ReloadError::Unavailable`] when the registry cannot be reached.
     pub async fn add_worker(&self, at: Placement) -> Result<WorkerId, ReloadError> {
         let id = self.workers.fetch_add(1, Ordering::Relaxed);
         self.change(SnapshotChange::Join(WorkerThread { id, at })).await?;
         Ok(WorkerId(id))
     }
 
-    /// Takes a thread out of service; its actors finish what they began.
+    /// Takes a thread out of service; its actors finish their work.
     ///
     /// # Errors
-    /// The registry is not available.
+    /// [`ReloadError::Unavailable`] when the registry cannot be reached.
     pub async fn remove_worker(&self, worker: WorkerId) -> Result<(), ReloadError> {
         self.change(SnapshotChange::Leave(worker.0)).await.map(drop)
     }
 
-    /// Whether a thread is in service. One that ended is taken out by the next reload that meets it.
+    /// Returns `true` while a thread is in service. A thread that has ended is removed by the next reload that finds it.
     pub fn has_worker(&self, worker: WorkerId) -> bool {
         self.snapshot().workers.iter().any(|known| known.id == worker.0)
     }
 
-    /// Runs a message through the channel a path resolved to, or queues it there: what the request asks for.
-    /// `worker` is the calling thread's.
+    /// Runs a message through the channel that a path resolved to, or queues it there, as the request asks. `worker` is that
+    /// of the calling thread.
     ///
     /// # Errors
-    /// What the caller is to be answered.
+    /// The error to answer the caller with.
     pub async fn submit(
         &self,
         worker: Option<WorkerId>,
@@ -153,7 +150,7 @@ impl Registry {
     /// Runs a message through the channel of that name, for the embedding process.
     ///
     /// # Errors
-    /// What a caller over HTTP would be answered.
+    /// The error that a caller over HTTP would get.
     pub async fn submit_to(
         &self,
         worker: Option<WorkerId>,
@@ -174,38 +171,24 @@ impl Registry {
         resolution.callable_channel()
     }
 
-    /// Hands a message to an actor. One that is on its way out hands it back: a newer snapshot has another actor for
-    /// it, or none, or the thread has ended and another worker has one.
+    /// Sends a message to an actor of the channel, first to that of the calling thread.
     async fn deliver(
         &self,
         worker: Option<WorkerId>,
-        entry: &Arc<LoadedChannel>,
-        mut request: DataRequest,
+        channel: &Arc<LoadedChannel>,
+        request: DataRequest,
     ) -> Result<ChannelResponse, ServiceError> {
-        let mut entry = Arc::clone(entry);
-        for offer in 0..MAX_DISPATCHES {
-            let mut error = match entry.actor_after(worker, offer)?.ask(Submit(request)).await {
-                Ok(answer) => return answer,
-                Err(error) => error,
-            };
-            if error.kind == CallErrorKind::Crashed {
-                if self.shared.deployer.is_ending() {
-                    // Cut by the deadline of the shutdown: nothing crashed.
-                    error.kind = CallErrorKind::Stopped;
-                } else {
-                    self.shared.services.metrics.count_error(ErrorReason::Panic);
-                }
-            }
-            let left = matches!(error.kind, CallErrorKind::Draining | CallErrorKind::Stopped);
-            let refused = refusal::from_call_error(entry.name(), &error);
-            let Some(Submit(again)) = error.message.filter(|_| left) else { return Err(refused) };
-            request = again;
-            entry = match self.snapshot().channel_by_id(entry.id()) {
-                Some(entry) => Arc::clone(entry),
-                None => return Err(resolve::unknown(entry.name())),
-            };
-        }
-        Err(refusal::at_capacity(entry.name()))
+        let first = FirstWorker { own: worker, offset: 0 };
+        let answer = self.dispatch(first, Submit(request), self.same_channel(channel)).await;
+        answer.unwrap_or_else(|error| {
+            Err(match error {
+                DispatchError::NotFound { .. } => resolve::unknown(channel.name()),
+                DispatchError::Quarantined { reason, .. } => refusal::quarantined().with_internal(reason),
+                DispatchError::NoWorker { channel, .. } => channel.no_worker(),
+                DispatchError::Failed { channel, error } => refusal::from_call_error(channel.name(), &error),
+                DispatchError::Rejected { channel, .. } => refusal::at_capacity(channel.name()),
+            })
+        })
     }
 
     async fn change(&self, change: SnapshotChange) -> Result<ReloadReport, ReloadError> {

@@ -12,18 +12,19 @@
 //! The snapshot survives a restart of the actor, not of the process. The registry never writes to the database.
 
 mod actor;
-mod callable;
+mod channel_directory;
 mod commit;
 mod compile;
 mod deployer;
+mod dispatch;
 mod filter;
-mod firing;
 mod handle;
+mod jobs;
 mod metrics;
 mod prepare;
 mod resolve;
 mod routes;
-mod runner;
+mod scheduled_runs;
 mod scope;
 mod secrets;
 mod sharded_map;

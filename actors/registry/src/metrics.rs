@@ -1,4 +1,4 @@
-//! What the registry counts.
+//! The metrics of the registry.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;

@@ -1,4 +1,4 @@
-//! From the path of a request to a channel.
+//! The resolution of a request path to a channel.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use svc_model::{RequestPath, ServiceError};
 use crate::routes::{takes, with_head};
 use crate::snapshot::{LoadedChannel, Snapshot};
 
-/// What a path and a method lead to. Whether the channel can be used is asked later, with
+/// The channel that a path and a method lead to. Its availability is checked later, with
 /// [`callable_channel`](Self::callable_channel): a request with a bad body is refused for its body first.
 #[derive(Clone, Debug)]
 pub struct Resolution {
-    /// What the route captured, by parameter name; empty for a channel found by its name.
+    /// Values of the route parameters, by name; empty for a channel found by its name.
     pub params: Map<String, Value>,
     /// The path ended in `/async`.
     pub is_async: bool,
@@ -27,7 +27,7 @@ enum Target {
 }
 
 impl Resolution {
-    /// The channel of that name, or nothing.
+    /// Resolves the name of a channel.
     pub(crate) fn of_name(snapshot: &Snapshot, name: &str) -> Self {
         let target = match snapshot.channel_by_name(name) {
             Some(entry) => Target::Channel(Arc::clone(entry)),
@@ -36,7 +36,7 @@ impl Resolution {
         Self { params: Map::new(), is_async: false, target }
     }
 
-    /// Refuses a name that nothing answers to, whatever else the request says.
+    /// Requires that the name is that of an active channel, whatever else the request says.
     ///
     /// # Errors
     /// 404 for an unknown name.
@@ -47,7 +47,7 @@ impl Resolution {
         }
     }
 
-    /// The channel, when it may be called.
+    /// Returns the channel if it can be called.
     ///
     /// # Errors
     /// 503 for a quarantined channel, 404 for an unknown name, 405 for a channel that runs by the clock.
@@ -70,7 +70,7 @@ impl Resolution {
         Ok(entry)
     }
 
-    /// Answers an error in the words of the channel, where it serves and has some.
+    /// Renders an error with the error body of the channel, if the channel serves and has one.
     ///
     /// # Errors
     /// The error itself, otherwise.
@@ -86,7 +86,7 @@ impl Resolution {
         }
     }
 
-    /// The channel in whatever state, for metrics and logs.
+    /// Returns the channel in whatever state, for metrics and logs.
     pub fn channel(&self) -> Option<&Arc<LoadedChannel>> {
         match &self.target {
             Target::Channel(entry) => Some(entry),
@@ -95,13 +95,13 @@ impl Resolution {
     }
 }
 
-/// 404 for a name nothing answers to.
+/// Builds the 404 of an unknown name.
 pub(crate) fn unknown(name: &str) -> ServiceError {
     ServiceError::not_found(format!("No active channel is named '{name}'"))
 }
 
 impl Snapshot {
-    /// Resolves the part of a path after the mount, still percent-encoded.
+    /// Resolves the part of a path that names the channel, still percent-encoded.
     ///
     /// Routes are tried first: of those that fit path and method the one with the highest priority wins, then the
     /// first by channel name. A single segment that no route claims is a channel name, unless the channel is closed to it;
@@ -147,8 +147,8 @@ fn is_post(method: &str) -> bool {
     method.eq_ignore_ascii_case("POST")
 }
 
-/// Tells whether a channel that is addressed by its name takes a method. One that runs by the clock refuses all of them
-/// later, saying how it is started.
+/// Returns `true` if a channel addressed by its name takes a method. A scheduled channel refuses every method later, with
+/// a hint how it is started.
 fn takes_by_name(entry: &LoadedChannel, method: &str, is_async: bool) -> bool {
     if is_post(method) || entry.is_cron() {
         return true;
@@ -156,13 +156,13 @@ fn takes_by_name(entry: &LoadedChannel, method: &str, is_async: bool) -> bool {
     !is_async && entry.row.content.protocol.is_http() && takes(entry.methods(), method)
 }
 
-/// The methods that a channel takes when it is addressed by its name.
+/// Returns the methods that a channel takes when it is addressed by its name.
 fn methods_by_name(entry: &LoadedChannel) -> Vec<String> {
     let declared = if entry.row.content.protocol.is_http() { entry.methods() } else { &[] };
     ["POST".to_owned()].into_iter().chain(with_head(declared)).collect()
 }
 
-/// 405 naming the methods of a path, each once.
+/// Builds the 405 that lists the methods of a path, each once.
 fn not_allowed(method: &str, mut allowed: Vec<String>) -> ServiceError {
     allowed.sort_unstable();
     allowed.dedup();

@@ -1,4 +1,4 @@
-//! Which channel a path belongs to.
+//! The routes of all channels.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use svc_model::RoutePattern;
 use crate::sharded_map::ShardedMap;
 use crate::snapshot::LoadedChannel;
 
-/// How a shape writes a parameter.
+/// The text of a parameter in a shape.
 const PARAM: &str = "{}";
 
-/// Where the parameters of a pattern stand: its segment count and a bit for each parameter. A pattern has at most 255
-/// characters, so at most 127 segments.
+/// The positions of the parameters of a pattern: its segment count and a bit for each parameter. A pattern has at most
+/// 255 characters, so at most 127 segments.
 type Mask = (usize, u128);
 
 /// The routes of all channels, found by shape: a lookup costs one hash per distinct [`Mask`] in use, whatever the
@@ -33,7 +33,7 @@ struct Route {
 }
 
 impl Route {
-    /// The route of a channel. Channels of other protocols, and rows whose pattern does not parse, have none.
+    /// Builds the route of a channel. Channels of other protocols, and rows whose pattern does not parse, have none.
     fn from_channel(entry: &Arc<LoadedChannel>) -> Option<Self> {
         let content = &entry.row.content;
         let pattern = content.route_pattern.as_deref().filter(|_| content.protocol.is_http())?;
@@ -45,19 +45,19 @@ impl Route {
         takes(self.entry.methods(), method)
     }
 
-    /// Smaller is tried first. Candidates for one path have as many segments as it, so their count decides nothing.
+    /// Returns the rank; the smallest is tried first. All candidates for a path have the same number of segments.
     fn rank(&self) -> (std::cmp::Reverse<i64>, &str) {
         (std::cmp::Reverse(self.entry.row.content.priority), self.entry.name())
     }
 }
 
-/// Tells whether a method is among those declared. An empty list takes all; GET brings HEAD along.
+/// Returns `true` if a method is declared. An empty list takes all methods; GET includes HEAD.
 pub(crate) fn takes(declared: &[String], method: &str) -> bool {
     let listed = |method: &str| declared.iter().any(|listed| listed.eq_ignore_ascii_case(method));
     declared.is_empty() || listed(method) || (method.eq_ignore_ascii_case("HEAD") && listed("GET"))
 }
 
-/// The methods declared, in upper case, with the HEAD that GET brings along.
+/// Returns the declared methods in upper case, with the HEAD that GET includes.
 pub(crate) fn with_head(declared: &[String]) -> Vec<String> {
     let mut methods: Vec<_> = declared.iter().map(|method| method.to_ascii_uppercase()).collect();
     if methods.iter().any(|method| method == "GET") {
@@ -92,7 +92,7 @@ impl RouteTable {
         self.shapes.update(shape, |routes| routes.retain(|other| other.entry.id != entry.id), Vec::is_empty);
     }
 
-    /// The first choice for decoded segments and a method, with what its parameters captured.
+    /// Finds the first choice for decoded segments and a method, with the values of its parameters.
     pub(crate) fn find(
         &self,
         path: &[String],
@@ -126,7 +126,7 @@ impl RouteTable {
 }
 
 impl RouteTable {
-    /// The methods of every route that fits decoded segments, possibly repeated.
+    /// Returns the methods of every route that matches decoded segments, possibly repeated.
     pub(crate) fn methods(&self, path: &[String]) -> Vec<String> {
         if path.iter().any(String::is_empty) {
             return Vec::new();

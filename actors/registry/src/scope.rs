@@ -1,13 +1,13 @@
-//! What a reload looks at, and what it did.
+//! The scope and the result of a reload.
 
 use svc_model::ServiceError;
 
-/// The part of the stored configuration a reload looks at.
+/// The part of the stored configuration that a reload reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReloadScope {
-    /// Everything: finds what changed by itself, tries again what is quarantined.
+    /// Everything: the reload finds the changes by itself and retries quarantined channels.
     All,
-    /// Only these, which somebody just changed. Costs the same whatever else is stored.
+    /// Only these, which have just changed. The cost does not depend on what else is stored.
     Changed {
         /// Ids of workflows.
         workflows: Vec<String>,
@@ -39,7 +39,7 @@ impl ReloadScope {
         }
     }
 
-    /// What is left of this when `done` is done.
+    /// Returns the rest of this scope after a reload of `done`.
     pub(crate) fn without(&self, done: &Self) -> Option<Self> {
         match (self, done) {
             (_, Self::All) => None,
@@ -64,7 +64,7 @@ fn extend(ids: &mut Vec<String>, more: Vec<String>) {
     }
 }
 
-/// What a reload did. The counts of work tell what it cost; the others what now serves.
+/// The result of a reload: the work it did and the configuration that serves now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReloadReport {
     /// Generation of the snapshot that now serves.
@@ -83,7 +83,7 @@ pub struct ReloadReport {
     pub retired: usize,
 }
 
-/// Why a reload changed nothing. What served before goes on serving.
+/// The reason why a reload changed nothing. The previous configuration goes on serving.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ReloadError {
     /// The stored configuration could not be read.

@@ -1,4 +1,4 @@
-//! The secrets of one load: what was read, and what was built with it.
+//! The secrets of one load, and the record of their use.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use svc_engine::{CompileSecrets, Engine, SecretUses};
 use svc_model::Channel;
 use svc_secrets::{Keyring, Readings, Reference, ResolveError, Resolver as _, Secret, SecretFingerprint};
 
-/// What was read for a load.
+/// The secrets read for a load.
 pub(crate) struct LoadedSecrets {
     pub(crate) readings: Readings,
     pub(crate) declared: Arc<svc_engine::DeclaredSecrets>,
 }
 
 impl LoadedSecrets {
-    /// Reads references, each once, with the declared secrets as they serve.
+    /// Reads references, each once. The declared secrets stay as they are.
     pub(crate) async fn read(keyring: &Keyring, engine: &Engine, wanted: BTreeSet<Reference>) -> Self {
         Self { readings: keyring.read(wanted).await, declared: engine.declared_secrets() }
     }
 
-    /// As [`read`](Self::read), with the declared secrets read anew. One that has no value now keeps the one it has:
-    /// it was promised when the service started.
+    /// As [`read`](Self::read), but reads the declared secrets again. One that has no value now keeps its last value, which
+    /// was required when the service started.
     pub(crate) async fn reread(
         keyring: &Keyring,
         engine: &Engine,
@@ -46,12 +46,12 @@ impl LoadedSecrets {
         Self { readings, declared }
     }
 
-    /// What a workflow is compiled with.
+    /// Returns the secrets that a workflow is compiled with.
     pub(crate) fn compile_secrets(&self) -> CompileSecrets<'_> {
         CompileSecrets { references: &self.readings, declared: &self.declared }
     }
 
-    /// Notes what something is built with.
+    /// Records the secrets that a workflow or channel is built with.
     pub(crate) fn record_use(&self, intake: SecretUses) -> UsedSecrets {
         let fingerprint = self.fingerprint(&intake);
         let unreadable = intake.references.iter().find(|reference| {
@@ -60,7 +60,7 @@ impl LoadedSecrets {
         UsedSecrets { unreadable: unreadable.map(ToString::to_string), fingerprint, intake }
     }
 
-    /// Whether something would be built with the same values now.
+    /// Returns `true` if a build would use the same values now.
     pub(crate) fn still_match(&self, used: &UsedSecrets) -> bool {
         self.fingerprint(&used.intake) == used.fingerprint
     }
@@ -74,7 +74,7 @@ impl LoadedSecrets {
     }
 }
 
-/// What something was built with.
+/// The secrets that a workflow or channel was built with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UsedSecrets {
     pub(crate) intake: SecretUses,
@@ -83,7 +83,7 @@ pub(crate) struct UsedSecrets {
     pub(crate) unreadable: Option<String>,
 }
 
-/// The references a channel takes.
+/// Returns the references of a channel.
 pub(crate) fn intake(row: &Channel) -> SecretUses {
     let mut intake = SecretUses::default();
     svc_secrets::collect(&row.content.config["auth"], &mut intake.references);

@@ -1,4 +1,4 @@
-//! A hash map whose copies share all but what changed.
+//! A hash map whose copies share everything that did not change.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -65,8 +65,8 @@ impl<K: Hash + Eq + Clone, V: Clone> ShardedMap<K, V> {
         self.shards.iter().flat_map(|shard| shard.iter())
     }
 
-    /// The keys that are in one of two maps alone, or with values that are not the `same`. A shard both maps share
-    /// costs nothing to look at; maps that are not copies of one another are compared as a whole.
+    /// Returns the keys that are in only one of two maps, or whose values are not the `same`. A shard that both maps share
+    /// is skipped; maps that are not copies of one another are compared as a whole.
     pub(crate) fn changed_keys(&self, earlier: &Self, same: impl Fn(&V, &V) -> bool) -> Vec<K> {
         let shards = self.shards.iter().zip(&earlier.shards).filter(|(new, old)| !Arc::ptr_eq(new, old));
         let mut keys = Vec::new();

@@ -1,4 +1,4 @@
-//! The configuration that serves: immutable, replaced as a whole, cheap to derive the next one from.
+//! The configuration that serves: immutable, replaced as a whole, with a cheap derivation of the next one.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::worker::{WorkerId, WorkerThread};
 pub struct LoadedChannel {
     /// The stored row it was loaded from.
     pub row: Arc<Channel>,
-    /// Whether it serves.
+    /// The serving state.
     pub state: ChannelState,
     /// The name, shared with the index.
     pub(crate) name: Arc<str>,
@@ -25,19 +25,19 @@ pub struct LoadedChannel {
     pub(crate) id: Arc<str>,
 }
 
-/// Whether a channel serves.
+/// The serving state of a channel.
 #[derive(Clone, Debug)]
 pub enum ChannelState {
-    /// It does.
+    /// The channel serves.
     Serving(ServingChannel),
-    /// It is refused at every ingress.
+    /// The channel is refused at every ingress.
     Quarantined(Quarantine),
 }
 
-/// What serves a channel.
+/// A channel with its actors.
 #[derive(Clone, Debug)]
 pub struct ServingChannel {
-    /// What its actors run.
+    /// The compiled channel that the actors run.
     pub compiled: Arc<CompiledChannel>,
     /// Its actor on every worker.
     pub(crate) actors: ChannelActors,
@@ -45,12 +45,12 @@ pub struct ServingChannel {
     pub(crate) used_secrets: UsedSecrets,
 }
 
-/// Why a channel is refused.
+/// The quarantine of a channel.
 #[derive(Clone, Debug)]
 pub struct Quarantine {
     /// The reason, for operators.
     pub reason: Arc<str>,
-    /// Set when its actors failed too often: they are still there and an operator's restart brings them back.
+    /// Set when the actors failed too often: they still exist, and an operator's restart brings them back.
     pub(crate) actors: Option<ServingChannel>,
 }
 
@@ -71,8 +71,8 @@ impl ChannelActors {
         self.list.iter()
     }
 
-    /// The actor on that worker, or the one `turn` places after it. A caller that is not on a worker, or on one that
-    /// is only joining, starts with the first.
+    /// Returns the actor on a worker, or the one `turn` places after it. A caller that is not on a worker, or on one that is
+    /// still joining, starts with the first.
     fn for_worker(&self, worker: Option<WorkerId>, turn: usize) -> Option<&Address<ChannelActor>> {
         let own = worker.and_then(|WorkerId(number)| self.list.iter().position(|(id, _)| *id == number));
         let at = (own.unwrap_or_default() + turn).checked_rem(self.list.len())?;
@@ -104,22 +104,23 @@ impl LoadedChannel {
         self.row.content.methods.as_deref().unwrap_or_default()
     }
 
-    /// Tells whether requests reach it by its name. Read off the row, because a quarantined channel has no other config.
+    /// Returns `true` if requests reach the channel by its name. Read from the row, because a quarantined channel has no
+    /// compiled configuration.
     pub(crate) fn answers_to_name(&self) -> bool {
         self.row.content.config["request"]["by_name"] != false
     }
 
-    /// Whether it runs by the clock.
+    /// Returns `true` for a scheduled channel.
     pub fn is_cron(&self) -> bool {
         self.row.content.protocol == Protocol::Cron
     }
 
-    /// What its actors run, or would run if supervision had not quarantined them.
+    /// Returns the compiled channel, also while supervision quarantines its actors.
     pub fn compiled(&self) -> Option<&Arc<CompiledChannel>> {
         self.serving().map(|serving| &serving.compiled)
     }
 
-    /// The actor that serves a request of that worker's thread.
+    /// Returns the actor that serves a request of a worker's thread.
     ///
     /// # Errors
     /// 503 for a quarantined channel and while no worker has joined.
@@ -127,21 +128,26 @@ impl LoadedChannel {
         self.actor_after(worker, 0)
     }
 
-    /// As [`actor`](Self::actor), but the one `turn` workers further: for a message that another handed back.
+    /// As [`actor`](Self::actor), but the one `turn` workers further: for a message that another actor handed back.
     pub(crate) fn actor_after(
         &self,
         worker: Option<WorkerId>,
         turn: usize,
     ) -> Result<&Address<ChannelActor>, ServiceError> {
         match &self.state {
-            ChannelState::Serving(serving) => serving.actors.for_worker(worker, turn).ok_or_else(|| {
-                ServiceError::unavailable(format!("Channel '{}' is starting", self.name)).with_retry_after(1)
-            }),
+            ChannelState::Serving(serving) => {
+                serving.actors.for_worker(worker, turn).ok_or_else(|| self.no_worker())
+            }
             ChannelState::Quarantined(_) => Err(svc_channels::refusal::quarantined()),
         }
     }
 
-    /// The actors, running or quarantined by supervision.
+    /// Builds the 503 of a channel that no worker serves yet.
+    pub(crate) fn no_worker(&self) -> ServiceError {
+        ServiceError::unavailable(format!("Channel '{}' is starting", self.name)).with_retry_after(1)
+    }
+
+    /// Returns the channel with its actors, running or quarantined by supervision.
     pub(crate) fn serving(&self) -> Option<&ServingChannel> {
         match &self.state {
             ChannelState::Serving(serving) => Some(serving),
@@ -169,24 +175,24 @@ pub(crate) struct LoadedVersion {
     pub(crate) used_secrets: UsedSecrets,
     /// Names of the connectors its tasks use.
     pub(crate) connectors: Arc<[String]>,
-    /// The compiled version, or why there is none.
+    /// The compiled version, or the reason why there is none.
     pub(crate) compiled: Result<Arc<CompiledWorkflow>, Arc<str>>,
 }
 
 impl LoadedVersion {
-    /// What tells in the store that a version changed.
+    /// Returns the values that change in the store when a version changes.
     pub(crate) fn revision(&self) -> (i64, i64, Timestamp) {
         (self.version, self.rollout, self.updated_at)
     }
 }
 
 impl LoadedWorkflow {
-    /// Whether every version compiled.
+    /// Returns `true` if every version compiled.
     pub(crate) fn is_compiled(&self) -> bool {
         self.versions.iter().all(|version| version.compiled.is_ok())
     }
 
-    /// Whether a message would run the same way.
+    /// Returns `true` if a message would run the same way in both.
     pub(crate) fn runs_same_as(&self, other: &Self) -> bool {
         let parts = |version: &LoadedVersion| {
             (version.version, version.rollout, version.hash.clone(), version.used_secrets.clone())
@@ -204,7 +210,7 @@ pub struct Snapshot {
     pub(crate) workers: Arc<[WorkerThread]>,
     pub(crate) workflows: ShardedMap<Arc<str>, Arc<LoadedWorkflow>>,
     names: ShardedMap<Arc<str>, Arc<LoadedChannel>>,
-    /// Those that run by the clock, by id.
+    /// Scheduled channels by id.
     cron: ShardedMap<Arc<str>, Arc<LoadedChannel>>,
     ids: ShardedMap<Arc<str>, Arc<LoadedChannel>>,
     pub(crate) routes: RouteTable,
@@ -212,7 +218,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Grows with every change; 0 before the first load.
+    /// Returns the generation, which grows with every change; 0 before the first load.
     pub fn generation(&self) -> u64 {
         self.generation
     }
@@ -232,33 +238,33 @@ impl Snapshot {
         self.ids.iter().map(|(_, entry)| entry)
     }
 
-    /// Every loaded channel that runs by the clock, in no order.
+    /// Returns every scheduled channel, in no order.
     pub fn cron_channels(&self) -> impl Iterator<Item = &Arc<LoadedChannel>> {
         self.cron.iter().map(|(_, entry)| entry)
     }
 
-    /// How many channels run by the clock, the quarantined ones included.
+    /// Returns the number of scheduled channels, the quarantined ones included.
     pub fn cron_count(&self) -> usize {
         self.cron.len()
     }
 
-    /// The ids of channels that run by the clock and are not the same in an `earlier` snapshot. Costs what changed
-    /// between the two, not what they hold.
+    /// Returns the ids of the scheduled channels that differ from an `earlier` snapshot. The cost follows the number of
+    /// changes, not the number of channels.
     pub fn cron_changes(&self, earlier: &Self) -> Vec<Arc<str>> {
         self.cron.changed_keys(&earlier.cron, Arc::ptr_eq)
     }
 
-    /// How many channels are loaded, the quarantined ones included.
+    /// Returns the number of loaded channels, the quarantined ones included.
     pub fn channels_count(&self) -> usize {
         self.ids.len()
     }
 
-    /// How many channels are quarantined. Costs nothing, unlike [`quarantined`](Self::quarantined).
+    /// Returns the number of quarantined channels in constant time, unlike [`quarantined`](Self::quarantined).
     pub fn quarantined_count(&self) -> usize {
         self.quarantined
     }
 
-    /// The quarantined channels, by name.
+    /// Returns the quarantined channels in the order of their names.
     pub fn quarantined(&self) -> Vec<(&Arc<LoadedChannel>, &Quarantine)> {
         let mut quarantined: Vec<_> =
             self.channels().filter_map(|entry| Some((entry, entry.quarantine()?))).collect();
@@ -266,12 +272,12 @@ impl Snapshot {
         quarantined
     }
 
-    /// How many active workflows are loaded.
+    /// Returns the number of loaded workflows.
     pub fn workflows_count(&self) -> usize {
         self.workflows.len()
     }
 
-    /// Puts a channel in, in place of the one of the same id.
+    /// Inserts a channel, in place of the one with the same id.
     pub(crate) fn put(&mut self, entry: Arc<LoadedChannel>) {
         self.remove(&entry.id);
         self.quarantined += usize::from(entry.quarantine().is_some());
@@ -283,7 +289,7 @@ impl Snapshot {
         self.ids.insert(Arc::clone(&entry.id), entry);
     }
 
-    /// Takes a channel out.
+    /// Removes a channel.
     pub(crate) fn remove(&mut self, id: &str) -> Option<Arc<LoadedChannel>> {
         let entry = self.ids.remove(id)?;
         self.cron.remove(id);

@@ -7,11 +7,11 @@ use actix_supervision::Placement;
 pub(crate) struct WorkerThread {
     /// Its number, also the last segment of the paths of its actors.
     pub(crate) id: usize,
-    /// Where its actors run.
+    /// The thread that its actors run on.
     pub(crate) at: Placement,
 }
 
-/// Names a joined worker; what a request of that thread resolves its actor with.
+/// Identifies a worker. A request of its thread resolves its actor with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WorkerId(pub(crate) usize);
 

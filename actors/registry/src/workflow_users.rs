@@ -1,12 +1,12 @@
-//! Which channels name which workflow.
+//! The channels of each workflow.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::snapshot::{LoadedChannel, Snapshot};
 
-/// The channels of every workflow. Derived from a snapshot and kept in step with it, so that a changed workflow finds
-/// its channels without a search.
+/// Indexes channels by their workflow. Derived from a snapshot and updated with it, so that the channels of a changed
+/// workflow are found without a search.
 #[derive(Debug, Default)]
 pub(crate) struct WorkflowUsers {
     users: HashMap<String, HashSet<Arc<str>>>,

@@ -20,7 +20,7 @@ pub(crate) use messages::ApplyChange;
 pub(crate) use state::SnapshotChange;
 pub(crate) use work::RegistryShared;
 
-/// How soon a reload that failed for want of the database is tried again by itself.
+/// Delay before a reload that failed because the database was unreachable is retried.
 const RETRY: Duration = Duration::from_secs(5);
 
 type Waiter = oneshot::Sender<Result<ReloadReport, ReloadError>>;
@@ -35,12 +35,12 @@ pub(crate) struct RegistryActor {
     shared: Arc<RegistryShared>,
     queue: ChangeQueue<Waiter>,
     workflow_users: WorkflowUsers,
-    /// Whether a retry of a failed reload is on its way.
+    /// Set while a retry of a failed reload is scheduled.
     retries: bool,
 }
 
 impl RegistryActor {
-    /// Starts from the snapshot; when there is none yet, loads one.
+    /// Starts from the snapshot, or loads the first one.
     pub(crate) async fn start(shared: Arc<RegistryShared>) -> Result<Self, StartError> {
         let boot = shared.snapshot().generation() == 0;
         let mut workflow_users = WorkflowUsers::from_snapshot(&shared.snapshot());
@@ -86,20 +86,20 @@ impl RegistryActor {
     fn finish(&mut self, delta: &SnapshotDelta, ctx: &mut Context<Self>) {
         let report = self.shared.swap(delta, &mut self.workflow_users);
         for waiter in self.queue.finish() {
-            // Who stopped waiting needs no answer.
+            // A waiter may have left.
             let _ = waiter.send(Ok(report));
         }
         for &worker in &delta.gone {
             self.queue.push(SnapshotChange::Leave(worker), None);
         }
-        // Outside the line of jobs: a slow drain holds up no reload.
+        // Outside the queue of changes: a slow drain delays no reload.
         let retired = self.shared.clone().retire(delta);
         ctx.spawn(retired.into_actor(self));
     }
 
     fn fail(&mut self, error: &ReloadError, ctx: &mut Context<Self>) {
         let waiters = match error {
-            // The stored configuration will be readable again; until then the scope must not be forgotten.
+            // The stored configuration will be readable again; until then the scope is kept.
             ReloadError::Storage(_) => self.queue.fail(),
             _ => self.queue.finish(),
         };

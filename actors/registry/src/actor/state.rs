@@ -1,12 +1,11 @@
-//! The line of jobs: one runs, the others wait; reloads of one kind that wait next to
-//! each other become one.
+//! The queue of changes: one runs, the others wait; consecutive reloads of one kind are merged.
 
 use std::collections::VecDeque;
 
 use crate::scope::ReloadScope;
 use crate::worker::WorkerThread;
 
-/// Something that changes the snapshot and takes its time.
+/// A change of the snapshot that takes time.
 #[derive(Clone, Debug)]
 pub(crate) enum SnapshotChange {
     Reload(ReloadScope),
@@ -14,12 +13,12 @@ pub(crate) enum SnapshotChange {
     Leave(usize),
 }
 
-/// Jobs with those who wait for them. `W` is how a waiter is told.
+/// Changes with their waiters. `W` notifies one waiter.
 #[derive(Debug)]
 pub(crate) struct ChangeQueue<W> {
     running: Option<(SnapshotChange, Vec<W>)>,
     waiting: VecDeque<(SnapshotChange, Vec<W>)>,
-    /// What failed reloads left undone; the next reload takes it along.
+    /// The scope of failed reloads; the next reload includes it.
     unapplied: Option<ReloadScope>,
 }
 
@@ -44,7 +43,7 @@ impl<W> ChangeQueue<W> {
         }
     }
 
-    /// The change to run now: none while one runs.
+    /// Returns the change to run now; `None` while one runs.
     pub(crate) fn next(&mut self) -> Option<SnapshotChange> {
         if self.running.is_some() {
             return None;
@@ -59,12 +58,12 @@ impl<W> ChangeQueue<W> {
         Some(change)
     }
 
-    /// The running change ended. Answers who waited for it.
+    /// Ends the running change and returns its waiters.
     pub(crate) fn finish(&mut self) -> Vec<W> {
         self.running.take().map(|(_, waiters)| waiters).unwrap_or_default()
     }
 
-    /// The running change ended undone. Answers who waited for it; a reload's scope is kept for the next one.
+    /// Ends the running change as failed and returns its waiters; the scope of a reload is kept for the next one.
     pub(crate) fn fail(&mut self) -> Vec<W> {
         match self.running.take() {
             Some((SnapshotChange::Reload(scope), waiters)) => {
@@ -79,7 +78,7 @@ impl<W> ChangeQueue<W> {
         }
     }
 
-    /// Whether a failed reload is still to be made good.
+    /// Returns `true` while the scope of a failed reload has not been reloaded.
     pub(crate) fn has_unapplied(&self) -> bool {
         self.unapplied.is_some()
     }

@@ -1,4 +1,4 @@
-//! The long work of the registry, as futures over what its instances share.
+//! The long-running work of the registry, as futures over the state that its instances share.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,15 +23,15 @@ use crate::snapshot::{ChannelActors, ChannelState, LoadedChannel, Quarantine, Se
 use crate::worker::WorkerThread;
 use crate::workflow_users::WorkflowUsers;
 
-/// Channels spread over or taken from a worker at the same time.
+/// Channels added to or removed from a worker at the same time.
 const CONCURRENCY: usize = 64;
 
-/// What outlives an instance of the registry: its snapshot, and what it works with.
+/// The state that outlives an instance of the registry actor: the snapshot and the dependencies.
 pub(crate) struct RegistryShared {
     pub(crate) snapshot: ArcSwap<Snapshot>,
-    /// Its generation, for those who wait for the next one.
+    /// The generation of the snapshot, for receivers that wait for the next one.
     pub(crate) generation: watch::Sender<u64>,
-    /// What reloads left undone, until one that covers it succeeds.
+    /// The reloads that failed, until one that covers them succeeds.
     pub(crate) failure: ArcSwapOption<FailedReload>,
     pub(crate) store: Store,
     pub(crate) services: ChannelServices,
@@ -41,7 +41,7 @@ pub(crate) struct RegistryShared {
     pub(crate) log: slog::Logger,
 }
 
-/// What is stored but could not be loaded.
+/// The part of the stored configuration that could not be loaded.
 #[derive(Debug)]
 pub(crate) struct FailedReload {
     scope: ReloadScope,
@@ -54,7 +54,7 @@ impl RegistryShared {
         self.snapshot.load()
     }
 
-    /// Both phases of a reload up to the swap.
+    /// Runs both phases of a reload up to the swap.
     pub(crate) async fn reload(
         &self,
         scope: ReloadScope,
@@ -78,7 +78,7 @@ impl RegistryShared {
         delta
     }
 
-    /// Puts an actor of every channel on one more worker.
+    /// Starts an actor of every channel on a new worker.
     pub(crate) async fn join(&self, worker: WorkerThread) -> SnapshotDelta {
         let base = self.snapshot.load_full();
         let (deployer, worker) = (&self.deployer, &worker);
@@ -106,7 +106,7 @@ impl RegistryShared {
         delta
     }
 
-    /// Takes a worker out of the snapshot; its actors are withdrawn after the swap.
+    /// Removes a worker from the snapshot; its actors are retired after the swap.
     pub(crate) fn leave(&self, worker: usize) -> SnapshotDelta {
         let base = self.snapshot.load();
         let mut delta = SnapshotDelta::default();
@@ -120,8 +120,8 @@ impl RegistryShared {
         delta
     }
 
-    /// Makes the next snapshot the one that serves. Never called while another call is under way: only futures of
-    /// one actor do, and it does not wait.
+    /// Makes the next snapshot the one that serves. Calls never overlap: only futures of one actor make them, and the
+    /// function does not wait.
     pub(crate) fn swap(&self, delta: &SnapshotDelta, workflow_users: &mut WorkflowUsers) -> ReloadReport {
         let current = self.snapshot.load_full();
         let next = Arc::new(delta.apply(&current, workflow_users));
@@ -161,7 +161,7 @@ impl RegistryShared {
         report
     }
 
-    /// Deployments the snapshot does not know: an instance of the registry that crashed was about to let them serve.
+    /// Finds deployments that the snapshot does not contain: an instance of the registry crashed before they served.
     pub(crate) fn orphans(&self) -> SnapshotDelta {
         let snapshot = self.snapshot.load();
         let used: HashSet<_> =
@@ -171,7 +171,7 @@ impl RegistryShared {
         SnapshotDelta { retire, ..SnapshotDelta::default() }
     }
 
-    /// Drains what the new snapshot no longer uses.
+    /// Drains the actors that the new snapshot no longer uses.
     pub(crate) fn retire(self: Arc<Self>, delta: &SnapshotDelta) -> impl Future<Output = ()> + use<> {
         let retired = delta.retire.clone();
         let left = delta.left.map(|worker| {
@@ -186,7 +186,7 @@ impl RegistryShared {
         }
     }
 
-    /// A reload changed nothing.
+    /// Records a failed reload.
     fn record_failure(&self, mut scope: ReloadScope, error: &ReloadError) {
         slog::error!(self.log, "reload failed, the previous configuration serves on"; "error" => %error);
         if let Some(before) = &*self.failure.load() {
@@ -195,7 +195,7 @@ impl RegistryShared {
         self.failure.store(Some(Arc::new(FailedReload { scope, reason: Arc::new(error.to_string()) })));
     }
 
-    /// A reload of less than what failed before makes good no more than its own part.
+    /// Records a successful reload, which clears the failures inside its own scope only.
     fn record_success(&self, scope: &ReloadScope) {
         let left = self.failure.load_full().and_then(|failure| {
             let scope = failure.scope.without(scope)?;
@@ -204,7 +204,7 @@ impl RegistryShared {
         self.failure.store(left);
     }
 
-    /// Follows the tree: what it quarantines or releases shows in the snapshot.
+    /// Follows the events of the tree: a quarantine or a release updates the snapshot.
     pub(crate) async fn watch_tree(self: Arc<Self>) {
         let mut events = self.deployer.tree().subscribe();
         // What happened while no instance listened.
@@ -233,7 +233,7 @@ impl RegistryShared {
         self.snapshot.load().channels().map(|entry| entry.id().to_owned()).collect()
     }
 
-    /// Brings the state of channels in line with that of their actors.
+    /// Updates the state of channels from that of their actors.
     fn reconcile<'i>(&self, ids: impl Iterator<Item = &'i str>) {
         let current = self.snapshot.load_full();
         let mut next: Option<Snapshot> = None;
@@ -259,7 +259,7 @@ impl RegistryShared {
         }
     }
 
-    /// Makes a snapshot the one that everybody reads.
+    /// Publishes a snapshot.
     fn serve(&self, next: Arc<Snapshot>) {
         let generation = next.generation();
         self.snapshot.store(next);
@@ -267,7 +267,7 @@ impl RegistryShared {
     }
 }
 
-/// Why supervision keeps some actor from running.
+/// Returns the reason why supervision quarantines one of the actors.
 fn quarantine_of(actors: &ChannelActors) -> Option<Arc<str>> {
     actors.iter().find_map(|(_, address)| {
         let vitals = address.vitals();
@@ -275,7 +275,7 @@ fn quarantine_of(actors: &ChannelActors) -> Option<Arc<str>> {
     })
 }
 
-/// The same channel in the same state, with other actors.
+/// Returns the channel in the same state with other actors.
 fn with_actors(
     old: &Arc<LoadedChannel>,
     serving: &ServingChannel,

@@ -1,4 +1,4 @@
-//! Workflows and channels, built of stored rows and of the secrets they take; what is as it was is taken over.
+//! Workflows and channels, built from stored rows and the secrets they use; unchanged ones are reused.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::scope::ReloadError;
 use crate::secrets::{self, LoadedSecrets};
 use crate::snapshot::{LoadedChannel, LoadedVersion, LoadedWorkflow};
 
-/// More warnings of one workflow than this help nobody.
+/// Maximum number of warnings logged for one workflow.
 const MAX_WARNINGS: usize = 20;
 
-/// What a load builds with.
+/// The inputs of a build.
 pub(super) struct BuildContext {
     pub(super) secrets: LoadedSecrets,
-    /// Everything is looked at, and every secret was read anew.
+    /// The load covers everything, and every secret was read again.
     pub(super) full: bool,
-    /// Workflows that now run differently.
+    /// Workflows that run differently now.
     pub(super) changed: HashMap<String, Option<Arc<LoadedWorkflow>>>,
 }
 
@@ -29,13 +29,13 @@ pub(super) struct BuildContext {
 pub(super) struct VersionCandidate {
     pub(super) row: Workflow,
     pub(super) hash: String,
-    /// The load of equal content, if it compiled.
+    /// The loaded version of equal content, if it compiled.
     pub(super) known: Option<LoadedVersion>,
     pub(super) intake: SecretUses,
 }
 
 impl Loader<'_> {
-    /// Versions to load by workflow, newest first, each with the load of equal content that there is.
+    /// Returns the versions to load by workflow, newest first, each with the loaded version of equal content.
     pub(super) fn candidates(
         &self,
         targets: &ReloadTargets,
@@ -69,7 +69,7 @@ impl Loader<'_> {
         by_id
     }
 
-    /// Reads the secrets of what is to be built. A reload of everything reads those of everything that serves.
+    /// Reads the secrets of everything to be built. A reload of everything reads those of everything that serves.
     pub(super) async fn secrets(
         &self,
         targets: &ReloadTargets,
@@ -100,15 +100,15 @@ impl Loader<'_> {
         LoadedSecrets::reread(keyring, engine, wanted, &self.services.log).await
     }
 
-    /// Whether a load of less than everything reads the secrets of a channel: only where its own config is new. A
-    /// store that cannot be reached then takes nothing out of service that nobody touched.
+    /// Returns `true` if a partial load reads the secrets of a channel: only when the config of the channel changed. An
+    /// unreachable secret store then takes no unchanged channel out of service.
     pub(super) fn reads_credentials(&self, row: &Channel) -> bool {
         let old = self.base.channel_by_id(&row.channel_id);
         let serves = old.filter(|old| old.quarantine().is_none());
         serves.is_none_or(|old| old.row.content.config != row.content.config)
     }
 
-    /// Compiles workflows into the plan, and notes those that now run differently.
+    /// Compiles workflows into the plan and records those that run differently now.
     pub(super) async fn load_workflows(
         &self,
         candidates: BTreeMap<String, Vec<VersionCandidate>>,
@@ -193,7 +193,7 @@ impl Loader<'_> {
         used.map(|used| used.connector).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Logs what a stored row says that its author would be refused for today. It runs as it always did.
+    /// Logs the mistakes of a stored row that would be refused today. The row runs as before.
     fn warn_of_misspellings(&self, row: &Workflow) {
         for error in self.services.engine.misspellings(&row.content).into_iter().take(MAX_WARNINGS) {
             slog::warn!(self.services.log, "a stored workflow says what stands for nothing";
@@ -215,7 +215,7 @@ impl Loader<'_> {
         suspects.into_iter().filter_map(reason).collect()
     }
 
-    /// Builds a channel; `None` when what serves is what would be built.
+    /// Builds a channel; `None` when the channel that serves is already the one to build.
     pub(super) fn build(&self, row: Arc<Channel>, build: &BuildContext) -> Option<PlannedChannel> {
         let workflow = row.content.workflow_id.as_deref();
         let old = self.base.channel_by_id(&row.channel_id);

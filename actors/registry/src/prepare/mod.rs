@@ -19,7 +19,7 @@ use build::BuildContext;
 /// Items built before other work of the thread gets its turn.
 const BUILDS_PER_TURN: usize = 8;
 
-/// What the second phase is to do.
+/// The work of the second phase.
 #[derive(Debug, Default)]
 pub(crate) struct ReloadPlan {
     /// Workflows with their new load; `None` for one no longer needed.
@@ -32,7 +32,7 @@ pub(crate) struct ReloadPlan {
     pub(crate) compiled: usize,
 }
 
-/// What becomes of one channel.
+/// The planned action for one channel.
 #[derive(Debug)]
 pub(crate) enum PlannedChannel {
     Serve(Arc<Channel>, Arc<CompiledChannel>, UsedSecrets),
@@ -40,7 +40,7 @@ pub(crate) enum PlannedChannel {
     Remove,
 }
 
-/// Reads and builds. Knows the configuration that serves only as `base`.
+/// Reads and builds. Uses the serving configuration only as `base`.
 pub(crate) struct Loader<'l> {
     pub(crate) store: &'l Store,
     pub(crate) services: &'l ChannelServices,

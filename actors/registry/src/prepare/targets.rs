@@ -1,4 +1,4 @@
-//! What a scope comes down to: the stored rows to build, and those that are gone.
+//! The targets of a reload: the stored rows to build, and the channels to remove.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use super::build::BuildContext;
 use crate::scope::ReloadError;
 use crate::snapshot::LoadedChannel;
 
-/// More changed rows than this are read with everything else in one query.
+/// Number of changed rows above which one query reads all rows.
 const MANY: usize = 500;
 
-/// What a scope came down to.
+/// The rows that a reload concerns.
 #[derive(Default)]
 pub(super) struct ReloadTargets {
     /// Rows to build, by channel id.
@@ -57,7 +57,7 @@ impl Loader<'_> {
         Ok(targets)
     }
 
-    /// Compares whole rows, so that a row changed by hand is found too, whatever its marks say.
+    /// Compares whole rows, so that a row changed by hand is found too, whatever its version and timestamp say.
     pub(super) async fn find_all_targets(&self) -> Result<ReloadTargets, ReloadError> {
         let mut targets = ReloadTargets::default();
         let stored = self.store.channels().active().await.map_err(storage)?;
@@ -75,14 +75,13 @@ impl Loader<'_> {
         Ok(targets)
     }
 
-    /// Keeps the rows the filter lets in.
+    /// Adds the rows that the filter admits.
     pub(super) fn take(&self, rows: Vec<Channel>, targets: &mut ReloadTargets) {
         let rows = rows.into_iter().filter(|row| self.filter.admits(&row.content.name));
         targets.rows.extend(rows.map(|row| (row.channel_id.clone(), Arc::new(row))));
     }
 
-    /// A reload of everything also builds what uses a changed workflow or a changed secret, and tries again what is
-    /// quarantined.
+    /// Adds the channels that use a changed workflow or a changed secret, and those in quarantine, to a reload of everything.
     pub(super) fn add_affected(&self, build: &BuildContext, targets: &mut ReloadTargets) {
         for entry in self.kept(targets) {
             let workflow = entry.row.content.workflow_id.as_deref();
@@ -94,13 +93,13 @@ impl Loader<'_> {
         }
     }
 
-    /// Channels that were loaded and still are active.
+    /// Returns the channels that were loaded and are still active.
     pub(super) fn kept(&self, targets: &ReloadTargets) -> Vec<&Arc<LoadedChannel>> {
         let gone: HashSet<&str> = targets.gone.iter().map(|id| &**id).collect();
         self.base.channels().filter(|entry| !gone.contains(entry.id())).collect()
     }
 
-    /// The active versions of the workflows of a scope.
+    /// Reads the active versions of the workflows of a scope.
     pub(super) async fn stored_workflows(
         &self,
         targets: &ReloadTargets,
@@ -117,7 +116,7 @@ impl Loader<'_> {
         self.store.workflows().active_of(&ids).await.map_err(storage)
     }
 
-    /// Versions of workflows that serve from before whose stored rows are not those that were loaded.
+    /// Reads the versions of loaded workflows whose stored rows have changed since they were loaded.
     pub(super) async fn suspects(&self, targets: &ReloadTargets) -> Result<Vec<Workflow>, ReloadError> {
         let starting = targets.rows.values().filter(|row| self.begins_to_use(row));
         let ids: BTreeSet<String> = starting
@@ -137,7 +136,7 @@ impl Loader<'_> {
         Ok(rows)
     }
 
-    /// Whether nothing that serves runs this channel over the workflow it names.
+    /// Returns `true` if no serving channel of this id uses the workflow that the row names.
     pub(super) fn begins_to_use(&self, row: &Channel) -> bool {
         let old = self.base.channel_by_id(&row.channel_id).filter(|old| old.serving().is_some());
         old.is_none_or(|old| old.row.content.workflow_id != row.content.workflow_id)

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use svc_model::{ChannelContent, Code, Protocol};
 use svc_registry::ReloadScope;
 
-use crate::kit::{World, channel, run};
+use crate::kit::{RegistryWorld, channel, run};
 
 /// A channel over the workflow of that id, which has its name.
 fn own(name: &str) -> ChannelContent {
@@ -12,7 +12,7 @@ fn own(name: &str) -> ChannelContent {
 }
 
 /// A channel that calls the channel its payload names, and tells what that one answered.
-async fn caller(world: &World, target: &str) {
+async fn caller(world: &RegistryWorld, target: &str) {
     let input = json!({"channel": target, "output": "data.got"});
     let tasks = json!([{"id": "call", "name": "", "function": {"name": "channel_call", "input": input}}]);
     world.workflow_of("front", tasks).await;

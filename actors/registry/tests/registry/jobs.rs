@@ -11,7 +11,7 @@ use svc_model::ChannelContent;
 use svc_registry::ReloadScope;
 use svc_traces::{Job, JobFailure, JobOutcome, JobResult, Runner};
 
-use crate::kit::{Running, channel, run};
+use crate::kit::{RunningRegistry, channel, run};
 use crate::supervision::exhaust;
 
 fn job(id: Option<&str>, name: &str) -> Job {
@@ -27,11 +27,11 @@ fn job(id: Option<&str>, name: &str) -> Job {
     }
 }
 
-async fn perform(running: &Running, job: Job) -> JobResult {
+async fn perform(running: &RunningRegistry, job: Job) -> JobResult {
     running.registry.run(job, Duration::from_secs(10)).await
 }
 
-/// What the workflow of the job put under `from`.
+/// Returns the value that the workflow of the job wrote to `from`.
 fn mark(completed: &JobResult) -> Value {
     let JobOutcome::Completed { result: Some(result) } = &completed.ended else { panic!("{completed:?}") };
     let message: Value = serde_json::from_str(result).unwrap();

@@ -19,11 +19,11 @@ use svc_registry::{ChannelFilter, ChannelPolicy, Registry, RegistryMetrics, Regi
 use svc_secrets::{EnvironmentResolver, Keyring};
 use svc_store::{AuditEntry, ChannelGates, Mutation, Store, StoreConfig, WorkflowGates};
 
-/// How long a test waits for a state before it fails.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time limit of a test.
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What a test plays with.
-pub(crate) struct World {
+/// The fixture of a test: a tree, a store and metrics.
+pub(crate) struct RegistryWorld {
     pub(crate) tree: Tree,
     pub(crate) store: Store,
     pub(crate) metrics: ChannelMetrics,
@@ -41,13 +41,13 @@ impl KeySets for NoKeySets {
 
 /// A registry that loaded, with its worker.
 #[derive(Clone)]
-pub(crate) struct Running {
+pub(crate) struct RunningRegistry {
     pub(crate) registry: Registry,
     pub(crate) worker: WorkerId,
 }
 
 /// Runs a test in a world of its own.
-pub(crate) fn run<T>(faults: Vec<PlannedFault>, test: impl AsyncFnOnce(&mut World) -> T) -> T {
+pub(crate) fn run<T>(faults: Vec<PlannedFault>, test: impl AsyncFnOnce(&mut RegistryWorld) -> T) -> T {
     let dir = tempfile::tempdir().unwrap();
     let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     actix_rt::System::new().block_on(async {
@@ -58,8 +58,9 @@ pub(crate) fn run<T>(faults: Vec<PlannedFault>, test: impl AsyncFnOnce(&mut Worl
         let opened = Store::open(&config, io.handle().clone(), log).await.unwrap();
         let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
         tree.add_group("channels", GroupSpec::new()).await.unwrap();
-        let mut world = World { tree: tree.clone(), store, metrics: ChannelMetrics::default(), io: Some(io) };
-        let outcome = tokio::time::timeout(PATIENCE, test(&mut world)).await.unwrap();
+        let mut world =
+            RegistryWorld { tree: tree.clone(), store, metrics: ChannelMetrics::default(), io: Some(io) };
+        let outcome = tokio::time::timeout(TEST_TIMEOUT, test(&mut world)).await.unwrap();
         tree.shutdown(Duration::from_secs(5)).await;
         if let Some(io) = world.io.take() {
             io.shutdown_background();
@@ -68,14 +69,14 @@ pub(crate) fn run<T>(faults: Vec<PlannedFault>, test: impl AsyncFnOnce(&mut Worl
     })
 }
 
-impl World {
-    pub(crate) async fn start(&self) -> Running {
+impl RegistryWorld {
+    pub(crate) async fn start(&self) -> RunningRegistry {
         self.start_with(ChannelFilter::default()).await
     }
 
-    pub(crate) async fn start_with(&self, filter: ChannelFilter) -> Running {
+    pub(crate) async fn start_with(&self, filter: ChannelFilter) -> RunningRegistry {
         let calls = DirectoryHandle::default();
-        let limits = CallLimits { max_depth: 10, default_timeout: PATIENCE };
+        let limits = CallLimits { max_depth: 10, default_timeout: TEST_TIMEOUT };
         let engine = call::register(Engine::builder(), calls.clone(), limits);
         let services = ChannelServices {
             engine: Arc::new(engine.build()),
@@ -110,7 +111,7 @@ impl World {
             Registry::supervise(&self.tree, "registry", spec, Placement::Here, parts).await.unwrap();
         self.tree.wait_until_running("registry").await.unwrap();
         let worker = registry.add_worker(Placement::Here).await.unwrap();
-        Running { registry, worker }
+        RunningRegistry { registry, worker }
     }
 
     /// Takes the database away for good.
@@ -186,7 +187,7 @@ impl World {
     }
 }
 
-impl Running {
+impl RunningRegistry {
     /// Posts to a data path; answers the data document.
     pub(crate) async fn post(&self, path: &str) -> Result<Value, ServiceError> {
         let resolution = self.registry.snapshot().resolve(path, "POST")?;
@@ -197,7 +198,7 @@ impl Running {
         Ok(data(&answer))
     }
 
-    /// What the workflow behind a path put under `from`.
+    /// Returns the value that the workflow behind a path wrote to `from`.
     pub(crate) async fn mark(&self, path: &str) -> String {
         self.post(path).await.unwrap()["from"].as_str().unwrap().to_owned()
     }

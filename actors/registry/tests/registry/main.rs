@@ -1,7 +1,8 @@
-//! What the registry promises, on a real database.
+//! The guarantees of the registry, on a real database.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod calls;
+mod counting;
 mod jobs;
 mod kit;
 mod reloads;

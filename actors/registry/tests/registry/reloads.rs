@@ -1,4 +1,4 @@
-//! What a reload does, costs, and leaves alone.
+//! Reloads: their effects, their cost, and the parts they leave unchanged.
 
 use serde_json::json;
 use svc_model::ChannelContent;

@@ -9,7 +9,7 @@ use svc_channels::ProbeVersion;
 use svc_model::ChannelContent;
 use svc_registry::ReloadScope;
 
-use crate::kit::{Running, channel, run};
+use crate::kit::{RunningRegistry, channel, run};
 
 fn panics(path: &str, message: &str, times: std::ops::RangeInclusive<u64>) -> Vec<PlannedFault> {
     let fault =
@@ -18,7 +18,7 @@ fn panics(path: &str, message: &str, times: std::ops::RangeInclusive<u64>) -> Ve
 }
 
 /// Keeps asking until the channel's budget is used up.
-pub(crate) async fn exhaust(running: &Running, name: &str) {
+pub(crate) async fn exhaust(running: &RunningRegistry, name: &str) {
     while !running.is_quarantined(name) {
         let actor = running.registry.snapshot().channel_by_name(name).map(|entry| entry.actor(None).cloned());
         if let Some(Ok(actor)) = actor {
@@ -195,7 +195,7 @@ fn a_request_of_a_thread_that_ended_is_served_by_another() {
         #[expect(clippy::disallowed_methods, reason = "the thread is to end")]
         let arbiter = actix_rt::Arbiter::new();
         let lost = running.registry.add_worker(Placement::On(arbiter.handle())).await.unwrap();
-        let on_lost = Running { worker: lost, ..running.clone() };
+        let on_lost = RunningRegistry { worker: lost, ..running.clone() };
         assert_eq!(on_lost.mark("/a").await, "w");
         arbiter.stop();
         arbiter.join().unwrap();
@@ -235,7 +235,7 @@ fn a_blocked_thread_holds_up_neither_a_change_nor_an_activation_after_an_archiva
         #[expect(clippy::disallowed_methods, reason = "the thread is to block")]
         let arbiter = actix_rt::Arbiter::new();
         let second = running.registry.add_worker(Placement::On(arbiter.handle())).await.unwrap();
-        let on_second = Running { worker: second, ..running.clone() };
+        let on_second = RunningRegistry { worker: second, ..running.clone() };
         assert_eq!(on_second.mark("/a").await, "w");
         let (release, blocked) = std::sync::mpsc::channel::<()>();
         arbiter.spawn_fn(move || {

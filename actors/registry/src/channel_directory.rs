@@ -1,4 +1,4 @@
-//! The registry as calls between channels see it: what serves at the moment of the call.
+//! The registry as the directory of calls between channels: the snapshot at the moment of the call.
 
 use std::sync::Arc;
 

@@ -1,0 +1,124 @@
+//! Accepted jobs: the registry as the queue of the traces crate sees it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use actix_supervision::CallErrorKind;
+use futures_util::future::BoxFuture;
+use svc_channels::{RunJob, refusal};
+use svc_traces::{Job, JobFailure, JobOutcome, JobResult, Runner};
+
+use crate::dispatch::{DispatchError, FirstWorker};
+use crate::handle::Registry;
+use crate::resolve;
+use crate::snapshot::{LoadedChannel, Snapshot};
+
+impl Runner for Registry {
+    fn run(&self, job: Job, limit: Duration) -> BoxFuture<'static, JobResult> {
+        let registry = self.clone();
+        Box::pin(async move { registry.run_job(job, limit).await })
+    }
+
+    fn on_failure(&self, job: &Job) -> Option<Arc<str>> {
+        self.channel_of(job)?.compiled()?.on_failure().cloned()
+    }
+
+    fn is_available(&self, channel: &str) -> bool {
+        let snapshot = self.snapshot();
+        // A removed channel has nothing to wait for.
+        snapshot.channel_by_name(channel).is_none_or(|entry| {
+            entry.quarantine().is_none() && self.unreadable_secret(&snapshot, entry).is_none()
+        })
+    }
+}
+
+/// The reason why a job is not offered to an actor.
+enum Obstacle {
+    /// No active channel has the id or the name.
+    NoChannel,
+    /// The secret store had no value for a secret of the channel.
+    Secret { channel: Arc<LoadedChannel>, secret: String },
+}
+
+impl Registry {
+    /// Runs a job on the next worker. The job is handed back as [`JobOutcome::Busy`] where nothing ran because no actor could
+    /// take it.
+    async fn run_job(&self, job: Job, limit: Duration) -> JobResult {
+        let services = &self.shared.services;
+        let offset = self.next_worker.fetch_add(1, Ordering::Relaxed);
+        let find = |message: &RunJob, _| {
+            let channel = self.channel_of(&message.job).ok_or(Obstacle::NoChannel)?;
+            match self.unreadable_secret(&self.snapshot(), &channel) {
+                Some(secret) if channel.quarantine().is_none() => Err(Obstacle::Secret { channel, secret }),
+                _ => Ok(channel),
+            }
+        };
+        let error = match self.dispatch(FirstWorker { own: None, offset }, RunJob { job, limit }, find).await
+        {
+            Ok(completed) => return completed,
+            Err(error) => error,
+        };
+        match error {
+            DispatchError::NotFound { error: Obstacle::NoChannel, message } => {
+                services.metrics.count_lost_job(None);
+                failed(resolve::unknown(&message.job.channel).message())
+            }
+            DispatchError::NotFound { error: Obstacle::Secret { channel, secret }, .. } => {
+                unavailable(&format!("Channel '{}' waits for a secret: {secret}", channel.name()))
+            }
+            DispatchError::Quarantined { channel, reason, message } => {
+                services.metrics.count_lost_job(Some(channel.name()));
+                let trace_id = message.map(|message| message.job.trace_id.to_string());
+                slog::warn!(services.log, "job of a quarantined channel became a dead letter";
+                    "channel" => channel.name(), "trace_id" => trace_id, "reason" => &*reason);
+                unavailable(refusal::UNAVAILABLE)
+            }
+            DispatchError::NoWorker { message, .. } | DispatchError::Rejected { message, .. } => {
+                busy(message.job)
+            }
+            DispatchError::Failed { channel, error } => {
+                let refused = refusal::from_call_error(channel.name(), &error);
+                match (error.kind, error.message) {
+                    (CallErrorKind::Full | CallErrorKind::Restarting { .. }, Some(message)) => {
+                        busy(message.job)
+                    }
+                    _ => failed(refused.message()),
+                }
+            }
+        }
+    }
+
+    /// Returns a secret reference of the channel's workflow, or a connector of it, for which the secret store had no value:
+    /// the tasks of the job would fail.
+    fn unreadable_secret(&self, snapshot: &Snapshot, entry: &LoadedChannel) -> Option<String> {
+        let workflow = snapshot.workflows.get(entry.row.content.workflow_id.as_deref()?)?;
+        let connectors = self.shared.services.connectors.as_ref();
+        workflow.versions.iter().find_map(|version| {
+            let lacks = |name: &&String| connectors.is_some_and(|connectors| connectors.lacks_secrets(name));
+            let connector =
+                || version.connectors.iter().find(lacks).map(|name| format!("connector '{name}'"));
+            version.used_secrets.unreadable.clone().or_else(connector)
+        })
+    }
+
+    /// Finds the channel of a job by id, or by name: for a dead letter, and for a job whose channel was created again.
+    fn channel_of(&self, job: &Job) -> Option<Arc<LoadedChannel>> {
+        let snapshot = self.snapshot();
+        let by_id = job.channel_id.as_deref().and_then(|id| snapshot.channel_by_id(id));
+        by_id.or_else(|| snapshot.channel_by_name(&job.channel)).cloned()
+    }
+}
+
+fn failed(message: &str) -> JobResult {
+    JobResult::bare(JobOutcome::Failed(JobFailure::transient(message)), Duration::ZERO)
+}
+
+fn unavailable(message: &str) -> JobResult {
+    let ended = JobOutcome::Unavailable { message: message.to_owned() };
+    JobResult::bare(ended, Duration::ZERO)
+}
+
+fn busy(job: Job) -> JobResult {
+    JobResult::bare(JobOutcome::Busy(Box::new(job)), Duration::ZERO)
+}

@@ -1,0 +1,60 @@
+//! Scheduled runs: the registry as the cron crate sees it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use actix_supervision::CallError;
+use svc_channels::{CompiledChannel, RunScheduled, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
+use svc_traces::{FailureReport, PreparedReport};
+use uuid::Uuid;
+
+use crate::dispatch::{DispatchError, FirstWorker};
+use crate::handle::Registry;
+use crate::snapshot::LoadedChannel;
+
+impl Registry {
+    /// Prepares the report of a scheduled run that failed; `None` for a channel without a channel for its failures.
+    pub fn prepare_report(
+        &self,
+        channel: &CompiledChannel,
+        trace_id: Uuid,
+        error: &str,
+    ) -> Option<PreparedReport> {
+        let (traces, target) = (self.shared.services.traces.as_ref()?, channel.on_failure()?);
+        let report = FailureReport {
+            target: Arc::clone(target),
+            trace_id,
+            channel: channel.name().into(),
+            data: channel.cron()?.payload.clone(),
+        };
+        traces.prepare_report(report, error)
+    }
+
+    /// Runs a scheduled channel on the next worker. Dropping the future drops the run.
+    ///
+    /// The outcome is [`ScheduledRunOutcome::Busy`] if nothing ran because the channel has no capacity now, no worker
+    /// serves it, or its actors are on their way out.
+    pub async fn run_scheduled(&self, channel: &Arc<LoadedChannel>, run: ScheduledRun) -> ScheduledRunResult {
+        let offset = self.next_worker.fetch_add(1, Ordering::Relaxed);
+        let first = FirstWorker { own: None, offset };
+        let result = self.dispatch(first, RunScheduled(run), self.same_channel(channel)).await;
+        result.unwrap_or_else(|error| match error {
+            DispatchError::NotFound { .. } => unavailable("it is no longer active"),
+            DispatchError::Quarantined { reason, .. } => unavailable(&reason),
+            DispatchError::Failed { error: CallError { message: None, .. }, .. } => {
+                failed("the run ended unexpectedly".to_owned())
+            }
+            DispatchError::NoWorker { .. }
+            | DispatchError::Failed { .. }
+            | DispatchError::Rejected { .. } => ScheduledRunOutcome::Busy.without_run(),
+        })
+    }
+}
+
+fn unavailable(reason: &str) -> ScheduledRunResult {
+    failed(format!("channel_unavailable: {reason}"))
+}
+
+fn failed(message: String) -> ScheduledRunResult {
+    ScheduledRunOutcome::Failed { message }.without_run()
+}
