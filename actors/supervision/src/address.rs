@@ -1,4 +1,4 @@
-//! Calling an actor, and what a call can come to.
+//! The address of a supervised actor.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ pub(crate) struct AddressInner<A: Supervised> {
 impl<A: Supervised> Address<A> {
     /// Sends a message and waits for its answer.
     ///
-    /// The message takes its place in the mailbox when the future is first polled. Dropping the future before the
-    /// message is handled takes it back; after that the work goes on.
+    /// The message enters the mailbox when the future is first polled. Dropping the future before the message is handled
+    /// takes it back; after that the work goes on.
     pub async fn call<M>(&self, message: M) -> Result<M::Result, CallError<M>>
     where
         A: Handler<M>,
@@ -44,9 +44,9 @@ impl<A: Supervised> Address<A> {
         self.exchange::<M, Exclusive>(message, None).await
     }
 
-    /// As [`call`](Self::call), but gives up after `limit` with [`CallErrorKind::Expired`].
+    /// As [`call`](Self::call), but fails with [`CallErrorKind::Expired`] after `limit`.
     ///
-    /// A message not handled by then is taken back and never will be.
+    /// A message that is not handled by then is taken back and will not be handled.
     pub async fn call_within<M>(&self, message: M, limit: Duration) -> Result<M::Result, CallError<M>>
     where
         A: Handler<M>,
@@ -56,8 +56,8 @@ impl<A: Supervised> Address<A> {
         self.exchange::<M, Exclusive>(message, Some(limit)).await
     }
 
-    /// Sends a read-only message and waits for its answer. A panic while reading answers
-    /// [`CallErrorKind::Crashed`] and restarts nothing.
+    /// Sends a read-only message and waits for its answer. A panic while reading answers [`CallErrorKind::Crashed`] and
+    /// restarts nothing.
     pub async fn ask<M>(&self, message: M) -> Result<M::Result, CallError<M>>
     where
         A: ReadHandler<M>,
@@ -67,7 +67,7 @@ impl<A: Supervised> Address<A> {
         self.exchange::<M, ReadOnly>(message, None).await
     }
 
-    /// As [`ask`](Self::ask), but gives up after `limit` with [`CallErrorKind::Expired`].
+    /// As [`ask`](Self::ask), but fails with [`CallErrorKind::Expired`] after `limit`.
     pub async fn ask_within<M>(&self, message: M, limit: Duration) -> Result<M::Result, CallError<M>>
     where
         A: ReadHandler<M>,
@@ -77,8 +77,8 @@ impl<A: Supervised> Address<A> {
         self.exchange::<M, ReadOnly>(message, Some(limit)).await
     }
 
-    /// Sends a message without waiting for it to be handled. It passes the gate as a call does, so a flood of casts
-    /// meets [`CallErrorKind::Full`].
+    /// Sends a message without waiting for it to be handled. It passes admission control as a call does, so a flood of casts
+    /// fails with [`CallErrorKind::Full`].
     pub fn cast<M>(&self, message: M) -> Result<(), CallError<M>>
     where
         A: Handler<M>,
@@ -94,7 +94,7 @@ impl<A: Supervised> Address<A> {
         &self.inner.node.path
     }
 
-    /// The node as a snapshot of the tree shows it. Sends no message.
+    /// Returns a snapshot of the node. Sends no message.
     pub fn vitals(&self) -> NodeView {
         self.inner.node.view()
     }
@@ -123,7 +123,7 @@ impl<A: Supervised> Address<A> {
         let envelopes = &self.inner.envelopes;
         envelopes.send(Arc::clone(&envelope)).map_err(|_| CallErrorKind::Stopped)?;
         if envelopes.is_closed() {
-            // The runner ended in this very moment and may have missed the envelope.
+            // The runner has just ended and may have missed the envelope.
             envelope.refuse(CallErrorKind::Stopped);
         }
         Ok(())

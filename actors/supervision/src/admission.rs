@@ -1,7 +1,7 @@
-//! The gate of a node: whether a call is admitted, and how many are in flight.
+//! Admission control of a node: its state, and the number of calls in flight.
 //!
-//! One atomic counts the calls of all clones of an address, so a bound is a bound. A call holds its place from
-//! admission until its outcome is known and the work done for it has ended, whether or not its caller still waits.
+//! One atomic counts the calls of all clones of an address, so the bound is strict. A call counts as in flight from its
+//! admission until its outcome is known and the work for it has ended, whether or not its caller still waits.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ pub(crate) struct AdmissionControl {
     high_water: AtomicUsize,
     bound: usize,
     tree_clock: TreeClock,
-    /// End of the backoff in microseconds since the tree_clock; 0 outside a backoff.
+    /// End of the backoff in microseconds since the start of the tree; 0 outside a backoff.
     retry_at: AtomicU64,
     reason: Mutex<Option<Arc<str>>>,
 }
@@ -50,7 +50,7 @@ impl AdmissionControl {
         }
     }
 
-    /// Refuses calls until the backoff ends at `until` since the tree_clock.
+    /// Refuses calls until the backoff ends, `until` after the start of the tree.
     pub(crate) fn back_off(&self, until: Duration) {
         self.enter(NodeState::Restarting);
         let micros = u64::try_from(until.as_micros()).unwrap_or(u64::MAX);
@@ -66,7 +66,7 @@ impl AdmissionControl {
         lock(&self.reason).clone()
     }
 
-    /// What is left of the backoff, if there is one.
+    /// Returns the rest of the backoff, if there is one.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self.retry_at.load(Ordering::Acquire) {
             0 => None,
@@ -74,7 +74,7 @@ impl AdmissionControl {
         }
     }
 
-    /// Takes a place, or says why not.
+    /// Admits a call and counts it as in flight.
     pub(crate) fn admit(&self) -> Result<(), CallErrorKind> {
         if let Some(refusal) = self.refusal() {
             return Err(refusal);
@@ -90,11 +90,11 @@ impl AdmissionControl {
         Ok(())
     }
 
-    /// Why a call is not admitted now, the bound aside.
+    /// Returns the reason why a call is not admitted now, the bound aside.
     pub(crate) fn refusal(&self) -> Option<CallErrorKind> {
         match self.state() {
             NodeState::Starting | NodeState::Running => None,
-            // Once the time told has passed calls queue, even if the supervisor's timer is late.
+            // Once the announced time has passed, calls queue, even if the supervisor's timer is late.
             NodeState::Restarting => self
                 .retry_after()
                 .filter(|left| !left.is_zero())

@@ -1,4 +1,4 @@
-//! The only place that reads a clock or sleeps.
+//! The clock: nothing else in this crate reads the time or sleeps.
 //!
 //! Instants are tokio's, so that a paused runtime gives a whole tree virtual time.
 
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, Sleep};
 
-/// Later than anything that happens; an instant may not overflow.
+/// Upper bound of a duration since the start, so that an instant cannot overflow.
 const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The start of a tree. Lifecycle instants are durations since then.
@@ -33,7 +33,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Wall-clock time, for the flight recorder's readers only: nothing is decided by it.
+/// Returns the wall-clock time, for the readers of the flight recorder only: nothing is decided by it.
 #[expect(clippy::disallowed_methods, reason = "this is the clock")]
 pub(crate) fn wall() -> SystemTime {
     SystemTime::now()

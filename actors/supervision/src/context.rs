@@ -1,4 +1,4 @@
-//! What an actor sees of its node.
+//! The context of an actor and the traits it implements.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,20 +17,20 @@ use crate::path::NodePath;
 use crate::tasks::{ActorTask, TaskFuture};
 use crate::vitals::NodeVitals;
 
-/// What every supervised actor implements.
+/// An actor that runs under supervision.
 ///
-/// `Actor::started` is called once per instance; `stopping` and `stopped` never are, since they cannot wait:
-/// clean-up goes into [`drain`](Self::drain).
+/// `Actor::started` is called once per instance. `stopping` and `stopped` are never called, because they cannot wait:
+/// clean-up belongs in [`drain`](Self::drain).
 pub trait Supervised: Actor<Context = Context<Self>> {
-    /// Clean-up, awaited once, after the last message of an instance that ends in order: retired, replaced, shut
-    /// down, restarted by order, or stopped by itself. Not called after a panic or a failure.
+    /// Cleans up. Awaited once, after the last message of an instance that ends in order: retired, replaced, shut down,
+    /// restarted by a command, or stopped by itself. Not called after a panic or a failure.
     fn drain(&mut self, ctx: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
         let _ = ctx;
         Box::pin(std::future::ready(()))
     }
 }
 
-/// A read-only message: handled on `&self`, so that a panic in it answers `Crashed` and restarts nothing.
+/// Handles a read-only message on `&self`, so that a panic in it answers `Crashed` and restarts nothing.
 pub trait ReadHandler<M: Message>: Supervised {
     /// Answers the message.
     fn read(&self, message: M) -> ReadReply<M::Result>;
@@ -38,29 +38,29 @@ pub trait ReadHandler<M: Message>: Supervised {
 
 /// The answer to a read-only message.
 pub enum ReadReply<T> {
-    /// Known now.
+    /// The answer is ready.
     Now(T),
-    /// Known when this future ends. It runs beside the mailbox, outlives a restart of the actor, and is dropped when
-    /// its caller leaves.
+    /// The answer is the output of this future. It runs beside the mailbox, outlives a restart of the actor, and is dropped
+    /// when its caller leaves.
     Later(LocalBoxFuture<'static, T>),
-    /// As [`Later`](Self::Later), but goes on to its end when its caller leaves, and holds its place in the gate until
-    /// then: for work whose effects must not stop half way. It has to end by itself.
+    /// As [`Later`](Self::Later), but runs to its end when its caller leaves, and counts as in flight until then: for work
+    /// whose effects must not stop half way. The future has to end by itself.
     Detached(LocalBoxFuture<'static, T>),
 }
 
 impl<T> ReadReply<T> {
-    /// An answer to be computed by `future`.
+    /// Creates an answer that `future` computes.
     pub fn later(future: impl Future<Output = T> + 'static) -> Self {
         Self::Later(Box::pin(future))
     }
 
-    /// An answer that comes with work to be finished: `future` goes on whether or not somebody still waits.
+    /// Creates an answer whose work must be finished: `future` runs to its end whether or not the caller still waits.
     pub fn detached(future: impl Future<Output = T> + 'static) -> Self {
         Self::Detached(Box::pin(future))
     }
 }
 
-/// How an instance asked to end.
+/// The request of an instance to end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// After its drain.
@@ -71,12 +71,12 @@ pub(crate) enum Ending {
     Fail(String),
 }
 
-/// Counts pieces of work as handled by a node.
+/// Counts units of work as handled by a node.
 #[derive(Clone)]
 pub struct HandledCounter(Arc<NodeVitals>);
 
 impl HandledCounter {
-    /// Adds one to what the node has handled.
+    /// Adds one to the number of messages that the node has handled.
     pub fn increment(&self) {
         self.0.handled.fetch_add(1, Ordering::Relaxed);
     }
@@ -90,24 +90,24 @@ impl fmt::Debug for HandledCounter {
 
 /// The execution context of one instance of a supervised actor.
 ///
-/// Actors name it as `type Context = actix_supervision::Context<Self>`; actix's own `start` functions then do not
-/// compile, so there is no unsupervised way to run them.
+/// Actors declare it as `type Context = actix_supervision::Context<Self>`; actix's own `start` functions then do not
+/// compile, so no such actor runs unsupervised.
 pub struct Context<A: Supervised> {
     address: Address<A>,
     side: AddressSender<A>,
     generation: u64,
     pub(crate) ending: Option<Ending>,
-    /// Futures on their way into the instance's task set.
+    /// Futures that the instance has not yet added to its task set.
     pub(crate) spawned: Vec<(SpawnHandle, ActorTask<A>)>,
-    /// Futures that stop everything else until they end; the last one first.
+    /// Futures that block the mailbox and all other futures until they end; the last one runs first.
     pub(crate) waits: Vec<ActorTask<A>>,
     pub(crate) cancelled: Vec<SpawnHandle>,
-    /// Read-only answers on their way into the runner's set.
+    /// Read-only answers that the runner has not yet added to its set.
     pub(crate) reads: Vec<(Option<&'static str>, LocalBoxFuture<'static, ()>)>,
     next_handle: SpawnHandle,
     /// Name of the message, or of the message whose future is polled.
     pub(crate) label: Option<&'static str>,
-    /// Set while a response takes hold of the context: what it spawns belongs to this envelope.
+    /// The envelope being answered: the futures spawned meanwhile belong to it.
     envelope: Option<Arc<dyn Envelope<A>>>,
 }
 
@@ -143,7 +143,7 @@ impl<A: Supervised> Context<A> {
         self.generation
     }
 
-    /// A counter of work that reaches the actor without a message, so that the node shows what it has handled.
+    /// Returns a counter for work that reaches the actor without a message, so that the node shows it as handled.
     pub fn handled_counter(&self) -> HandledCounter {
         HandledCounter(Arc::clone(&self.address.inner.node))
     }
@@ -153,14 +153,14 @@ impl<A: Supervised> Context<A> {
         self.ending = Some(Ending::Fail(reason.into()));
     }
 
-    /// Runs `respond`; the futures it spawns are the answer to `envelope` and hold its place in the gate.
+    /// Runs `respond`; the futures that it spawns are the answer to `envelope`, which counts as in flight until they end.
     pub(crate) fn responding(&mut self, envelope: Arc<dyn Envelope<A>>, respond: impl FnOnce(&mut Self)) {
         self.envelope = Some(envelope);
         respond(self);
         self.envelope = None;
     }
 
-    /// Keeps the instance waiting for ever, holding `held`.
+    /// Blocks the instance for ever and keeps `held` alive.
     pub(crate) fn hang(&mut self, held: impl Sized + 'static) {
         self.wait(actix::fut::wrap_future(async move {
             let _held = held;
@@ -200,8 +200,8 @@ impl<A: Supervised> ActorContext for Context<A> {
 }
 
 impl<A: Supervised> AsyncContext<A> for Context<A> {
-    /// The actix address, for streams and recipients. It is bounded by actix's soft bound only and its errors say
-    /// less; everyone else uses [`supervised_address`](Self::supervised_address).
+    /// Returns the actix address, for streams and recipients. Only actix's soft bound limits it, and its errors say less;
+    /// everything else uses [`supervised_address`](Self::supervised_address).
     fn address(&self) -> Addr<A> {
         Addr::new(self.side.clone())
     }
@@ -234,7 +234,7 @@ impl<A: Supervised> AsyncContext<A> for Context<A> {
     }
 }
 
-/// A message that came through actix's own address.
+/// A message sent through actix's own address.
 struct SideMessage<M: Message> {
     message: Option<M>,
     reply: Option<OneshotSender<M::Result>>,

@@ -1,8 +1,8 @@
-//! What happens after an exit: the supervisor's decision as a pure function.
+//! The supervisor's decision after an exit, as a pure function.
 //!
 //! [`decide`] reads no clock and does no I/O: the instant, the history and the jitter are given by the caller, so
-//! the same arguments always give the same [`Directive`]. The tree's supervisor is the only caller at run time. It carries
-//! the action out and, for a restart, writes it into the [`History`] with [`History::record`].
+//! the same arguments always give the same [`Directive`]. The tree's supervisor is the only caller at run time. It
+//! carries the directive out and, for a restart, adds it to the [`History`] with [`History::record`].
 //!
 //! Instants are durations since the tree started.
 
@@ -21,18 +21,18 @@ mod tests;
 /// The largest restart budget that is counted exactly; it bounds the memory of a [`History`].
 const LARGEST_BUDGET: usize = 1024;
 
-/// How often a child may be restarted, how fast, and what follows when that was not enough.
+/// Limits the restarts of a child: their number, their delay, and the action when they are used up.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RestartPolicy {
     /// Restarts allowed inside any window of [`within`](Self::within). 0 allows none; more than 1024 counts as 1024.
-    /// A child that should be tried for ever needs only a budget its backoff cannot use up.
+    /// A child that is to be retried for ever needs a budget that its backoff cannot use up.
     pub max_restarts: u32,
     /// Length of the sliding window. A child that lives this long after its last restart is quiet again: its next
     /// restart is immediate.
     pub within: Duration,
     /// The delay before a restart.
     pub backoff: Backoff,
-    /// What follows when the budget is used up.
+    /// The action when the budget is used up.
     pub exhausted: ExhaustedAction,
 }
 
@@ -48,7 +48,7 @@ impl Default for RestartPolicy {
     }
 }
 
-/// Which exits of a child are followed by a restart.
+/// The exits of a child that are followed by a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Restart {
@@ -61,7 +61,7 @@ pub enum Restart {
     Never,
 }
 
-/// What follows when a restart budget is used up.
+/// The action when a restart budget is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExhaustedAction {
@@ -74,13 +74,13 @@ pub enum ExhaustedAction {
     EndTree,
 }
 
-/// How an instance ended.
+/// The end of an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "exit", rename_all = "snake_case")]
 pub enum Exit {
-    /// It stopped itself, its work being done.
+    /// The instance stopped itself because its work was done.
     Normal,
-    /// It gave itself up as failed.
+    /// The instance reported a failure with [`Context::fail`](crate::Context::fail).
     Failed {
         /// The reason it gave.
         reason: String,
@@ -94,10 +94,10 @@ pub enum Exit {
         /// Type name of the message that was being handled.
         handling: Option<&'static str>,
     },
-    /// Its factory did not build it.
+    /// The factory did not build the instance.
     StartFailed(StartError),
-    /// The tree ended it: retired, replaced, shut down, or restarted with a sibling. Whoever gave the order says what
-    /// comes next.
+    /// The tree ended the instance: it was retired, replaced, shut down, or restarted with a sibling. The command decides
+    /// what follows.
     Ordered,
 }
 
@@ -122,7 +122,7 @@ impl fmt::Display for Exit {
     }
 }
 
-/// What the supervisor does about an exit.
+/// The action of the supervisor after an exit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Directive {
@@ -150,7 +150,7 @@ pub enum Directive {
     Stop,
 }
 
-/// The restarts of a child (or of a group sharing one budget) that still matter.
+/// The restarts of a child, or of a group with a shared budget, that still count.
 ///
 /// Bounded: it keeps no more restarts than the budget has, and none that has left the window.
 #[derive(Debug, Clone, Default)]
@@ -159,12 +159,12 @@ pub struct History {
     restarted: VecDeque<Duration>,
     /// Restarts without a quiet period between them.
     streak: u32,
-    /// When the last restart was due: a quiet period is counted from here.
+    /// Instant at which the last restart was due; a quiet period starts here.
     due: Duration,
 }
 
 impl History {
-    /// Notes that the exit at `now` was answered with a restart `after` that delay.
+    /// Records that the exit at `now` was followed by a restart `after` that delay.
     pub fn record(&mut self, policy: &RestartPolicy, now: Duration, after: Duration) {
         self.streak = self.streak_at(policy, now).saturating_add(1);
         self.due = now.saturating_add(after);
@@ -174,17 +174,17 @@ impl History {
         self.restarted.drain(..self.restarted.len() - keep);
     }
 
-    /// Forgets everything, as an operator's restart does.
+    /// Removes everything, as an operator's restart does.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Restarts inside the window that ends at `now`. One exactly `within` ago has left it.
+    /// Returns the number of restarts inside the window that ends at `now`. One exactly `within` ago is outside.
     pub fn count(&self, now: Duration, within: Duration) -> usize {
         self.restarted.iter().rev().take_while(|at| now.saturating_sub(**at) < within).count()
     }
 
-    /// Restarts in a row, as an exit at `now` finds them.
+    /// Returns the number of consecutive restarts before an exit at `now`.
     fn streak_at(&self, policy: &RestartPolicy, now: Duration) -> u32 {
         let quiet = now.saturating_sub(self.due) >= policy.within;
         if quiet { 0 } else { self.streak }
@@ -194,7 +194,7 @@ impl History {
 /// Decides what follows the `exit` of a child at the instant `now`.
 ///
 /// In this order:
-/// - an ordered exit stops: whoever ordered it says what comes next;
+/// - an ordered exit stops: the command decides what follows;
 /// - a failed start ends the tree if [`StartError::Fatal`] and quarantines if [`StartError::Config`], whatever the
 ///   budget and the restart mode say;
 /// - an exit that `restart` does not cover stops;
@@ -237,7 +237,7 @@ fn restart_delay(backoff: &Backoff, streak: u32, jitter: u64) -> Duration {
     streak.checked_sub(1).map_or(Duration::ZERO, |retry| backoff.jittered_delay(retry, jitter))
 }
 
-/// Restarts the policy allows in one window.
+/// Returns the number of restarts that the policy allows in one window.
 fn budget(policy: &RestartPolicy) -> usize {
     usize::try_from(policy.max_restarts).unwrap_or(LARGEST_BUDGET).min(LARGEST_BUDGET)
 }

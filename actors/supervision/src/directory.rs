@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::path::NodePath;
 use crate::vitals::NodeVitals;
 
-/// Every node of a tree by its path. The supervisor writes it; the lock is held to look or to insert only.
+/// Every node of a tree by its path. The supervisor writes it; the lock is only held for a lookup or an insertion.
 #[derive(Debug, Default)]
 pub(crate) struct NodeDirectory(RwLock<BTreeMap<NodePath, Arc<NodeVitals>>>);
 
@@ -27,8 +27,8 @@ impl NodeDirectory {
         self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// The node that `need` names for a node at `path`: from the root after a slash, else the nearest one, looking
-    /// outwards.
+    /// Returns the node that `need` names for a node at `path`: from the root after a slash, or else the nearest one,
+    /// searching outwards.
     pub(crate) fn resolve(&self, path: &NodePath, need: &str) -> Option<NodePath> {
         let nodes = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let mut above = path.parent();

@@ -1,4 +1,4 @@
-//! An instance on its way out in order: it finishes its answers, is drained, and is dropped.
+//! An instance that ends in order: it finishes its answers, drains, and is dropped.
 
 use std::pin::Pin;
 use std::task::{Context as Waking, Poll, ready};
@@ -15,14 +15,14 @@ pub(crate) struct DrainingInstance<A: Supervised> {
     instance: Instance<A>,
     stage: Stage,
     deadline: Pin<Box<Sleep>>,
-    /// How it is reported to have ended; a replaced instance is not reported.
+    /// The exit to report; `None` for a replaced instance, which is not reported.
     pub(crate) exit: Option<Exit>,
 }
 
 enum Stage {
     Answering,
     Draining(CatchPanic<LocalBoxFuture<'static, ()>>),
-    /// What the drain itself has spawned is finished.
+    /// The drain is over; the futures that it spawned are finished.
     Drained,
 }
 
@@ -46,7 +46,7 @@ impl<A: Supervised> DrainingInstance<A> {
         }
     }
 
-    /// Ready when the instance can be dropped, with its exit if its end was not in order.
+    /// Becomes ready when the instance can be dropped, with its exit if the end was not in order.
     pub(crate) fn poll(&mut self, cx: &mut Waking<'_>) -> Poll<Option<Exit>> {
         if self.deadline.as_mut().poll(cx).is_ready() {
             return Poll::Ready(None);

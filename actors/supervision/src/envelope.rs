@@ -1,7 +1,7 @@
-//! A message on its way: one allocation shared by the caller and the mailbox.
+//! A message in flight: one allocation shared by the caller and the mailbox.
 //!
-//! The message stays in the shared slot until it is handled, so a refusal, or the caller whose time is up, can take
-//! it back unread. Whoever empties the slot first decides: a message is either handled or handed back, never both.
+//! The message stays in the shared slot until it is handled, so that a refusal, or a caller whose time limit has passed,
+//! can take it back unread. The first to empty the slot decides: a message is either handled or handed back, never both.
 
 use std::any::type_name;
 use std::marker::PhantomData;
@@ -17,11 +17,11 @@ use crate::fault::MessageFault;
 use crate::sync::lock;
 use crate::vitals::NodeVitals;
 
-/// A envelope as the mailbox of an `A` holds it.
+/// A message in flight as the mailbox of an `A` holds it.
 pub(crate) trait Envelope<A: Supervised>: Send + Sync {
     /// Type name of the message.
     fn name(&self) -> &'static str;
-    /// Whether a panic while handling it leaves the actor intact.
+    /// Returns `true` if a panic while handling the message leaves the actor intact.
     fn read_only(&self) -> bool;
     /// Handles the message, unless its caller has left.
     fn deliver(self: Arc<Self>, actor: &mut A, ctx: &mut Context<A>, fault: Option<MessageFault>);
@@ -34,7 +34,7 @@ pub(crate) struct Exclusive;
 /// Handled on `&self`.
 pub(crate) struct ReadOnly;
 
-/// Where the caller waits, if it does.
+/// The receiving half of the reply, for a caller that waits.
 pub(crate) type ReplyReceiver<M> = Option<oneshot::Receiver<<M as Message>::Result>>;
 
 pub(crate) struct PendingCall<M: Message, K> {
@@ -50,7 +50,7 @@ struct Slot<M: Message> {
 }
 
 impl<M: Message, K> PendingCall<M, K> {
-    /// Passes the gate with `message`; `answered` says whether someone waits for an answer.
+    /// Passes admission control with `message`; `answered` is `true` if the caller waits for an answer.
     pub(crate) fn admit(
         node: &Arc<NodeVitals>,
         message: M,
@@ -65,19 +65,19 @@ impl<M: Message, K> PendingCall<M, K> {
         Ok((Arc::new(call), answer))
     }
 
-    /// Why there is no answer, with the message if it was never handled.
+    /// Returns the error of a call without an answer, with the message if it was never handled.
     pub(crate) fn failure(&self, otherwise: CallErrorKind) -> CallError<M> {
         let mut slot = lock(&self.slot);
         let message = slot.message.take();
         let kind = slot.refusal.take().unwrap_or(match (otherwise, &message) {
-            // The mailbox went away with the envelope in it.
+            // The mailbox was dropped with the envelope in it.
             (CallErrorKind::Crashed, Some(_)) => CallErrorKind::Stopped,
             (kind, _) => kind,
         });
         CallError { kind, message }
     }
 
-    /// The message and where its answer goes; nothing if it was taken back or nobody waits for it any more.
+    /// Takes the message and the sender of its reply; `None` if it was taken back or its caller has left.
     fn take(&self) -> Option<(M, Option<OneshotSender<M::Result>>)> {
         let mut slot = lock(&self.slot);
         let reply = slot.reply.take();

@@ -8,16 +8,16 @@ use serde::Serialize;
 
 use crate::path::NodePath;
 
-/// A call without an answer.
+/// The error of a call that got no answer.
 pub struct CallError<M> {
-    /// What happened.
+    /// The reason.
     pub kind: CallErrorKind,
-    /// The message, exactly if it was never handled: sending it again is safe.
+    /// The message, if and only if it was never handled: sending it again is safe.
     pub message: Option<M>,
 }
 
 impl<M> CallError<M> {
-    /// Whether the message was never handled, so that sending it again cannot do its work twice.
+    /// Returns `true` if the message was never handled, so that sending it again cannot do its work twice.
     pub fn is_retryable(&self) -> bool {
         self.message.is_some()
     }
@@ -40,18 +40,18 @@ impl<M> fmt::Display for CallError<M> {
 
 impl<M> std::error::Error for CallError<M> {}
 
-/// What a call without an answer came to.
+/// The reason why a call got no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallErrorKind {
-    /// As many calls are in flight as the node admits.
+    /// The node has as many calls in flight as it admits.
     Full,
-    /// The node finishes what it admitted and takes nothing more.
+    /// The node finishes what it admitted and admits nothing more.
     Draining,
-    /// The node has no instance and gets none without an order, or is gone.
+    /// The node has no instance and gets none without a command, or is gone.
     Stopped,
     /// The node waits before its next start.
     Restarting {
-        /// When to try again.
+        /// Time until the next start.
         retry_after: Duration,
     },
     /// The node is quarantined.
@@ -59,9 +59,9 @@ pub enum CallErrorKind {
         /// Why.
         reason: Arc<str>,
     },
-    /// Handling began, and the instance (or the read) ended before the answer.
+    /// The message was being handled when the instance, or the read, ended.
     Crashed,
-    /// The caller's time was up first.
+    /// The time limit of the caller passed first.
     Expired,
 }
 
@@ -81,15 +81,15 @@ impl fmt::Display for CallErrorKind {
     }
 }
 
-/// Why a factory built no actor.
+/// The reason why a factory built no actor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", content = "reason", rename_all = "snake_case")]
 pub enum StartError {
-    /// May pass by itself, as an unreachable database does: tried again within the budget.
+    /// The cause may pass, such as an unreachable database: the start is retried within the budget.
     Transient(String),
-    /// The configuration is wrong and trying again is useless: quarantined at once.
+    /// The configuration is wrong, so that a retry is useless: the node is quarantined at once.
     Config(String),
-    /// Nothing can work without this child, and it cannot start: the tree ends.
+    /// The tree cannot work without this child, and it cannot start: the tree ends.
     Fatal(String),
 }
 
@@ -102,22 +102,22 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-/// How a tree has ended.
+/// The end of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "exit", rename_all = "snake_case")]
 pub enum TreeExit {
     /// It was shut down.
     Shutdown,
-    /// A node it cannot do without failed for good.
+    /// An essential node failed for good.
     Escalated {
-        /// Which.
+        /// The path of the node.
         path: NodePath,
         /// Why.
         reason: String,
     },
 }
 
-/// Why a node was not added.
+/// The reason why a node was not added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnError {
     /// The path has an empty segment or a control character.
@@ -138,10 +138,10 @@ pub enum SpawnError {
         /// The path given.
         path: String,
     },
-    /// It needs a node that does not exist, or a group it belongs to.
+    /// The node needs a node that does not exist, or a group that it belongs to.
     #[error("it needs '{need}', which is no other node of the tree")]
     UnknownNeed {
-        /// What it needs.
+        /// The path of the missing need.
         need: String,
     },
     /// The thread it was to run on has ended.
@@ -152,7 +152,7 @@ pub enum SpawnError {
     TreeEnded,
 }
 
-/// Why a node does not run.
+/// The reason why a node does not run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotRunningError {
     /// There is no such node.
@@ -172,7 +172,7 @@ pub enum NotRunningError {
     TreeEnded,
 }
 
-/// Why an order was not carried out.
+/// The reason why a command was not carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
     /// There is no such node.
@@ -192,7 +192,7 @@ pub enum OrderError {
     TreeEnded,
 }
 
-/// Why a retirement did not go as it should.
+/// The reason why a retirement was not clean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RetireError {
     /// There is no such node.

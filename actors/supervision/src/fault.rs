@@ -1,4 +1,4 @@
-//! Planned faults: what goes wrong, where and when, as data.
+//! Planned faults for tests, as data.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -8,32 +8,31 @@ use crate::names::short_name;
 use crate::path::NodePath;
 use crate::sync::lock;
 
-/// A fault to happen once per matching node.
+/// A fault that occurs once per matching node.
 #[derive(Debug, Clone)]
 pub struct PlannedFault {
-    /// Path of the nodes it strikes; one `*` stands for any text.
+    /// Path of the affected nodes; one `*` matches any text.
     pub path: String,
-    /// The last segment of the message's type name, or `*` for every message. Not looked at by
-    /// [`FaultKind::FailStart`].
+    /// The last segment of the message's type name, or `*` for every message. Ignored by [`FaultKind::FailStart`].
     pub message: String,
-    /// The how-manieth matching message (or start) it strikes, from 1, counted per node over its life.
+    /// Number of the matching message (or start) that fails, from 1, counted per node over its life.
     pub nth: u64,
-    /// What happens.
+    /// The kind of the fault.
     pub kind: FaultKind,
 }
 
-/// What goes wrong.
+/// The kind of a planned fault.
 #[derive(Debug, Clone)]
 pub enum FaultKind {
     /// The handler panics.
     Panic,
-    /// The handler never ends, and the instance does nothing else; a read-only message hangs alone.
+    /// The handler never ends and blocks the instance; a read-only message hangs alone.
     Hang,
     /// The factory fails.
     FailStart(StartError),
 }
 
-/// What strikes a message.
+/// A fault of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MessageFault {
     Panic,
@@ -56,14 +55,14 @@ impl FaultPlan {
         Self(faults)
     }
 
-    /// The faults that may take_due the node at `path`; `None` if there are none, so that messages pay nothing.
+    /// Returns the faults of the node at `path`; `None` if there are none, so that messages pay nothing.
     pub(crate) fn for_node(&self, path: &NodePath) -> Option<NodeFaults> {
         let faults: Vec<_> = self.0.iter().filter(|f| glob(&f.path, path.as_str())).cloned().collect();
         (!faults.is_empty()).then(|| NodeFaults { faults, counts: Mutex::default() })
     }
 }
 
-/// The faults of one node, with what has been counted.
+/// The faults of one node, with the number of matches so far.
 #[derive(Debug)]
 pub(crate) struct NodeFaults {
     faults: Vec<PlannedFault>,
@@ -71,7 +70,7 @@ pub(crate) struct NodeFaults {
 }
 
 impl NodeFaults {
-    /// What strikes this message.
+    /// Counts a message and returns the fault that is due for it.
     pub(crate) fn message(&self, type_name: &'static str) -> Option<MessageFault> {
         let name = short_name(type_name);
         let struck = self.take_due(|fault| {
@@ -84,7 +83,7 @@ impl NodeFaults {
         }
     }
 
-    /// What strikes this start.
+    /// Counts a start and returns the fault that is due for it.
     pub(crate) fn start(&self) -> Option<StartError> {
         match self.take_due(|fault| matches!(fault.kind, FaultKind::FailStart(_)))? {
             FaultKind::FailStart(error) => Some(error),
@@ -92,7 +91,7 @@ impl NodeFaults {
         }
     }
 
-    /// Counts one occurrence for every matching fault; the first whose turn it is strikes.
+    /// Counts one occurrence for every matching fault and returns the first that is due.
     fn take_due(&self, matches: impl Fn(&PlannedFault) -> bool) -> Option<FaultKind> {
         let mut counts = lock(&self.counts);
         let mut struck = None;

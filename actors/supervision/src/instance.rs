@@ -19,13 +19,13 @@ use crate::panic::{self, Panic};
 use crate::tasks::{ActorTask, TaskSet};
 use crate::vitals::NodeVitals;
 
-/// Message names kept for the flight recorder.
+/// Number of message names kept for the flight recorder.
 const RECENT: usize = 8;
-/// Futures polled in one turn.
+/// Number of futures polled in one turn.
 const POLLS: usize = 64;
 
 pub(crate) struct Instance<A: Supervised> {
-    /// Taken when dropped, so that each part is dropped guarded by itself.
+    /// Taken on drop, so that a panic of one part does not keep the others from being dropped.
     actor: Option<A>,
     pub(crate) ctx: Context<A>,
     tasks: TaskSet<A>,
@@ -36,7 +36,7 @@ pub(crate) struct Instance<A: Supervised> {
     _count_guard: InstanceCountGuard,
 }
 
-/// Whether an instance goes on.
+/// The result of a turn: `Err` ends the instance.
 pub(crate) type TurnResult = Result<(), Exit>;
 
 impl<A: Supervised> Instance<A> {
@@ -63,12 +63,12 @@ impl<A: Supervised> Instance<A> {
         (instance, turn)
     }
 
-    /// Whether a future that stops everything else has not ended.
+    /// Returns `true` while a future blocks the mailbox and all other futures.
     pub(crate) fn waiting(&self) -> bool {
         !self.waits.is_empty()
     }
 
-    /// Whether futures still work on answers.
+    /// Returns `true` while futures still work on answers.
     pub(crate) fn answering(&self) -> bool {
         self.waiting() || self.tasks.answering()
     }
@@ -92,7 +92,7 @@ impl<A: Supervised> Instance<A> {
         }
     }
 
-    /// Handles a message that came through actix's own address.
+    /// Handles a message sent through actix's own address.
     pub(crate) fn deliver_side_message(&mut self, mut message: ActixEnvelope<A>) -> TurnResult {
         self.node.begin(Some("side message"));
         self.node.handled.fetch_add(1, Ordering::Relaxed);
@@ -140,7 +140,7 @@ impl<A: Supervised> Instance<A> {
         Poll::Pending
     }
 
-    /// Asks the actor for its clean-up.
+    /// Starts the clean-up of the actor.
     pub(crate) fn drain(&mut self) -> Result<LocalBoxFuture<'static, ()>, Panic> {
         let Some(actor) = self.actor.as_mut() else { return Ok(Box::pin(std::future::ready(()))) };
         let ctx = &mut self.ctx;
@@ -186,7 +186,7 @@ impl<A: Supervised> Instance<A> {
         Ok(polled)
     }
 
-    /// Takes up what the actor did to its context.
+    /// Applies what the actor did to its context.
     fn settle(&mut self) -> TurnResult {
         self.stage();
         match &self.ctx.ending {

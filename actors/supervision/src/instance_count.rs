@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What of a tree is alive, for tests that must leave nothing behind.
+/// Counts the instances and runners of a tree that are alive, for tests that must leave nothing behind.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct InstanceCount {
     instances: Arc<AtomicUsize>,
@@ -19,13 +19,13 @@ impl InstanceCount {
         InstanceCountGuard::new(&self.runners)
     }
 
-    /// Instances and runners alive.
+    /// Returns the number of instances and the number of runners alive.
     pub(crate) fn count(&self) -> (usize, usize) {
         (self.instances.load(Ordering::Acquire), self.runners.load(Ordering::Acquire))
     }
 }
 
-/// One living thing.
+/// Counts one instance or runner until it is dropped.
 #[derive(Debug)]
 pub(crate) struct InstanceCountGuard(Arc<AtomicUsize>);
 

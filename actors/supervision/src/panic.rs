@@ -1,8 +1,8 @@
-//! Catching panics with their place.
+//! Catching panics with their location.
 //!
-//! A panic hook, installed once per process and chained to the one before it, notes where a supervised panic
-//! happened instead of printing it: the supervisor logs it with the node's path. Panics elsewhere go to the previous
-//! hook untouched.
+//! A panic hook, installed once per process and chained to the previous one, records the location of a supervised panic
+//! instead of printing it: the supervisor logs it with the path of the node. Other panics go to the previous hook
+//! unchanged.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -15,12 +15,12 @@ use std::task::{Context, Poll};
 use crate::decide::Exit;
 
 thread_local! {
-    /// How many [`catch_panic`] calls are on this thread's stack.
+    /// Number of [`catch_panic`] calls on the stack of this thread.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// What a supervised panic said and where.
+/// The message and the location of a supervised panic.
 #[derive(Debug)]
 pub(crate) struct Panic {
     pub(crate) message: String,
@@ -43,7 +43,7 @@ pub(crate) fn install_hook() {
                 return previous(info);
             }
             let location = info.location().map(ToString::to_string);
-            // A thread that ends may have lost the place to note it.
+            // On a thread that ends, the thread-local may be gone.
             let _ = LOCATION.try_with(|noted| noted.replace(location));
         }));
     });
@@ -51,7 +51,7 @@ pub(crate) fn install_hook() {
 
 /// Runs `work`, turning a panic into a value.
 ///
-/// What `work` touched may be left half-changed: the caller drops it unread.
+/// The data that `work` changed may be left half-written: the caller drops it unread.
 pub(crate) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
     DEPTH.set(DEPTH.get() + 1);
     let outcome = panic::catch_unwind(AssertUnwindSafe(work));
@@ -77,7 +77,7 @@ pub(crate) fn drop_caught<T>(value: T) {
     let _ = catch_panic(move || drop(value));
 }
 
-/// A future whose panic, when polled or dropped, is a value.
+/// A future whose panics, when polled or dropped, become values.
 pub(crate) struct CatchPanic<F: Unpin>(Option<F>);
 
 impl<F: Future + Unpin> CatchPanic<F> {

@@ -1,4 +1,4 @@
-//! Where a node stands in its tree.
+//! The path of a node in its tree.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 pub struct NodePath(Arc<str>);
 
 impl NodePath {
-    /// Reads a path; `None` unless every segment is a non-empty name without control characters.
+    /// Parses a path; `None` unless every segment is a non-empty name without control characters.
     pub fn parse(path: &str) -> Option<Self> {
         let named = |segment: &str| !segment.is_empty() && !segment.chars().any(char::is_control);
         path.split('/').all(named).then(|| Self(path.into()))
@@ -50,7 +50,7 @@ impl NodePath {
         if self.is_root() { Self(name.into()) } else { Self(format!("{}/{name}", self.0).into()) }
     }
 
-    /// Whether `self` is `other` or lies below it.
+    /// Returns `true` if `self` is `other` or lies below it.
     pub(crate) fn is_within(&self, other: &Self) -> bool {
         other.is_root()
             || self.0.strip_prefix(&*other.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -14,22 +14,22 @@ use crate::panic;
 use crate::path::NodePath;
 use crate::sync::lock;
 
-/// Events kept.
+/// Number of events kept.
 const CAPACITY: usize = 512;
 
-/// Something that happened to a node.
+/// A lifecycle event of a node.
 #[derive(Debug, Clone, Serialize)]
 pub struct LifecycleEvent {
-    /// Counts up from 1 within a tree.
+    /// Sequence number; counts from 1 within a tree.
     pub seq: u64,
-    /// When; serialised as RFC 3339.
+    /// Wall-clock time of the event; serialised as RFC 3339.
     #[serde(serialize_with = "rfc3339")]
     pub at: SystemTime,
-    /// To which node.
+    /// The path of the node.
     pub path: NodePath,
     /// Generation of the instance concerned; 0 for a group.
     pub generation: u64,
-    /// What.
+    /// The kind of the event.
     #[serde(flatten)]
     pub kind: EventKind,
     /// On an exit, the type names of the last messages the instance handled, oldest first.
@@ -37,7 +37,7 @@ pub struct LifecycleEvent {
     pub recent: Vec<&'static str>,
 }
 
-/// What happened.
+/// The kind of a lifecycle event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EventKind {
@@ -45,35 +45,35 @@ pub enum EventKind {
     Started,
     /// An instance ended, or could not be started.
     Exited {
-        /// How.
+        /// The end of the instance.
         exit: Exit,
     },
-    /// It will be started again.
+    /// The node will be started again.
     RestartScheduled {
         /// After this delay, in milliseconds.
         after_ms: u64,
     },
-    /// It admits nothing any more.
+    /// The node admits no message any more.
     Quarantined {
         /// Why.
         reason: String,
     },
-    /// It left quarantine.
+    /// The node left quarantine.
     Released,
-    /// It finishes what it admitted and then ends.
+    /// The node finishes what it admitted and then ends.
     Draining,
-    /// It ended for good, or until an order.
+    /// The node ended for good, or until a command starts it.
     Stopped,
     /// A new generation took over; the old one drains.
     Replaced,
-    /// Its failure was handed upwards.
+    /// The failure was escalated to the parent group.
     Escalated {
         /// Why.
         reason: String,
     },
 }
 
-/// Hears every event, on the supervisor's thread. It must not block.
+/// Receives every event on the supervisor's thread. An observer must not block.
 pub trait Observer: Send + Sync {
     /// Called once per event, in order.
     fn on_event(&self, event: &LifecycleEvent);

@@ -10,8 +10,8 @@ use crate::error::{OrderError, StartError};
 use crate::protocol::{Factory, ReplacementCommit, RunnerCommand, SupervisorCommand};
 use crate::tree::Tree;
 
-/// A new generation of an actor, built and waiting beside the one that runs. Dropped without
-/// [`commit`](Self::commit), it is discarded and nothing has changed.
+/// A new generation of an actor, built and waiting beside the one that runs. If it is dropped without
+/// [`commit`](Self::commit), it is discarded and nothing changes.
 #[must_use = "a prepared instance that is dropped is discarded"]
 pub struct PreparedReplacement<A: Supervised> {
     tree: Tree,
@@ -51,8 +51,8 @@ impl<A: Supervised> PreparedReplacement<A> {
         &self.address
     }
 
-    /// Lets the new instance take over and the old one drain. The mailbox stays: every message is handled by one of
-    /// them. The node leaves quarantine if it is in it. Returns the generation that runs now.
+    /// Lets the new instance take over and the old one drain. The mailbox stays: each message is handled by one of them. A
+    /// quarantined node leaves quarantine. Returns the generation that runs now.
     pub async fn commit(mut self) -> Result<u64, OrderError> {
         let (node_id, id, generation) = (self.node_id, self.id, self.generation);
         let fingerprint = self.fingerprint.take();

@@ -1,8 +1,8 @@
 //! The runner of a node: one future on the node's thread that owns its mailbox and its instances.
 //!
-//! It obeys the supervisor's orders and reports what came of them; it decides nothing about restarts. The mailbox
-//! outlives the instances. At most [`MESSAGES_PER_POLL`] messages are handled in one poll, so that a flood cannot starve the
-//! neighbours on the thread.
+//! It carries out the commands of the supervisor and reports the results; it decides nothing about restarts. The mailbox
+//! outlives the instances. At most [`MESSAGES_PER_POLL`] messages are handled in one poll, so that a flood cannot starve
+//! the neighbours on the thread.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ use crate::vitals::NodeVitals;
 /// Messages handled in one poll.
 pub(crate) const MESSAGES_PER_POLL: usize = 64;
 
-/// What a runner is made of before it reaches its thread.
+/// The parts of a runner, which are sent to its thread.
 pub(crate) struct RunnerParts<A: Supervised> {
     pub(crate) inner: Arc<AddressInner<A>>,
     pub(crate) envelopes: UnboundedReceiver<Arc<dyn Envelope<A>>>,
@@ -71,7 +71,7 @@ impl<A: Supervised> RunnerParts<A> {
 }
 
 impl<A: Supervised> RunnerParts<A> {
-    /// Takes no more envelopes and hands back those that are queued.
+    /// Closes the mailbox and hands back the queued envelopes.
     fn close(&mut self) {
         self.envelopes.close();
         let kind = self.inner.node.admission.refusal().unwrap_or(CallErrorKind::Stopped);
@@ -88,7 +88,7 @@ impl<A: Supervised> Drop for RunnerParts<A> {
     }
 }
 
-/// Hands a envelope back, to nobody perhaps: then its message is dropped here.
+/// Hands an envelope back. Without a caller its message is dropped here.
 fn refuse<A: Supervised>(envelope: Arc<dyn Envelope<A>>, kind: CallErrorKind) {
     let _ = panic::catch_panic(move || envelope.refuse(kind));
 }
@@ -114,7 +114,7 @@ struct Preparing<A: Supervised> {
     reply: Option<oneshot::Sender<Result<(), StartError>>>,
 }
 
-/// How an instance's turn went.
+/// The result of a turn of an instance.
 enum TurnOutcome {
     Continue,
     Drain(Exit),
@@ -172,7 +172,7 @@ impl<A: Supervised> Runner<A> {
         std::ops::ControlFlow::Continue(())
     }
 
-    /// Calls a factory, on first poll, so that its panic is catch_panic as well.
+    /// Calls a factory on the first poll, so that its panic is caught as well.
     fn build(&self, factory: Factory<A>, generation: u64, attempt: u32) -> CatchPanic<Built<A>> {
         let start = StartContext { path: self.node.path.clone(), generation, attempt };
         let fault = self.parts.faults.as_ref().and_then(NodeFaults::start);
@@ -283,7 +283,7 @@ impl<A: Supervised> Runner<A> {
                 Ok(Err(error)) => Err(error),
                 Err(panic) => Err(StartError::Transient(panic.into_exit(Some("start")).to_string())),
             };
-            // Whoever asked and budget discards by a message of its own.
+            // A caller that has left discards the instance by a command of its own.
             let _ = reply.map(|reply| reply.send(outcome));
         }
     }
@@ -328,7 +328,7 @@ impl<A: Supervised> Runner<A> {
         TurnOutcome::Continue
     }
 
-    /// Handles what is queued until nothing is, `budget` is used up, or the instance waits or ends.
+    /// Handles queued messages until the queue is empty, `budget` is used up, or the instance is blocked or ends.
     fn handle_messages(
         &mut self,
         instance: &mut Instance<A>,
@@ -367,7 +367,7 @@ impl<A: Supervised> Runner<A> {
         }));
     }
 
-    /// Without an instance, messages wait for the next one, or are handed back if none will come.
+    /// Keeps messages for the next instance, or hands them back if there will be none.
     fn refuse_queued(&mut self, cx: &mut Waking<'_>) {
         let closed =
             |state| matches!(state, NodeState::Quarantined | NodeState::Draining | NodeState::Stopped);
@@ -415,7 +415,7 @@ impl<A: Supervised> Runner<A> {
         cx.waker().wake_by_ref();
     }
 
-    /// Whether an ordered drain is over, or its time is.
+    /// Returns `true` once an ordered drain is over or its deadline has passed.
     fn is_drained(&mut self, cx: &mut Waking<'_>) -> bool {
         let Some(deadline) = self.drain_deadline.as_mut() else { return false };
         let idle = self.instance.is_none() && self.draining.is_empty() && self.reads.is_empty();

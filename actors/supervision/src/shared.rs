@@ -1,4 +1,4 @@
-//! What the supervisor, the runners and every handle of a tree share.
+//! The state that the supervisor, the runners and every handle of a tree share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +8,7 @@ use crate::fault::FaultPlan;
 use crate::instance_count::InstanceCount;
 use crate::recorder::FlightRecorder;
 
-/// A tree without its supervisor.
+/// The shared state of a tree.
 pub(crate) struct TreeContext {
     pub(crate) tree_clock: TreeClock,
     pub(crate) directory: NodeDirectory,
@@ -20,7 +20,7 @@ pub(crate) struct TreeContext {
 }
 
 impl TreeContext {
-    /// A number never given out before in this tree.
+    /// Returns a number that is new in this tree.
     pub(crate) fn next_id(&self) -> u64 {
         self.last_id.fetch_add(1, Ordering::Relaxed) + 1
     }

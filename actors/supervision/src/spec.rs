@@ -1,10 +1,10 @@
-//! How a node is to be supervised, as data.
+//! The supervision of a node, as data.
 
 use std::time::Duration;
 
 use crate::decide::{ExhaustedAction, Restart, RestartPolicy};
 
-/// How an actor is supervised. Built by chaining: `ChildSpec::new().mailbox(64).needs(["store"])`.
+/// The supervision of an actor. Built by chaining: `ChildSpec::new().mailbox(64).needs(["store"])`.
 #[derive(Debug, Clone)]
 pub struct ChildSpec {
     pub(crate) mailbox: usize,
@@ -33,21 +33,21 @@ impl Default for ChildSpec {
 }
 
 impl ChildSpec {
-    /// A mailbox of 1024, no needs, the default policy, permanent, 10 s to drain.
+    /// Creates a spec with a mailbox of 1024, no needs, the default policy, permanent restarts and 10 s to drain.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Calls admitted at the same time at most, counting queued and unanswered ones; at least 1.
+    /// Sets the number of calls admitted at the same time, queued and unanswered ones included; at least 1.
     #[must_use]
     pub fn mailbox(mut self, bound: usize) -> Self {
         self.mailbox = bound.max(1);
         self
     }
 
-    /// Nodes that must run before the first start: siblings, or nodes of an outer group. A path after a slash is one
-    /// from the root: the only safe way where siblings are named by others. A needed group runs when none of its actors
-    /// is on the way up. They are drained after this node.
+    /// Adds nodes that must run before the first start: siblings, or nodes of an outer group. A path with a leading slash
+    /// starts at the root, which is the only safe form where others choose the names of siblings. A needed group runs when
+    /// none of its actors is starting, restarting or waiting. Needed nodes are drained after this one.
     #[must_use]
     pub fn needs<I, S>(mut self, needs: I) -> Self
     where
@@ -58,43 +58,43 @@ impl ChildSpec {
         self
     }
 
-    /// Restart budget and backoff.
+    /// Sets the restart budget and its backoff.
     #[must_use]
     pub fn policy(mut self, policy: RestartPolicy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Which exits are followed by a restart.
+    /// Sets the exits that are followed by a restart.
     #[must_use]
     pub fn restart(mut self, restart: Restart) -> Self {
         self.restart = restart;
         self
     }
 
-    /// The tree cannot do without it: where it would be quarantined for its exits, the tree ends instead.
+    /// Marks the actor as essential: where it would be quarantined for its exits, the tree ends instead.
     #[must_use]
     pub fn essential(mut self) -> Self {
         self.essential = true;
         self
     }
 
-    /// Its exits count in the parent group's budget, by the group's policy; once that is used up the whole group is
-    /// quarantined.
+    /// Counts the exits in the budget of the parent group, by the policy of the group; once that is used up, the whole
+    /// group is quarantined.
     #[must_use]
     pub fn shared_budget(mut self) -> Self {
         self.shared_budget = true;
         self
     }
 
-    /// Identifies the configuration the actor is built from.
+    /// Sets the identifier of the configuration that the actor is built from.
     #[must_use]
     pub fn fingerprint(mut self, fingerprint: impl Into<String>) -> Self {
         self.fingerprint = Some(fingerprint.into());
         self
     }
 
-    /// How long an instance may take to finish what it began when it is replaced or restarted by order.
+    /// Sets the time that an instance may take to finish its work when it is replaced or restarted by a command.
     #[must_use]
     pub fn drain_deadline(mut self, deadline: Duration) -> Self {
         self.drain_deadline = deadline;
@@ -102,10 +102,10 @@ impl ChildSpec {
     }
 }
 
-/// What restarts with a failed child.
+/// The siblings that restart with a failed child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Strategy {
-    /// Nothing else.
+    /// None.
     #[default]
     OneForOne,
     /// Every node of the group.
@@ -114,7 +114,7 @@ pub enum Strategy {
     RestForOne,
 }
 
-/// How a group is supervised. Built by chaining.
+/// The supervision of a group. Built by chaining.
 #[derive(Debug, Clone, Default)]
 pub struct GroupSpec {
     pub(crate) strategy: Strategy,
@@ -122,26 +122,26 @@ pub struct GroupSpec {
 }
 
 impl GroupSpec {
-    /// One for one, the default policy.
+    /// Creates a spec with one-for-one restarts and the default policy.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What restarts with a failed child.
+    /// The siblings that restart with a failed child.
     #[must_use]
     pub fn strategy(mut self, strategy: Strategy) -> Self {
         self.strategy = strategy;
         self
     }
 
-    /// The budget for failures that children escalate or share.
+    /// Sets the budget for failures that children escalate or share.
     #[must_use]
     pub fn policy(mut self, policy: RestartPolicy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// What follows when that budget is used up; replaces the policy's own.
+    /// Sets the action when that budget is used up; replaces the one of the policy.
     #[must_use]
     pub fn exhausted(mut self, exhausted: ExhaustedAction) -> Self {
         self.policy.exhausted = exhausted;

@@ -1,4 +1,4 @@
-//! The futures an instance has spawned, each with a waker of its own: a wake-up polls one of them, not all.
+//! The futures that an instance has spawned, each with a waker of its own: a wake-up polls one of them, not all.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ pub(crate) struct ActorTask<A: Supervised> {
     pub(crate) future: TaskFuture<A>,
     /// The message that spawned it.
     pub(crate) label: Option<&'static str>,
-    /// The envelope it answers: held, so that the gate counts it; a drain waits for it.
+    /// The envelope that the task answers. Held so that the message counts as in flight; a drain waits for it.
     pub(crate) envelope: Option<Arc<dyn Envelope<A>>>,
 }
 
@@ -60,12 +60,12 @@ impl<A: Supervised> TaskSet<A> {
         }
     }
 
-    /// Whether a task still works on an answer.
+    /// Returns `true` while a task still works on an answer.
     pub(crate) fn answering(&self) -> bool {
         self.answers > 0
     }
 
-    /// Names who is woken when a task is ready.
+    /// Sets the waker of the runner, which is woken when a task is ready.
     pub(crate) fn register(&self, waker: &Waker) {
         self.ready.runner.register(waker);
     }

@@ -1,4 +1,4 @@
-//! A supervision tree and what can be asked of it.
+//! The handle of a supervision tree.
 
 use std::fmt;
 use std::future::Future;
@@ -31,18 +31,18 @@ use crate::supervisor::Supervisor;
 use crate::view::{NodeKind, NodeView, TreeView};
 use crate::vitals::NodeVitals;
 
-/// Where something runs.
+/// The thread that an actor or the supervisor runs on.
 #[derive(Debug, Clone, Default)]
 pub enum Placement {
-    /// On the thread that asks for it, which must run an actix system, an arbiter, or another `LocalSet`.
+    /// The current thread, which must run an actix system, an arbiter, or another `LocalSet`.
     #[default]
     Here,
-    /// On this arbiter.
+    /// The thread of this arbiter.
     On(ArbiterHandle),
 }
 
 impl Placement {
-    /// Runs the future that `make` makes there; `false` if that thread has ended.
+    /// Runs the future that `make` returns on that thread; `false` if the thread has ended.
     fn spawn_future<Fut>(&self, make: impl FnOnce() -> Fut + Send + 'static) -> bool
     where
         Fut: Future<Output = ()> + 'static,
@@ -71,14 +71,14 @@ pub struct TreeBuilder {
 }
 
 impl TreeBuilder {
-    /// Seeds what is left to jitter_state: the jitter of backoffs.
+    /// Sets the seed of the jitter of backoffs.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Plans faults.
+    /// Adds planned faults.
     #[must_use]
     pub fn faults(mut self, faults: Vec<PlannedFault>) -> Self {
         self.faults.extend(faults);
@@ -92,21 +92,21 @@ impl TreeBuilder {
         self
     }
 
-    /// Where the tree logs; nowhere by default.
+    /// Sets the logger; without one nothing is logged.
     #[must_use]
     pub fn log(mut self, log: slog::Logger) -> Self {
         self.log = log;
         self
     }
 
-    /// Where the supervisor runs. An arbiter of its own keeps supervision going while worker threads are blocked.
+    /// Sets the thread of the supervisor. An arbiter of its own keeps supervision going while worker threads are blocked.
     #[must_use]
     pub fn supervisor(mut self, at: Placement) -> Self {
         self.supervisor = at;
         self
     }
 
-    /// How the nodes at the top are supervised.
+    /// Sets the supervision of the nodes at the top.
     #[must_use]
     pub fn root(mut self, spec: GroupSpec) -> Self {
         self.root = spec;
@@ -132,7 +132,7 @@ impl TreeBuilder {
         let root =
             NodeVitals::new(NodePath::root(), NodeKind::Group, Vec::new(), (0, Duration::ZERO), tree_clock);
         let supervisor = Supervisor::new(Arc::clone(&context), self.root, Arc::new(root), self.seed, ended);
-        // On a dead arbiter the tree has ended before it began, as `ended` tells.
+        // On a dead arbiter the tree has already ended, which `wait_until_ended` returns.
         let _ = self.supervisor.spawn_future(move || supervisor.run(received));
         Tree { context, commands, end }
     }
@@ -140,7 +140,7 @@ impl TreeBuilder {
 
 /// A handle of a supervision tree; cheap to clone.
 ///
-/// Several trees can instance_count in one process: there are no globals but the panic hook. A tree lives until it is shut
+/// Several trees can live in one process: the panic hook is the only global. A tree lives until it is shut
 /// down or ends by a failure; dropping handles ends nothing.
 #[derive(Clone)]
 pub struct Tree {
@@ -163,8 +163,8 @@ impl Tree {
         }
     }
 
-    /// Adds an actor. Returns once the node is registered: its first start waits until all it needs is running,
-    /// and calls queue meanwhile.
+    /// Adds an actor. Returns once the node is registered: its first start waits until all the nodes it needs run, and
+    /// calls queue meanwhile.
     ///
     /// The factory runs on the actor's thread, once per start, and may be called while an older instance still
     /// drains. A panic in it counts as an exit.
@@ -213,7 +213,7 @@ impl Tree {
             },
         };
         let orders = Box::new(move |order| {
-            // A runner that is gone has said so, or will.
+            // A runner that is gone has reported it, or will.
             let _ = control.send(RunnerCommand::Lifecycle(order));
         });
         let registration = Registration { node, node_id, spec, orders };
@@ -238,8 +238,10 @@ impl Tree {
             .ok_or(SpawnError::TreeEnded)?
     }
 
-    /// Waits until a node runs, or says why it will not by itself. A group runs when none of its actors is on the
-    /// way up.
+    /// Waits until a node runs. A group runs when none of its actors is starting, restarting or waiting.
+    ///
+    /// # Errors
+    /// [`NotRunningError`] with the reason why the node will not run by itself.
     pub async fn wait_until_running(&self, path: &str) -> Result<(), NotRunningError> {
         let path = NodePath::parse(path).ok_or(NotRunningError::Unknown)?;
         self.command(|answer| SupervisorCommand::Running { path, answer })
@@ -263,8 +265,8 @@ impl Tree {
         PreparedReplacement::build(self, address, fingerprint, erase(factory)).await
     }
 
-    /// Drains a node, or every node of a group, in reverse order of need, and removes it from the tree. What is not
-    /// done at the deadline is ended by force.
+    /// Drains a node, or every node of a group, in reverse order of need, and removes it from the tree. A node that has not
+    /// drained at the deadline is ended by force.
     pub async fn retire(&self, path: &str, deadline: Duration) -> Result<(), RetireError> {
         let path = NodePath::parse(path).ok_or(RetireError::Unknown)?;
         self.command(|answer| SupervisorCommand::Retire { path, deadline, answer })
@@ -272,8 +274,8 @@ impl Tree {
             .ok_or(RetireError::TreeEnded)?
     }
 
-    /// Restarts a node by order, or every node of a group: it leaves quarantine and its exits are forgotten.
-    /// Returns once ordered; [`wait_until_running`](Self::wait_until_running) waits for the effect.
+    /// Restarts a node, or every node of a group: it leaves quarantine and its restart history is cleared. Returns once the
+    /// command is accepted; [`wait_until_running`](Self::wait_until_running) waits for its effect.
     pub async fn restart(&self, path: &str) -> Result<(), OrderError> {
         let path = NodePath::parse(path).ok_or(OrderError::Unknown)?;
         self.command(|answer| SupervisorCommand::Restart { path, answer })
@@ -281,7 +283,7 @@ impl Tree {
             .ok_or(OrderError::TreeEnded)?
     }
 
-    /// Quarantines a node by order, or every node of a group. No message is admitted once this returns.
+    /// Quarantines a node, or every node of a group. No message is admitted once this returns.
     pub async fn quarantine(&self, path: &str, reason: &str) -> Result<(), OrderError> {
         let path = NodePath::parse(path).ok_or(OrderError::Unknown)?;
         let reason = Arc::from(reason);
@@ -290,29 +292,29 @@ impl Tree {
             .ok_or(OrderError::TreeEnded)?
     }
 
-    /// The tree now. Reads vital signs only and sends no message, so it works while every thread hangs.
+    /// Returns a snapshot of the tree. Reads vital signs only and sends no message, so it works while every thread hangs.
     pub fn snapshot(&self) -> TreeView {
         TreeView { nodes: self.context.directory.nodes().iter().map(|node| node.view()).collect() }
     }
 
-    /// One node now, if there is one at `path`. Costs the same whatever the size of the tree.
+    /// Returns a snapshot of the node at `path`, if there is one. The cost does not depend on the size of the tree.
     pub fn node(&self, path: &str) -> Option<NodeView> {
         let path = NodePath::parse(path)?;
         self.context.directory.get(&path).map(|node| node.view())
     }
 
-    /// The last 512 lifecycle events, oldest first.
+    /// Returns the last 512 lifecycle events, oldest first.
     pub fn history(&self) -> Vec<LifecycleEvent> {
         self.context.recorder.history()
     }
 
-    /// Every lifecycle event from now on. A receiver that falls more than 512 events behind loses the oldest.
+    /// Subscribes to the lifecycle events. A receiver that falls more than 512 events behind loses the oldest.
     pub fn subscribe(&self) -> broadcast::Receiver<LifecycleEvent> {
         self.context.recorder.subscribe()
     }
 
-    /// Ends the tree: every node drains in reverse order of need; what is not done at the deadline is ended by
-    /// force. Asked again, it waits for the same end.
+    /// Ends the tree: every node drains in reverse order of need; a node that has not drained at the deadline is ended by
+    /// force. A second call waits for the same end.
     pub async fn shutdown(&self, deadline: Duration) -> TreeExit {
         // A supervisor that is gone has ended the tree.
         let _ = self.commands.send(SupervisorCommand::Shutdown { deadline });
@@ -356,7 +358,7 @@ fn parse(path: &str) -> Result<NodePath, SpawnError> {
     NodePath::parse(path).ok_or_else(|| SpawnError::BadPath { path: path.to_owned() })
 }
 
-/// Forgets the types of a factory.
+/// Erases the types of a factory.
 fn erase<A, F, Fut>(factory: F) -> Factory<A>
 where
     A: Supervised,

@@ -1,4 +1,4 @@
-//! A universe per test: its own tree, virtual time, planned faults, and nothing left alive at the end.
+//! The test harness: a tree of its own, virtual time, planned faults, and a check that nothing stays alive.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use actix_rt::System;
 use crate::fault::PlannedFault;
 use crate::tree::Tree;
 
-/// How long, in virtual time, the nodes may take to drain at the end.
+/// Virtual time that the nodes may take to drain at the end.
 const LAST_DEADLINE: Duration = Duration::from_secs(3600);
 
 /// Runs a test on a tree of its own.
@@ -21,7 +21,7 @@ pub struct Universe {
 }
 
 impl Universe {
-    /// A universe whose chances follow from `seed`.
+    /// Creates a universe whose jitter follows from `seed`.
     pub fn new(seed: u64) -> Self {
         Self { seed, faults: Vec::new() }
     }
@@ -37,8 +37,8 @@ impl Universe {
     ///
     /// # Panics
     ///
-    /// If something is left: a node that does not drain, an instance or a call that outlives its node. A test that
-    /// means to end nodes by force shuts the tree down itself.
+    /// If something is left: a node that does not drain, an instance or a call that outlives its node. A test that ends
+    /// nodes by force on purpose shuts the tree down itself.
     pub fn run<T>(self, test: impl AsyncFnOnce(Tree) -> T) -> T {
         let runtime = || {
             let mut builder = tokio::runtime::Builder::new_current_thread();

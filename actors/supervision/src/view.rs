@@ -1,4 +1,4 @@
-//! What a tree looks like from outside: plain, serialisable values.
+//! Snapshots of a tree: plain, serialisable values.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ impl TreeView {
     }
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeKind {
@@ -34,11 +34,11 @@ pub enum NodeKind {
 /// A node at one instant.
 #[derive(Debug, Clone, Serialize)]
 pub struct NodeView {
-    /// Where it stands.
+    /// The path of the node.
     pub path: NodePath,
-    /// What it is.
+    /// The kind of the node.
     pub kind: NodeKind,
-    /// Its state. A group is running when none of its actors is on the way up.
+    /// The lifecycle state. A group is running when none of its actors is starting, restarting or waiting.
     pub state: NodeState,
     /// Generation of the instance that runs or ran last; 0 before the first.
     pub generation: u64,
@@ -52,17 +52,17 @@ pub struct NodeView {
     pub mailbox_high_water: usize,
     /// Messages handled over the node's life.
     pub handled: u64,
-    /// Name of the thread it runs on.
+    /// Name of the thread that the node runs on.
     pub thread: Option<String>,
     /// Type name of the message being handled, or whose future is being polled.
     pub handling: Option<&'static str>,
-    /// How long the current message or poll has taken, in milliseconds; nothing when idle.
+    /// Age of the current message or poll in milliseconds; `None` when idle.
     pub busy_ms: Option<u64>,
-    /// How the last instance ended.
+    /// The end of the last instance.
     pub last_exit: Option<String>,
-    /// Why it is quarantined.
+    /// The reason of the quarantine.
     pub quarantine_reason: Option<String>,
-    /// What is left of the backoff, in milliseconds.
+    /// Rest of the backoff in milliseconds.
     pub retry_in_ms: Option<u64>,
     /// Paths of the nodes it needs.
     pub needs: Vec<NodePath>,

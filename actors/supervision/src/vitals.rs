@@ -1,7 +1,7 @@
-//! The public face of a node: its gate and its vital signs.
+//! The vital signs of a node: its admission state and its counters.
 //!
-//! Written by the node's runner and by the supervisor, read by anyone at any time without a message. The locks guard a
-//! few words each and are never held across a call into an actor, so a reader never waits for one.
+//! Written by the runner of the node and by the supervisor, read by anyone at any time without a message. Each lock
+//! guards a few words and is never held across a call into an actor, so a reader never waits for an actor.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -27,11 +27,11 @@ pub(crate) struct NodeVitals {
     pub(crate) essential: bool,
     /// Generation of the current or last instance.
     pub(crate) generation: AtomicU64,
-    /// The last generation number given out.
+    /// The last generation number issued.
     issued: AtomicU64,
     pub(crate) restarts: AtomicU64,
     pub(crate) handled: AtomicU64,
-    /// Whether it had to be ended by force.
+    /// Set when the node had to be ended by force.
     pub(crate) forced: AtomicBool,
     activity: Mutex<Activity>,
     thread: Mutex<Option<Arc<str>>>,
@@ -45,7 +45,7 @@ struct Activity {
     since: Option<Instant>,
 }
 
-/// What changes with the lifecycle only.
+/// The values that only change with the lifecycle.
 #[derive(Debug, Default)]
 pub(crate) struct LifecycleStatus {
     pub(crate) last_exit: Option<String>,
@@ -80,22 +80,22 @@ impl NodeVitals {
         }
     }
 
-    /// A generation number never given out before.
+    /// Returns a new generation number.
     pub(crate) fn issue_generation(&self) -> u64 {
         self.issued.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// Notes that work on `handling` begins.
+    /// Records that work on `handling` starts now.
     pub(crate) fn begin(&self, handling: Option<&'static str>) {
         *lock(&self.activity) = Activity { handling, since: Some(clock::now()) };
     }
 
-    /// Notes that the node is idle.
+    /// Records that the node is idle.
     pub(crate) fn end(&self) {
         *lock(&self.activity) = Activity::default();
     }
 
-    /// Notes the thread it runs on.
+    /// Records the current thread as that of the node.
     pub(crate) fn record_thread(&self) {
         let thread = std::thread::current();
         let name = thread.name().map_or_else(|| format!("{:?}", thread.id()).into(), Arc::from);

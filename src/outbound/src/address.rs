@@ -1,4 +1,4 @@
-//! Which URLs may be asked for.
+//! The check of URLs and hosts before a request.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,14 +8,14 @@ use url::{Host, Url};
 
 use crate::ranges::is_public;
 
-/// Why an address is not dialled. The texts name the host at most, never a credential or a query; those of a refusal begin
-/// with `SSRF protection:`.
+/// The reason why an address is not dialled. The texts name the host at most, never a credential or a query; those of a
+/// refusal begin with `SSRF protection:`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// No absolute URL with a host.
+    /// The text is no absolute URL with a host.
     #[error("not a URL with a host ({0})")]
     Malformed(String),
-    /// Neither http nor https.
+    /// The scheme is neither http nor https.
     #[error("SSRF protection: the scheme '{0}' is not allowed, use http or https")]
     Scheme(String),
     /// `user:password@` before the host: it hides the host from readers and puts a secret into an address.
@@ -36,27 +36,26 @@ pub enum AddressError {
     Unresolved {
         /// The host as the URL names it.
         host: String,
-        /// What the resolver said.
+        /// The error of the resolver.
         cause: String,
     },
 }
 
-/// Reads a URL and checks what can be known without asking anybody: scheme, credentials, and a literal address in
-/// whatever spelling (`127.1`, `0x7f000001`, `[::ffff:7f00:1]` all are 127.0.0.1). Names are checked when they are
-/// dialled.
+/// Parses a URL and checks everything that needs no lookup: scheme, credentials, and a literal address in any spelling
+/// (`127.1`, `0x7f000001`, `[::ffff:7f00:1]` are all 127.0.0.1). Names are checked when they are dialled.
 ///
 /// # Errors
-/// Why the URL may not be asked for. `allow_private` admits every address.
+/// [`AddressError`] for a URL that may not be requested. `allow_private` admits every address.
 pub fn check_url(url: &str, allow_private: bool) -> Result<Url, AddressError> {
     let url = Url::parse(url).map_err(|error| AddressError::Malformed(error.to_string()))?;
     check(&url, allow_private)?;
     Ok(url)
 }
 
-/// As [`check_url`], for the URL of a peer that credentials before the host are meant for: they are taken out.
+/// As [`check_url`], for the URL of a peer whose credentials may stand before the host: they are removed from the URL.
 ///
 /// # Errors
-/// Why the URL may not be asked for.
+/// [`AddressError`] for a URL that may not be requested.
 pub fn check_peer_url(url: &str, allow_private: bool) -> Result<PeerUrl, AddressError> {
     let mut url = Url::parse(url).map_err(|error| AddressError::Malformed(error.to_string()))?;
     let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
@@ -71,10 +70,10 @@ pub fn check_peer_url(url: &str, allow_private: bool) -> Result<PeerUrl, Address
     Ok(PeerUrl { url, credentials })
 }
 
-/// As [`check_url`], for a host that is asked for by other means than HTTP: a name, or an address in whatever spelling.
+/// As [`check_url`], for a host that is reached by other means than HTTP: a name, or an address in any spelling.
 ///
 /// # Errors
-/// Why the host may not be asked for.
+/// [`AddressError`] for a host that may not be dialled.
 pub fn check_host(host: &str, allow_private: bool) -> Result<(), AddressError> {
     match literal(host)? {
         Some(address) if !allow_private && !is_public(address) => {
@@ -84,7 +83,7 @@ pub fn check_host(host: &str, allow_private: bool) -> Result<(), AddressError> {
     }
 }
 
-/// The address a host spells, in whatever way; `None` for a name.
+/// Parses the literal address of a host, in any spelling; `None` for a name.
 pub(crate) fn literal(host: &str) -> Result<Option<IpAddr>, AddressError> {
     if let Ok(address) = host.parse() {
         return Ok(Some(address));
@@ -96,7 +95,7 @@ pub(crate) fn literal(host: &str) -> Result<Option<IpAddr>, AddressError> {
     }
 }
 
-/// Where a peer is.
+/// The URL of a peer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PeerUrl {
     /// The URL, without credentials and fragment.
@@ -105,7 +104,7 @@ pub struct PeerUrl {
     pub credentials: Option<(String, String)>,
 }
 
-/// By its origin: a query may hold a secret.
+/// Prints the origin only: a query may hold a secret.
 impl fmt::Debug for PeerUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Target").field(&self.url.origin().ascii_serialization()).finish()
@@ -134,7 +133,7 @@ pub(crate) fn check(url: &Url, allow_private: bool) -> Result<(), AddressError> 
     }
 }
 
-/// The host as errors name it.
+/// Returns the host as errors name it.
 pub(crate) fn host_of(url: &Url) -> String {
     url.host_str().unwrap_or_default().to_owned()
 }

@@ -1,4 +1,4 @@
-//! The constructor of every outbound client, and what a client can do.
+//! The constructor of every outbound client, and the client.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -17,10 +17,10 @@ use crate::error::{FetchError, SetupError};
 use crate::resolver::{AddressLookup, CheckedResolver, SystemLookup, admit};
 use crate::trust::{TlsSetup, Trust};
 
-/// What the service calls itself.
+/// The user agent of the service.
 const USER_AGENT: &str = concat!("svc/", env!("CARGO_PKG_VERSION"));
 
-/// Makes clients. One for a process: the trust anchors are read when it is made. Cheap to clone.
+/// Creates clients. One per process: the trust anchors are read when it is created. Cheap to clone.
 #[derive(Clone)]
 pub struct Outbound {
     shared: Arc<OutboundInner>,
@@ -33,12 +33,12 @@ struct OutboundInner {
     lookup: Arc<dyn AddressLookup>,
 }
 
-/// What one client may do.
+/// The options of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientOptions {
-    /// Dials private addresses too, without any check.
+    /// Dials private addresses too, without a check.
     pub allow_private: bool,
-    /// For a whole exchange, from the resolution of the name to the last byte of the answer.
+    /// Time limit of a whole exchange, from the resolution of the name to the last byte of the response.
     pub timeout: Duration,
 }
 
@@ -46,7 +46,7 @@ impl Outbound {
     /// Reads the trust anchors.
     ///
     /// # Errors
-    /// An anchor that was given is none, or TLS cannot be set up. That the system has no anchors is a
+    /// [`SetupError`] when a given anchor is invalid or TLS cannot be set up. A system without anchors is a
     /// [warning](Self::warnings).
     pub fn new(trust: &Trust) -> Result<Self, SetupError> {
         Self::with_lookup(trust, Arc::new(SystemLookup))
@@ -57,25 +57,25 @@ impl Outbound {
         Ok(Self { shared: Arc::new(OutboundInner { tls, anchors, warnings, lookup }) })
     }
 
-    /// How many trust anchors there are. With none, no HTTPS peer is believed.
+    /// Returns the number of trust anchors. Without any, no HTTPS peer is trusted.
     pub fn anchors(&self) -> usize {
         self.shared.anchors.len()
     }
 
-    /// The trust anchors, for a driver that sets TLS up by itself.
+    /// Returns the trust anchors, for a driver that sets up TLS by itself.
     pub fn anchor_certificates(&self) -> &[CertificateDer<'static>] {
         &self.shared.anchors
     }
 
-    /// What could not be read of the trust anchors.
+    /// Returns the errors of reading the trust anchors.
     pub fn warnings(&self) -> &[String] {
         &self.shared.warnings
     }
 
-    /// A client with connections of its own. Make one for each purpose and keep it.
+    /// Creates a client with connections of its own. Create one for each purpose and keep it.
     ///
     /// # Errors
-    /// When the client cannot be set up.
+    /// [`SetupError`] when the client cannot be set up.
     #[expect(clippy::disallowed_methods, reason = "this is the one place where clients come from")]
     pub fn client(&self, options: ClientOptions) -> Result<OutboundClient, SetupError> {
         let ClientOptions { allow_private, timeout } = options;
@@ -96,10 +96,10 @@ impl Outbound {
 }
 
 impl Outbound {
-    /// The addresses of a host that does not speak HTTP, each checked. A driver dials these and no others.
+    /// Resolves the addresses of a host that does not speak HTTP and checks each. A driver dials these and no others.
     ///
     /// # Errors
-    /// The host has no address now, or one that may not be dialled.
+    /// [`AddressError`] when the host has no address now, or one that may not be dialled.
     pub async fn addresses(
         &self,
         host: &str,
@@ -114,7 +114,7 @@ impl Outbound {
         Ok(found.into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
 
-    /// The TLS settings of every outbound connection.
+    /// Returns the TLS settings of every outbound connection.
     pub fn tls(&self) -> ClientConfig {
         self.shared.tls.clone()
     }
@@ -133,10 +133,10 @@ pub struct OutboundClient {
     options: ClientOptions,
 }
 
-/// A whole answer.
+/// A complete response.
 #[derive(Clone, Debug)]
 pub struct OutboundResponse {
-    /// Whatever it is: a redirect is an answer like any other and is not followed.
+    /// The status. A redirect is a response like any other and is not followed.
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
@@ -145,12 +145,11 @@ pub struct OutboundResponse {
 }
 
 impl OutboundClient {
-    /// `GET`, with a body of at most `cap` bytes. A longer one is given up where it passes the cap, whatever length it
-    /// had announced. What counts of an answer that is no success is its status: of its body what came stays, whatever
-    /// becomes of the rest.
+    /// Sends a `GET` and reads a body of at most `cap` bytes. A longer body fails where it passes the cap, whatever length it
+    /// announced. Of a response that is no success only the status counts: its body is kept as far as it arrived.
     ///
     /// # Errors
-    /// Why there is no whole answer.
+    /// [`FetchError`] when there is no complete response.
     pub async fn get(&self, url: &Url, cap: usize) -> Result<OutboundResponse, FetchError> {
         self.get_with(url, HeaderMap::new(), cap).await
     }
@@ -158,7 +157,7 @@ impl OutboundClient {
     /// As [`get`](Self::get), with headers.
     ///
     /// # Errors
-    /// Why there is no whole answer. Headers are in none of the texts.
+    /// [`FetchError`] when there is no complete response. No text holds a header.
     pub async fn get_with(
         &self,
         url: &Url,
@@ -168,11 +167,11 @@ impl OutboundClient {
         self.exchange(Method::GET, url, headers, None, cap).await
     }
 
-    /// `POST` of a form, with headers; the answer as for [`get`](Self::get). Over a connection of its own: of a form sent over
-    /// one that the peer was about to close, nobody could say whether it was read.
+    /// Sends a form by `POST`; the response is read as by [`get`](Self::get). Uses a connection of its own: if the peer were
+    /// about to close a shared one, it would be unknown whether the form was read.
     ///
     /// # Errors
-    /// Why there is no whole answer. Headers and form are in none of the texts.
+    /// [`FetchError`] when there is no complete response. No text holds a header or the form.
     pub async fn post_form(
         &self,
         url: &Url,
@@ -185,7 +184,7 @@ impl OutboundClient {
         self.exchange(Method::POST, url, headers, Some(form.into()), cap).await
     }
 
-    /// One request and its answer.
+    /// Sends one request and reads its response.
     pub(crate) async fn exchange(
         &self,
         method: Method,
@@ -204,7 +203,7 @@ impl OutboundClient {
         let mut request = reqwest::Request::new(method, url.clone());
         *request.headers_mut() = headers;
         if due {
-            // Said where a method means a body (RFC 9110, 8.6): some servers wait for it, or refuse without.
+            // Required where a method implies a body (RFC 9110, 8.6): some servers wait for it, or refuse a request without it.
             request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         *request.body_mut() = body.map(Into::into);

@@ -1,11 +1,11 @@
-//! What can go wrong on the way out. Texts name the host and the cause; paths, queries and credentials stay out of them.
+//! Errors of outbound requests. Texts name the host and the cause, never a path, a query or a credential.
 
 use std::error::Error;
 use std::time::Duration;
 
 use crate::address::AddressError;
 
-/// Why there is no client.
+/// The reason why a client cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// A trust anchor that was given cannot be read.
@@ -19,7 +19,7 @@ pub enum SetupError {
     Client(String),
 }
 
-/// Why a request has no answer.
+/// The reason why a request has no response.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// The address may not be dialled, or the name has none. Nothing was sent. Trying again is of no use, but for a name
@@ -39,7 +39,7 @@ pub enum FetchError {
     Connect {
         /// The host asked.
         host: String,
-        /// What happened.
+        /// The cause.
         cause: String,
     },
     /// The connection or the answer broke off, or was no HTTP.
@@ -47,7 +47,7 @@ pub enum FetchError {
     Broken {
         /// The host asked.
         host: String,
-        /// What happened.
+        /// The cause.
         cause: String,
     },
     /// The answer is a redirect that is not followed.
@@ -55,7 +55,7 @@ pub enum FetchError {
     Redirect {
         /// The host that sent it.
         host: String,
-        /// Why not.
+        /// The cause.
         cause: String,
     },
     /// The answer is longer than the caller takes.
@@ -82,7 +82,7 @@ impl FetchError {
     }
 }
 
-/// What an error comes from, the innermost last.
+/// Returns the sources of an error, the innermost last.
 fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
     std::iter::successors(error.source(), |&cause| cause.source())
 }

@@ -21,37 +21,37 @@ use crate::error::{FetchError, SetupError};
 /// Redirects followed at most.
 const MAX_REDIRECTS: usize = 5;
 
-/// What to ask of a peer.
+/// A request to a peer.
 #[derive(Clone)]
 pub struct PeerRequest {
     /// The method.
     pub method: Method,
-    /// Where. Its origin is the one that may see what is private here.
+    /// The URL. Only its origin receives the private parts of the request.
     pub url: Url,
-    /// Sent to that origin alone.
+    /// Headers, sent to that origin alone.
     pub headers: HeaderMap,
     /// Query parameters that belong to every URL of that origin, and to no other.
     pub params: Vec<(String, String)>,
     /// Content type and bytes of the body, sent to that origin alone.
     pub body: Option<RequestBody>,
-    /// For the whole exchange, redirects included.
+    /// Time limit of the whole exchange, redirects included.
     pub timeout: Duration,
     /// The longest body that is read of the answer, in bytes.
     pub cap: usize,
-    /// Whether redirects are followed; otherwise one is an answer like any other.
+    /// Follows redirects; otherwise a redirect is returned as the response.
     pub follow: bool,
 }
 
-/// What is sent.
+/// The body of a request.
 #[derive(Clone)]
 pub struct RequestBody {
-    /// Its type, unless the headers name one.
+    /// The content type, unless the headers name one.
     pub content_type: &'static str,
     /// The bytes.
     pub bytes: Bytes,
 }
 
-/// By method and origin: everything else may be secret.
+/// Prints method and origin: everything else may be secret.
 impl fmt::Debug for PeerRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
@@ -61,31 +61,31 @@ impl fmt::Debug for PeerRequest {
     }
 }
 
-/// A whole answer: of the peer, or of whoever it sent us to.
+/// A complete response: of the peer, or of the server that a redirect led to.
 #[derive(Clone, Debug)]
 pub struct PeerResponse {
-    /// What came.
+    /// The response.
     pub response: OutboundResponse,
-    /// Whether whoever it comes from was shown the headers of the request.
+    /// Set if the responding server received the headers of the request.
     pub is_home_origin: bool,
 }
 
 /// The client of one peer. Cheap to clone; clones share their connections.
 #[derive(Clone, Debug)]
 pub struct PeerClient {
-    /// Whom private addresses are allowed for.
+    /// The origin that may have a private address.
     home: Origin,
-    /// For the peer itself.
+    /// The client for the peer itself.
     own: OutboundClient,
-    /// For whoever it sends us to.
+    /// The client for the targets of redirects.
     other: OutboundClient,
 }
 
 impl Outbound {
-    /// A client of the peer at `home`, which alone may be at a private address if `allow_private` is set.
+    /// Creates a client of the peer at `home`. With `allow_private` the peer, and nothing else, may have a private address.
     ///
     /// # Errors
-    /// When the client cannot be set up.
+    /// [`SetupError`] when the client cannot be set up.
     pub fn peer(&self, home: &Url, allow_private: bool) -> Result<PeerClient, SetupError> {
         let client = |allow_private| self.client(ClientOptions { allow_private, timeout: UNBOUNDED });
         let other = client(false)?;
@@ -94,22 +94,22 @@ impl Outbound {
     }
 }
 
-/// Each exchange has a limit of its own, within this one.
+/// Time limit of the client; each exchange has a shorter one of its own.
 const UNBOUNDED: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl PeerClient {
-    /// Asks, and follows at most five redirects. What is no redirect, or leads nowhere, is the answer.
+    /// Sends a request and follows at most five redirects. A response that is no redirect, or names no target, is returned.
     ///
     /// # Errors
-    /// Why there is no whole answer.
+    /// [`FetchError`] when there is no complete response.
     pub async fn send(&self, request: PeerRequest) -> Result<OutboundResponse, FetchError> {
         self.send_with_origin(request).await.map(|arrived| arrived.response)
     }
 
-    /// As [`send`](Self::send), and says who answered.
+    /// As [`send`](Self::send), and tells whether the origin of the request responded.
     ///
     /// # Errors
-    /// Why there is no whole answer.
+    /// [`FetchError`] when there is no complete response.
     pub async fn send_with_origin(&self, request: PeerRequest) -> Result<PeerResponse, FetchError> {
         let (host, limit) = (host_of(&request.url), request.timeout);
         let late = |_| FetchError::Timeout { host, limit };
@@ -154,7 +154,7 @@ impl PeerClient {
         }
     }
 
-    /// Away from home only what makes the body readable.
+    /// Returns the headers to send: all of them to the home origin, only the content type elsewhere.
     fn headers(&self, at_home: bool, own: &HeaderMap, body: Option<&RequestBody>) -> HeaderMap {
         let mut headers = if at_home { own.clone() } else { HeaderMap::new() };
         match body {
@@ -172,7 +172,7 @@ impl PeerClient {
     }
 }
 
-/// Where an answer sends us.
+/// Returns the target of a redirect.
 fn target(answer: &OutboundResponse, from: &Url) -> Result<Option<Url>, FetchError> {
     let follows = matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308);
     let Some(location) = answer.headers.get(LOCATION).filter(|_| follows) else { return Ok(None) };
@@ -187,7 +187,7 @@ fn redirect(from: &Url, cause: &str) -> FetchError {
     FetchError::Redirect { host: host_of(from), cause: cause.to_owned() }
 }
 
-/// Adds the parameters, whatever else is there under their names; but for those a redirect has sent `back` as they are.
+/// Adds the parameters to the URL, except those that a redirect has sent `back` unchanged.
 fn add_params(url: &mut Url, params: &[(String, String)], back: bool) {
     for (name, value) in params {
         let known = |(known, given): (Cow<'_, str>, Cow<'_, str>)| known == *name && given == *value;

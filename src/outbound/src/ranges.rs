@@ -1,12 +1,12 @@
-//! Which addresses are public.
+//! The classification of addresses as public.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 
-/// Where a public service cannot be: the IANA IPv4 Special-Purpose Address Registry (RFC 6890 and its successors) and
-/// multicast. Two are our own additions: 168.63.129.16, public by the registry, is where a cloud answers its machines, and
-/// the relays of 6to4 lead to whatever IPv4 address a packet names.
+/// Networks without public services: the IANA IPv4 Special-Purpose Address Registry (RFC 6890 and its successors) and
+/// multicast. Two are our own additions: 168.63.129.16, public by the registry, is the address at which a cloud answers
+/// its machines, and the relays of 6to4 lead to any IPv4 address that a packet names.
 const FORBIDDEN_V4: [Ipv4Net; 17] = [
     v4(0, 0, 0, 0, 8),          // this network, unspecified
     v4(10, 0, 0, 0, 8),         // private
@@ -32,7 +32,7 @@ const FORBIDDEN_V4: [Ipv4Net; 17] = [
 /// addition to the registry.
 const GLOBAL_V6: Ipv6Net = v6([0x2000, 0, 0], 3);
 
-/// What of [`GLOBAL_V6`] is not public all the same.
+/// Networks inside [`GLOBAL_V6`] that are not public.
 const FORBIDDEN_V6: [Ipv6Net; 4] = [
     v6([0x2001, 0, 0], 23),     // protocol assignments: Teredo, benchmarking, ORCHID
     v6([0x2001, 0xdb8, 0], 32), // documentation
@@ -53,7 +53,7 @@ const fn v6(head: [u16; 3], bits: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(head[0], head[1], head[2], 0, 0, 0, 0, 0), bits)
 }
 
-/// Whether an address is one that anybody on the internet could reach.
+/// Returns `true` for an address that is reachable from the internet.
 ///
 /// IPv6 addresses that stand for an IPv4 address (mapped, compatible, NAT64) are judged by that one.
 pub fn is_public(address: IpAddr) -> bool {

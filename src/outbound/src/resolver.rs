@@ -1,4 +1,4 @@
-//! Names, checked where they are resolved: inside the client, between the question and the dial.
+//! The check of names where they are resolved: inside the client, between the lookup and the dial.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -10,7 +10,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use crate::address::AddressError;
 use crate::ranges::is_public;
 
-/// Who knows the addresses of a name.
+/// Looks up the addresses of a name.
 pub(crate) trait AddressLookup: Send + Sync {
     fn lookup(&self, host: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 }
@@ -29,7 +29,7 @@ impl AddressLookup for SystemLookup {
     }
 }
 
-/// The resolver of a client.
+/// A resolver that admits only checked addresses.
 pub(crate) struct CheckedResolver {
     pub(crate) lookup: Arc<dyn AddressLookup>,
     pub(crate) allow_private: bool,
@@ -47,8 +47,8 @@ impl Resolve for CheckedResolver {
     }
 }
 
-/// All of an answer or none of it: a name that mixes addresses is up to no good, and which of them would be dialled is
-/// not ours to say.
+/// Admits all addresses of a lookup or none: a name that mixes public and private addresses is suspicious, and the client
+/// chooses which of them it dials.
 pub(crate) fn admit(
     host: String,
     found: io::Result<Vec<IpAddr>>,

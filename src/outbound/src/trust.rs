@@ -1,4 +1,4 @@
-//! Whom TLS connections trust.
+//! The trust anchors of TLS connections.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::error::SetupError;
 
-/// Where trust anchors come from. They are read once.
+/// The source of the trust anchors, which are read once.
 #[derive(Clone, Debug, Default)]
 pub enum Trust {
-    /// The system's, or instead of them those in the file `SSL_CERT_FILE` and the directories `SSL_CERT_DIR`.
+    /// The anchors of the system, or instead of them those in the file `SSL_CERT_FILE` and the directories `SSL_CERT_DIR`.
     #[default]
     System,
-    /// These alone, as PEM.
+    /// These anchors alone, as PEM.
     Only(String),
 }
 
-/// The TLS settings, the anchors they have, and what could not be read.
+/// The TLS settings, their anchors, and the errors of reading them.
 pub(crate) struct TlsSetup {
     pub(crate) config: ClientConfig,
     pub(crate) anchors: Vec<CertificateDer<'static>>,
@@ -27,7 +27,7 @@ pub(crate) struct TlsSetup {
 }
 
 impl Trust {
-    /// A store that cannot be read is no error: a service without any must still start, and says what it lacks.
+    /// Loads the anchors. An unreadable store is a warning: a service without anchors must still start.
     pub(crate) fn load(&self) -> Result<TlsSetup, SetupError> {
         let mut roots = RootCertStore::empty();
         let (mut anchors, mut warnings) = (Vec::new(), Vec::new());

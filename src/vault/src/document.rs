@@ -1,4 +1,4 @@
-//! What a secret store answers.
+//! The documents of a secret store.
 
 use serde_json::Value;
 use svc_secrets::Secret;
@@ -12,8 +12,8 @@ impl Document {
         serde_json::from_slice(body).ok().map(Self)
     }
 
-    /// A field, where version 2 of the engine has it or else where version 1 has it. Texts are taken as they are,
-    /// anything else as compact JSON; null is nothing, so that it never becomes a credential that can be guessed.
+    /// Returns a field, from the place of version 2 of the engine or else of version 1. Texts are taken as they are, other
+    /// values as compact JSON; null counts as missing, so that it never becomes a credential that can be guessed.
     pub(crate) fn field(&self, name: &str) -> Option<Secret> {
         let data = self.0.get("data")?;
         let of = |members: &Value| members.get(name).filter(|value| !value.is_null()).cloned();

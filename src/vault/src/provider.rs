@@ -1,4 +1,4 @@
-//! The source of a process.
+//! The secret source of a process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -30,7 +30,7 @@ impl SecretProvider {
     /// `runtime` drives the connections, whoever asks.
     ///
     /// # Errors
-    /// When no client can be set up.
+    /// [`SetupError`] when no client can be set up.
     pub fn new(
         environment: EnvironmentLookup,
         outbound: &Outbound,
@@ -80,13 +80,13 @@ impl SecretSource for SecretProvider {
     }
 }
 
-/// The fields wanted of each document, by the path of the document.
+/// The requested fields of each document, by the path of the document.
 pub(crate) type RequestedDocuments = BTreeMap<String, Vec<String>>;
 
 /// A reference, and what it stands for.
 pub(crate) type ResolvedReference = (Reference, Result<Secret, ResolveError>);
 
-/// What a reference to each field stands for.
+/// Resolves a reference to each field of the documents with `value`.
 pub(crate) fn resolve_each(
     documents: RequestedDocuments,
     value: impl Fn(&Reference) -> Result<Secret, ResolveError>,

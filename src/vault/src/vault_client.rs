@@ -1,4 +1,4 @@
-//! The vault_client behind `vault://`: which one it is, and how it is asked.
+//! The client of the secret store behind `vault://`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,23 +12,23 @@ use tokio::time::{Instant, timeout_at};
 use crate::document::Document;
 use crate::provider::{EnvironmentLookup, RequestedDocuments, ResolvedReference, resolve_each};
 
-/// Where the store is.
+/// The variable with the address of the store.
 const ADDRESS: &str = "VAULT_ADDR";
-/// What opens it.
+/// The variable with the token of the store.
 const TOKEN: &str = "VAULT_TOKEN";
 /// The header that carries the token.
 const HEADER: HeaderName = HeaderName::from_static("x-vault-token");
 
-/// For one document, from the dial to the last byte.
+/// Time limit of one document, from the dial to the last byte.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
-/// For all documents of a load.
+/// Time limit of all documents of a load.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest document that is read, in bytes.
 const CAP: usize = 1024 * 1024;
 /// RequestedDocuments asked for at the same time.
 const CONCURRENCY: usize = 16;
 
-/// Why there is no store to ask.
+/// The reason why no store can be asked.
 pub(crate) enum StoreUnavailable {
     Absent,
     Address(String),
@@ -36,7 +36,7 @@ pub(crate) enum StoreUnavailable {
 }
 
 impl StoreUnavailable {
-    /// What a reference to the store fails with.
+    /// Builds the error of a reference to the store.
     pub(crate) fn to_resolve_error(&self, reference: &Reference) -> ResolveError {
         let cause = match self {
             Self::Absent => {
@@ -49,7 +49,7 @@ impl StoreUnavailable {
     }
 }
 
-/// A store that can be asked.
+/// A client of one secret store.
 pub(crate) struct VaultClient {
     client: OutboundClient,
     /// The address of the API, with `/` at its end.
@@ -57,7 +57,7 @@ pub(crate) struct VaultClient {
     token: HeaderValue,
 }
 
-/// Why a document was not read.
+/// The reason why a document was not read.
 #[derive(Debug, thiserror::Error)]
 enum DocumentError {
     /// The path leads out of the API.
@@ -72,13 +72,13 @@ enum DocumentError {
     /// Not a document.
     #[error("the answer of the secret store is no JSON")]
     Json,
-    /// Another document of the same load waited in vain, or the time of the load is over.
+    /// Another document of the same load got no answer in time, or the time limit of the load has passed.
     #[error("the secret store does not answer")]
     Silent,
 }
 
 impl VaultClient {
-    /// The store that the environment names. Looked up for every load, as everything is.
+    /// Creates a client of the store that the environment names. Called for every load.
     pub(crate) fn from_environment(
         environment: &EnvironmentLookup,
         client: &OutboundClient,
@@ -95,8 +95,8 @@ impl VaultClient {
         Ok(Self { client: client.clone(), base, token })
     }
 
-    /// Reads documents, each once. A store that let one wait too long, or all of them together, is not asked for those
-    /// that are left: however many there are and however it fares, a load is held up for a bounded time.
+    /// Reads documents, each once. After a timeout of one document, or of all together, the store is not asked for the rest,
+    /// so that a load is delayed for a bounded time.
     pub(crate) async fn read(self, documents: RequestedDocuments) -> Vec<ResolvedReference> {
         let silent = &AtomicBool::new(false);
         let (vault_client, deadline) = (&self, Instant::now() + LOAD_TIMEOUT);

@@ -1,4 +1,4 @@
-//! What an operator, or a reload, orders.
+//! The commands of an operator, or of a reload: restart, quarantine, commit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::protocol::{LifecycleCommand, ReplacementCommit};
 use crate::recorder::EventKind;
 
 impl Supervisor {
-    /// Restarts a node, or every node of a group, whatever its state; its history starts anew.
+    /// Restarts a node, or every node of a group, in whatever state; its restart history is cleared.
     pub(super) fn order_restart(&mut self, path: &NodePath) -> Result<(), OrderError> {
         self.check_order(path)?;
         if let Some(group) = self.groups.get_mut(path) {
@@ -86,7 +86,7 @@ impl Supervisor {
         }
     }
 
-    /// Lets a prepared instance take over. It leaves quarantine with it: its configuration is another one.
+    /// Lets a prepared instance take over. The node leaves quarantine, because its configuration has changed.
     pub(super) fn commit(&mut self, mut commit: ReplacementCommit) {
         let Some(path) = self.ids.get(&commit.node_id).cloned() else {
             return reply(commit.answer, Err(OrderError::Unknown));
@@ -96,7 +96,7 @@ impl Supervisor {
         }
         let Some(actor) = self.actors.get_mut(&path) else { return };
         if commit.generation <= actor.generation {
-            // A restart came between: the number reserved then is no longer the newest.
+            // A restart came between: the reserved number is no longer the newest.
             commit.generation = actor.node.issue_generation();
         }
         let quarantined =
@@ -113,7 +113,7 @@ impl Supervisor {
         if quarantined {
             self.released(&path);
         }
-        // From now on whatever the old instance reports is stale.
+        // From now on every report of the old instance is stale.
         self.enter(&path, ActorPhase::Starting);
     }
 
@@ -127,7 +127,7 @@ impl Supervisor {
         reply(commit.answer, Ok(generation));
     }
 
-    /// Notes that an actor leaves quarantine, and with it the groups above.
+    /// Records that an actor leaves quarantine, and with it the groups above.
     fn released(&mut self, path: &NodePath) {
         self.record(path, EventKind::Released);
         let mut above = path.parent();
@@ -146,7 +146,7 @@ impl Supervisor {
         self.record(path, EventKind::Released);
     }
 
-    /// The time a node's next steps may take, for drains ordered one after another.
+    /// Returns the time until a deadline, for drains that follow one another.
     pub(super) fn left_until(&self, deadline: Duration) -> Duration {
         deadline.saturating_sub(self.now())
     }

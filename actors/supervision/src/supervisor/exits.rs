@@ -1,4 +1,4 @@
-//! What runners report, and what follows an exit.
+//! The reports of runners, and the reaction to an exit.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -12,12 +12,12 @@ use crate::protocol::RunnerReport;
 use crate::recorder::EventKind;
 use crate::spec::Strategy;
 
-/// How long the nodes of a tree that ends by a failure may drain.
+/// Time that the nodes may drain when the tree ends by a failure.
 const END_DEADLINE: Duration = Duration::from_secs(10);
 
 impl Supervisor {
     pub(super) fn report(&mut self, node_id: u64, report: RunnerReport) {
-        // A retired node has nothing to say.
+        // The node was retired: its report is stale.
         let Some(path) = self.ids.get(&node_id).cloned() else { return };
         match report {
             RunnerReport::Started { generation } => self.started(&path, generation),
@@ -31,7 +31,7 @@ impl Supervisor {
         }
     }
 
-    /// A commit came after its prepared instance was discarded. What the node was doing is current again.
+    /// Handles a commit whose prepared instance had been discarded: the state of the node before it is current again.
     fn not_prepared(&mut self, path: &NodePath, id: u64, generation: u64, running: Option<bool>) {
         if let Some(commit) = self.commits.remove(&id) {
             reply(commit.answer, Err(OrderError::Discarded));
@@ -74,7 +74,7 @@ impl Supervisor {
         let Some(actor) = self.actors.get_mut(path) else { return };
         let current = actor.generation == generation;
         let phase = actor.phase;
-        // The echo of an order that crossed an exit.
+        // The reply to a command that crossed an exit.
         if exit == Exit::Ordered && matches!(phase, ActorPhase::Starting | ActorPhase::Running) {
             return;
         }
@@ -85,7 +85,7 @@ impl Supervisor {
             }
         });
         if current && actor.node.generation.load(Ordering::Acquire) == generation {
-            // The generation number is used up; only a failed start is tried again under its number.
+            // The generation number is used up; only a failed start is retried under the same number.
             actor.attempt = 0;
         }
         self.context.recorder.record(path, generation, EventKind::Exited { exit: exit.clone() }, recent);
@@ -108,7 +108,7 @@ impl Supervisor {
         }
     }
 
-    /// Decides and does what follows the exit of a node's instance.
+    /// Decides what follows the exit of an instance, and does it.
     fn failed(&mut self, path: &NodePath, exit: &Exit) {
         let (now, jitter) = (self.now(), self.next_jitter());
         let Some(parent) = path.parent() else { return };
@@ -149,7 +149,7 @@ impl Supervisor {
         }
     }
 
-    /// The nodes that restart with a failed one.
+    /// Returns the nodes that restart with a failed one.
     fn restarting_with(&self, path: &NodePath, group: &NodePath, strategy: Strategy) -> Vec<NodePath> {
         let siblings = || self.actors_within(group).into_iter().filter(|sibling| sibling != path);
         match strategy {
@@ -175,7 +175,7 @@ impl Supervisor {
         self.actors.get(path).is_some_and(|actor| actor.node.needs.iter().any(|need| needed.is_within(need)))
     }
 
-    /// A failure of `culprit` has become that of a group.
+    /// Handles a failure of `culprit` that was escalated to a group.
     fn group_failed(&mut self, path: &NodePath, culprit: &NodePath, reason: String) {
         let (now, jitter) = (self.now(), self.next_jitter());
         let Some(group) = self.groups.get_mut(path) else { return };
@@ -244,7 +244,7 @@ impl Supervisor {
         }
     }
 
-    /// The next start is the first of a new generation.
+    /// Makes the next start the first attempt of a new generation.
     pub(super) fn reset_attempt(&mut self, path: &NodePath) {
         if let Some(actor) = self.actors.get_mut(path) {
             actor.attempt = 0;

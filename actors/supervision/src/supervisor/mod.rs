@@ -1,8 +1,8 @@
 //! The supervisor of a tree: the one task that owns every node's lifecycle.
 //!
-//! Runners report to it and obey it; handles send it commands; nobody else changes a node's state or calls
-//! [`decide`](crate::decide()). It handles one command at a time and never waits inside one, so its state is
-//! consistent between any two. Only its timers and its mailbox wake it: a blocked worker thread does not.
+//! Runners report to it and carry out its commands; handles send it commands. Nothing else changes the state of a node or
+//! calls [`decide`](crate::decide()). It handles one command at a time and never waits inside one, so its state is
+//! consistent between any two. Only its timers and its mailbox wake it: a blocked worker thread does not affect it.
 
 mod commands;
 mod exits;
@@ -28,7 +28,7 @@ use crate::vitals::NodeVitals;
 use nodes::{ActorEntry, ActorPhase, AfterHalt, GroupEntry};
 use termination::Termination;
 
-/// Answers a command. Whoever gave it may have left: then nobody waits for the answer.
+/// Sends the reply to a command. If its caller has left, the reply is dropped.
 fn reply<T>(answer: ReplySender<T>, outcome: T) {
     let _ = answer.send(outcome);
 }
@@ -36,9 +36,9 @@ fn reply<T>(answer: ReplySender<T>, outcome: T) {
 enum Timer {
     /// The backoff of a node is over, if it is still the one that `token` began.
     Backoff { path: NodePath, token: u64 },
-    /// The time of a termination is up.
+    /// The deadline of a termination has passed.
     Deadline { termination: u64 },
-    /// What was ended by force had its jitter_state to say so.
+    /// The time in which killed runners report their end is over.
     Abandon { termination: u64 },
 }
 
@@ -51,19 +51,19 @@ pub(crate) struct Supervisor {
     terminations: BTreeMap<u64, Termination>,
     /// Actors that wait for what they need.
     waiting: BTreeSet<NodePath>,
-    /// What any actor ever needed: the readiness of everything else starts nobody. Ten thousand actors may wait for a
+    /// The nodes that some actor needs: only their readiness can start an actor. Ten thousand actors may wait for a
     /// group of as many.
     needed: BTreeSet<NodePath>,
-    /// Whether something became ready since the waiting ones were looked at.
+    /// Set when a needed node became ready since the waiting actors were checked.
     ready_changed: bool,
-    /// Who waits for a node to run.
+    /// The callers that wait until a node runs.
     watchers: HashMap<NodePath, Vec<ReplySender<Result<(), NotRunningError>>>>,
-    /// Nodes whose state changed since their watchers were looked at.
+    /// Nodes whose state changed since their watchers were checked.
     touched: BTreeSet<NodePath>,
     commits: HashMap<u64, ReplacementCommit>,
     last_token: u64,
     jitter_state: u64,
-    /// How the tree ends, once that is decided.
+    /// The end of the tree, once it is decided.
     ending: Option<TreeExit>,
     ended: watch::Sender<Option<TreeExit>>,
 }
@@ -96,7 +96,7 @@ impl Supervisor {
         }
     }
 
-    /// Keeps the tree until it has ended.
+    /// Runs the supervisor until the tree has ended.
     pub(crate) async fn run(mut self, mut commands: UnboundedReceiver<SupervisorCommand>) {
         while !self.over() {
             let due = self.timers.keys().next().map(|(at, _)| self.context.tree_clock.at(*at));
@@ -204,7 +204,7 @@ impl Supervisor {
         }
     }
 
-    /// Starts what has become startable and answers who waits.
+    /// Starts the actors whose needs have become ready, and answers the callers whose node runs.
     fn settle(&mut self) {
         if std::mem::take(&mut self.ready_changed) {
             let startable: Vec<_> = self.waiting.iter().filter(|p| self.needs_ready(p)).cloned().collect();
@@ -221,7 +221,7 @@ impl Supervisor {
         }
     }
 
-    /// Whether a watched node runs or never will by itself; `None` while that is open.
+    /// Returns `Ok` for a node that runs, an error for one that will not run by itself, and `None` while that is open.
     fn reached(&self, path: &NodePath) -> Option<Result<(), NotRunningError>> {
         if self.ending.is_some() {
             return Some(Err(NotRunningError::TreeEnded));

@@ -1,4 +1,4 @@
-//! What the supervisor knows of each node, and the steps every change of state is made of.
+//! The supervisor's record of each node, and the steps of every state change.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,29 +25,29 @@ pub(crate) struct ActorEntry {
     /// Starts tried for this generation.
     pub(crate) attempt: u32,
     pub(crate) history: History,
-    /// Whether an instance has ever run.
+    /// Set once an instance has run.
     pub(crate) started_before: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ActorPhase {
-    /// For the nodes it needs.
+    /// Waits for the nodes it needs.
     Waiting,
     Starting,
     Running,
     Backoff {
         token: u64,
-        /// Whether it waits for its needs after that, because they may be restarting too.
+        /// The actor waits for its needs after the backoff, because they may be restarting too.
         then_wait: bool,
     },
-    /// Its instance ends in order, and then.
+    /// The instance ends in order; the value says what follows.
     Halting(AfterHalt),
     Quarantined,
-    /// Its runner ends in order.
+    /// The runner ends in order.
     Draining,
-    /// No instance; its runner is there.
+    /// The runner exists without an instance.
     Stopped,
-    /// No runner.
+    /// The runner has ended.
     Gone,
 }
 
@@ -58,7 +58,7 @@ pub(crate) enum AfterHalt {
 }
 
 impl ActorPhase {
-    /// Whether it is on the way up.
+    /// Returns `true` while the actor is starting, restarting or waiting.
     pub(super) fn unready(self) -> bool {
         match self {
             Self::Waiting | Self::Starting | Self::Backoff { .. } | Self::Halting(_) => true,
@@ -96,7 +96,7 @@ pub(crate) struct GroupEntry {
     pub(crate) node: Arc<NodeVitals>,
     pub(crate) spec: GroupSpec,
     pub(crate) history: History,
-    /// Actors below it on the way up.
+    /// Number of actors below that are starting, restarting or waiting.
     pub(crate) unready: usize,
     pub(crate) quarantined: bool,
 }
@@ -108,7 +108,7 @@ impl GroupEntry {
 }
 
 impl GroupEntry {
-    /// Shows its actors' progress as its own state, unless it has a state by order.
+    /// Publishes the progress of the actors as the state of the group, unless a command has set its state.
     pub(super) fn show(&self) {
         let admission = &self.node.admission;
         let ending = matches!(admission.state(), NodeState::Draining | NodeState::Stopped);
@@ -133,7 +133,7 @@ impl Supervisor {
         actor.order(LifecycleCommand::Start { generation: actor.generation, attempt: actor.attempt });
     }
 
-    /// Starts a node that has no instance, after a delay.
+    /// Starts a node without an instance after a delay.
     pub(super) fn start_after(&mut self, path: &NodePath, after: Duration, then_wait: bool) {
         self.record(path, EventKind::RestartScheduled { after_ms: millis(after) });
         if after.is_zero() {
@@ -161,7 +161,7 @@ impl Supervisor {
         }
     }
 
-    /// Ends a node's instance in order and starts the next one. Nodes that are down for another reason stay so.
+    /// Ends the instance of a node in order and starts the next one. A node that is down for another reason stays down.
     pub(super) fn cycle(&mut self, path: &NodePath) {
         let Some(actor) = self.actors.get(path) else { return };
         if matches!(actor.phase, ActorPhase::Running | ActorPhase::Starting) {
@@ -214,7 +214,7 @@ impl Supervisor {
         self.record(path, EventKind::Stopped);
     }
 
-    /// The only place where an actor's phase changes.
+    /// Sets the phase of an actor. No other function does.
     pub(super) fn enter(&mut self, path: &NodePath, phase: ActorPhase) {
         let Some(actor) = self.actors.get_mut(path) else { return };
         let before = std::mem::replace(&mut actor.phase, phase);
@@ -230,7 +230,7 @@ impl Supervisor {
                 });
             }
             ActorPhase::Running => admission.enter(NodeState::Running),
-            // The gate was closed with the reason.
+            // Admission was closed together with the reason.
             ActorPhase::Halting(AfterHalt::Quarantine) | ActorPhase::Quarantined => {}
             ActorPhase::Draining => admission.enter(NodeState::Draining),
             ActorPhase::Stopped | ActorPhase::Gone => admission.enter(NodeState::Stopped),
@@ -254,7 +254,7 @@ impl Supervisor {
         self.touched.insert(path.clone());
     }
 
-    /// Counts an actor in or out of the groups above it as being on the way up.
+    /// Counts an actor as ready or unready in all the groups above it.
     pub(super) fn count_unready(&mut self, path: &NodePath, unready: bool) {
         let mut above = path.parent();
         while let Some(path) = above {

@@ -1,4 +1,4 @@
-//! Ending nodes for good, in reverse order of need: retire and shutdown.
+//! The termination of nodes, in reverse order of need: retire and shutdown.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -11,29 +11,30 @@ use crate::protocol::{LifecycleCommand, ReplySender};
 use crate::recorder::EventKind;
 use crate::state::NodeState;
 
-/// How long a runner ended by force may take to say so before it is given up, its thread being blocked.
+/// Time that a killed runner may take to report its end. After that its thread counts as blocked and the runner is
+/// abandoned.
 const GRACE: Duration = Duration::from_millis(250);
 
 /// A set of nodes that is being ended.
 pub(super) struct Termination {
     scope: NodePath,
-    /// When its time is up, since the tree's start.
+    /// Deadline, as time since the start of the tree.
     deadline: Duration,
     targets: BTreeMap<NodePath, TerminationTarget>,
-    /// Targets that drain.
+    /// Number of targets that drain.
     draining: usize,
-    /// Targets that have not ended.
+    /// Number of targets that have not ended.
     alive: usize,
-    /// Targets that nothing needs any more, to be drained.
+    /// Targets that no other target needs any more, to be drained.
     free: Vec<NodePath>,
-    /// Whether some node had to be ended by force.
+    /// Set when a node had to be ended by force.
     forced: bool,
     /// Answered when a retirement is over; a shutdown has none.
     answer: Option<ReplySender<Result<(), RetireError>>>,
 }
 
 struct TerminationTarget {
-    /// Targets alive that need this one.
+    /// Number of live targets that need this one.
     needed_by: usize,
     state: TargetState,
 }
@@ -47,12 +48,12 @@ enum TargetState {
 }
 
 impl Termination {
-    /// Whether nothing can be added at `path` because what would hold it is being ended.
+    /// Returns `true` if nothing can be added at `path` because its group is being terminated.
     pub(super) fn holds(&self, path: &NodePath) -> bool {
         path.is_within(&self.scope)
     }
 
-    /// Changes how often the targets among `needs` are needed.
+    /// Changes the number of dependents of the targets among `needs`.
     fn count_needs(&mut self, needs: &[NodePath], change: impl Fn(usize) -> usize) {
         for need in needs {
             let needed = self.targets.range_mut(need.clone()..);
@@ -65,7 +66,7 @@ impl Termination {
         }
     }
 
-    /// Notes that a target has ended; `false` if that was known.
+    /// Records that a target has ended; `false` if it had ended before.
     fn ended(&mut self, path: &NodePath) -> bool {
         let Some(target) = self.targets.get_mut(path) else { return false };
         let before = std::mem::replace(&mut target.state, TargetState::Ended);
@@ -74,13 +75,13 @@ impl Termination {
         before != TargetState::Ended
     }
 
-    /// The targets that have not ended.
+    /// Returns the targets that have not ended.
     fn living(&self) -> Vec<NodePath> {
         let living = self.targets.iter().filter(|(_, target)| target.state != TargetState::Ended);
         living.map(|(path, _)| path.clone()).collect()
     }
 
-    /// The targets to be drained now.
+    /// Returns the targets to be drained now.
     fn release(&mut self) -> Vec<NodePath> {
         let mut free = std::mem::take(&mut self.free);
         if free.is_empty() && self.draining == 0 {
@@ -117,7 +118,7 @@ impl Supervisor {
         }
     }
 
-    /// Begins the end of the tree; the first reason given stays the reason, the nearest deadline counts.
+    /// Starts the shutdown of the tree. The first reason stays the reason; the nearest deadline counts.
     pub(super) fn shut_down(&mut self, exit: TreeExit, deadline: Duration) {
         if self.ending.is_none() {
             self.ending = Some(exit);
@@ -168,7 +169,7 @@ impl Supervisor {
         self.advance(id);
     }
 
-    /// Drains what nothing needs any more; finishes when all have ended.
+    /// Drains the targets that nothing needs any more; finishes when all have ended.
     fn advance(&mut self, id: u64) {
         let Some(termination) = self.terminations.get_mut(&id) else { return };
         if termination.alive == 0 {
@@ -190,10 +191,10 @@ impl Supervisor {
         }
     }
 
-    /// A node's runner is gone.
+    /// Handles the end of a runner in every termination that includes its node.
     pub(super) fn close_ended(&mut self, path: &NodePath) {
         let mut ids: Vec<_> = self.terminations.keys().copied().collect();
-        // The wider ones first: the narrower one removes what they still look at.
+        // The widest scope first: a narrower termination removes nodes that the wider one still reads.
         ids.sort_by_key(|id| {
             self.terminations.get(id).map_or(0, |termination| termination.scope.as_str().len())
         });
@@ -214,7 +215,7 @@ impl Supervisor {
         self.advance(id);
     }
 
-    /// The time of a termination is up.
+    /// Kills what has not drained at the deadline.
     pub(super) fn force(&mut self, id: u64) {
         let left = self.alive(id);
         if left.is_empty() {
@@ -231,7 +232,7 @@ impl Supervisor {
         self.set_timer(at, Timer::Abandon { termination: id });
     }
 
-    /// What did not even end by force is given up.
+    /// Abandons the runners that did not end even when they were killed.
     pub(super) fn abandon(&mut self, id: u64) {
         for path in self.alive(id) {
             slog::error!(self.context.log, "actor given up, its thread is blocked"; "actor" => path.as_str());

@@ -1,4 +1,4 @@
-//! What actix 0.13.5 really does, as far as the kernel is built on it or around it.
+//! Facts about actix 0.13.5 that the kernel relies on or works around.
 //!
 //! These tests use plain actix on purpose. When an upgrade makes one fail, the fact it is named after has changed,
 //! and with it a reason or a foundation of this crate.

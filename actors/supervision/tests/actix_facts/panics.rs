@@ -1,4 +1,4 @@
-//! What a panic in an actor ends, what it spares, and how it can be seen.
+//! Panics in an actor: what they end, what they leave intact, and how they are observed.
 
 use std::cell::RefCell;
 use std::panic::catch_unwind;

@@ -1,4 +1,4 @@
-//! What `actix::Supervisor` restarts, and what survives it.
+//! The restarts of `actix::Supervisor`, and the state that survives them.
 
 use actix::MailboxError;
 

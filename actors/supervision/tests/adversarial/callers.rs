@@ -1,4 +1,4 @@
-//! What callers get, and what they leave behind.
+//! Callers: the errors they get, and the resources they leave behind.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a node needs runs before it starts and ends after it has drained.
+//! The needs of a node run before it starts and end after it has drained.
 
 use std::time::Duration;
 

@@ -15,7 +15,7 @@ use actix_supervision::{
 use futures_util::future::LocalBoxFuture;
 use tokio::sync::Semaphore;
 
-/// What an actor did, in order: `"drain store"`, `"start store"`.
+/// The steps of the actors, in order: `"drain store"`, `"start store"`.
 #[derive(Clone, Default)]
 pub(crate) struct Journal(Arc<Mutex<Vec<String>>>);
 
@@ -213,7 +213,7 @@ impl ReadHandler<SlowRun> for Probe {
     }
 }
 
-/// What probes of one test share.
+/// The state that the probes of one test share.
 #[derive(Clone)]
 pub(crate) struct Lab {
     pub(crate) tree: Tree,

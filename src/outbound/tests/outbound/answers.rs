@@ -1,4 +1,4 @@
-//! What is taken of an answer, and what is said when there is none.
+//! Responses: the part that is read, and the errors without one.
 
 use std::time::Duration;
 

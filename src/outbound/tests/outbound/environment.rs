@@ -1,4 +1,4 @@
-//! What the environment may and may not change. Each test runs itself again in a process with that environment.
+//! The influence of the environment. Each test runs itself again in a process with that environment.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use svc_testkit::trap::Trap;
 
 use crate::{PATIENCE, client};
 
-/// Where the child finds the server.
+/// The variable with the address of the server for the child process.
 const SERVER: &str = "OUTBOUND_TEST_SERVER";
 
 /// Runs one ignored test of this file in a process of its own.

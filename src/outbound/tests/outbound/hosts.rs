@@ -1,4 +1,4 @@
-//! What a driver gets to dial that does not speak HTTP.
+//! The addresses for a driver that does not speak HTTP.
 
 use std::net::TcpStream;
 
