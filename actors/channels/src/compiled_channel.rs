@@ -1,4 +1,4 @@
-//! A channel made ready to run: its row, its guards, its workflow.
+//! A channel compiled to run: its row, its guards, its workflow.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::response_shape::ResponseShaper;
 use crate::series::FlowMeters;
 use crate::services::ChannelServices;
 
-/// A channel ready to run. Immutable but for what its guards remember; shared by its actors on all threads.
+/// A channel compiled to run. Immutable but for the state of its guards; shared by its actors on all threads.
 pub struct CompiledChannel {
     pub(crate) id: Arc<str>,
     pub(crate) name: Arc<str>,
@@ -30,26 +30,26 @@ pub struct CompiledChannel {
     pub(crate) cookies: Vec<String>,
     pub(crate) guards: Guards,
     pub(crate) timeout: Option<Duration>,
-    /// Set where the workflow may shape the answer.
+    /// Set if the workflow may shape the response.
     pub(crate) shaper: Option<ResponseShaper>,
-    /// Set for a channel that runs by the clock.
+    /// Set for a scheduled channel.
     cron: Option<CronConfig>,
-    /// Bodies of refusals.
+    /// The bodies of error responses.
     pub(crate) response: ResponseConfig,
-    /// Name of the channel that is told of runs which failed for good.
+    /// Name of the channel that receives the reports of runs which failed for good.
     on_failure: Option<Arc<str>>,
-    /// What is recorded of a run; `None` where nothing is.
+    /// The tracing policy; `None` if nothing is recorded.
     pub(crate) tracing: Option<TracePolicy>,
     pub(crate) services: ChannelServices,
     pub(crate) meters: ChannelMeters,
     pub(crate) flow_meters: FlowMeters,
     version: i64,
-    /// Of the stored channel, where answers are kept.
+    /// Content hash of the stored channel; set if responses are cached.
     content_hash: Option<String>,
 }
 
 impl CompiledChannel {
-    /// Builds a channel from its stored row and the workflow it names.
+    /// Compiles a channel from its stored row and the workflow it names.
     ///
     /// `previous` is what served until now: what its guards remember is carried over where their own settings are the
     /// same. CachedResponse answers are so only where neither the channel nor its workflow changed.
@@ -118,12 +118,12 @@ impl CompiledChannel {
         })
     }
 
-    /// What the channel says of its schedule; `None` for one that does not run by the clock.
+    /// Returns the schedule configuration; `None` for a channel that is not scheduled.
     pub fn cron(&self) -> Option<&CronConfig> {
         self.cron.as_ref()
     }
 
-    /// Name of the channel that is told of runs which failed for good.
+    /// Name of the channel that receives the reports of runs which failed for good.
     pub fn on_failure(&self) -> Option<&Arc<str>> {
         self.on_failure.as_ref()
     }
@@ -139,7 +139,7 @@ impl CompiledChannel {
     }
 }
 
-/// Logs operators of a stored channel that do not exist, for which its author would be refused today. What is stored goes on.
+/// Logs the unknown operators of a stored channel, for which it would be refused today. The stored channel goes on.
 fn warn_of_misspellings(row: &Channel, config: &ChannelConfig, services: &ChannelServices) {
     for expression in config.expressions() {
         for call in services.engine.unknown_calls(&format!("config.{}", expression.name), expression.logic) {
@@ -158,7 +158,7 @@ impl fmt::Debug for CompiledChannel {
     }
 }
 
-/// Tells a channel with its workflow from every other, in every process.
+/// Computes a digest that identifies a channel with its workflow, equal in every process.
 fn channel_digest(content_hash: Option<&str>, flow: &Flow) -> Digest {
     let mut hash = DigestBuilder::default();
     hash.text(content_hash.unwrap_or_default());
@@ -169,7 +169,7 @@ fn channel_digest(content_hash: Option<&str>, flow: &Flow) -> Digest {
     hash.finish()
 }
 
-/// Whether messages run through the very same compiled versions, in the same shares.
+/// Returns `true` if messages run through the same compiled versions, in the same shares.
 fn is_same_flow(one: &Flow, other: &Flow) -> bool {
     let same = |((a, share_a), (b, share_b)): (&(Arc<_>, u8), &(Arc<_>, u8))| {
         Arc::ptr_eq(a, b) && share_a == share_b

@@ -1,4 +1,4 @@
-//! What a cron channel says beside its workflow: when it is due, with what, and what follows when it is late or busy.
+//! The configuration of a scheduled channel: its schedule, its payload, and the policies for missed and overlapping runs.
 
 use std::fmt::Write;
 
@@ -9,27 +9,27 @@ use svc_model::ChannelContent;
 use svc_model::config::{CronTransport, MisfirePolicy, RunExclusion};
 use svc_schedule::Schedule;
 
-/// The transport of a cron channel, ready to be followed.
+/// The parsed transport of a scheduled channel.
 #[derive(Clone, Debug)]
 pub struct CronConfig {
-    /// When it is due.
+    /// The schedule.
     pub schedule: Schedule,
-    /// What every run gets.
+    /// The payload of every run.
     pub payload: Value,
-    /// What becomes of instants that passed while nobody scheduled. A bound is as authored; the server may allow fewer.
+    /// The policy for instants that passed while nothing scheduled them. A bound is as authored; the server may allow fewer.
     pub misfire: Misfire,
-    /// What keeps runs apart; `None` where they may overlap.
+    /// The slot that keeps runs apart; `None` if they may overlap.
     pub singleton: Option<Singleton>,
-    /// Identifies what decides about instants: expression, zone, misfire policy and bound. Where it changes, the
-    /// schedule starts anew.
+    /// Identifies the settings that determine the instants: expression, zone, misfire policy and bound. When it changes, the
+    /// schedule starts over.
     pub hash: String,
 }
 
 impl CronConfig {
-    /// Reads the transport of the channel `id`.
+    /// Parses the transport of the channel `id`.
     ///
     /// # Errors
-    /// What is wrong with it, as a reason for quarantine.
+    /// The mistake, as the reason for a quarantine.
     pub fn parse(id: &str, content: &ChannelContent) -> Result<Self, String> {
         let transport = CronTransport::parse(&content.transport_config).map_err(|errors| {
             let reasons: Vec<_> =

@@ -1,4 +1,4 @@
-//! Digests that stand for what callers send: of one size, and nobody can find two values with the same one.
+//! Digests of caller input: fixed size, collision-resistant.
 
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -6,20 +6,20 @@ use sha2::{Digest as _, Sha256};
 /// The first 16 bytes of a SHA-256.
 pub(crate) type Digest = [u8; 16];
 
-/// The digest of some bytes.
+/// Computes the digest of bytes.
 pub(crate) fn digest_bytes(bytes: &[u8]) -> Digest {
     let mut hash = DigestBuilder::default();
     hash.0.update(bytes);
     hash.finish()
 }
 
-/// A digest as text.
+/// Renders a digest as hexadecimal text.
 pub(crate) fn hex(digest: Digest) -> String {
     format!("{:032x}", u128::from_be_bytes(digest))
 }
 
-/// Builds the digest of several values. Every part says its kind and length, so that no two sequences of parts look
-/// alike.
+/// Builds the digest of several values. Every part is tagged with its kind and length, so that different sequences of
+/// parts have different digests.
 #[derive(Clone, Default)]
 pub(crate) struct DigestBuilder(Sha256);
 

@@ -1,4 +1,4 @@
-//! Refusals in the words of the channel.
+//! Error responses with the bodies that the channel defines.
 
 use serde::de::IgnoredAny;
 use svc_model::config::{ErrorBody, Placeholder};

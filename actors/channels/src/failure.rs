@@ -1,4 +1,4 @@
-//! Records of runs that failed.
+//! The records of failed runs.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use svc_engine::{AuditTrailEntry, ExecutionTrace, RunOutcome, StepResult, TaskEr
 
 use crate::compiled_channel::CompiledChannel;
 
-/// Task errors a failed run is described with; the others are counted.
+/// Number of task errors in the description of a failed run; the others are counted.
 const DESCRIBED: usize = 8;
 
 /// Errors of one run that are kept, the newest.
@@ -41,7 +41,7 @@ impl CompiledChannel {
     }
 }
 
-/// The errors of a run in one text for operators.
+/// Describes the errors of a run in one text for operators.
 pub(crate) fn describe(errors: &[TaskError]) -> String {
     let mut text = String::new();
     for error in errors.iter().take(DESCRIBED) {

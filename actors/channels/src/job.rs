@@ -1,4 +1,4 @@
-//! An asynchronous run: accepted now, done later.
+//! An asynchronous run: accepted now, run later.
 
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ use crate::response_shape::ResponseControl;
 use crate::serve::OutcomeRecorder;
 
 impl CompiledChannel {
-    /// Hands an admitted message to the queue. It keeps its permit until it has run. An idempotency key is free again
-    /// only when the queue shed the message; whatever else became of it may have been written.
+    /// Hands an admitted message to the queue. It keeps its permit until it has run. An idempotency key is given back only
+    /// when the queue shed the message; after any other error the message may have been stored.
     pub(crate) async fn enqueue(&self, admitted: AdmittedMessage) -> Result<ChannelResponse, ServiceError> {
         let AdmittedMessage { payload, mut metadata, bucket, claim, permit, .. } = admitted;
         let trace_id = Uuid::now_v7();
@@ -51,8 +51,8 @@ impl CompiledChannel {
         Ok(ChannelResponse::json(202, body.to_string()))
     }
 
-    /// Runs an accepted job, no longer than `limit`. Its guards passed when it was accepted; only capacity is asked
-    /// for again, by a job that holds none.
+    /// Runs an accepted job, no longer than `limit`. It passed its guards when it was accepted; only a job without a permit
+    /// acquires one.
     pub(crate) async fn run_job(&self, mut job: Job, limit: Duration) -> JobResult {
         if job.hold.is_none() {
             match self.guards.permit() {
@@ -96,7 +96,7 @@ impl CompiledChannel {
         }
     }
 
-    /// Asks the guards of a call about the report of a failure; other jobs passed when they were accepted.
+    /// Applies the guards of a call to the report of a failure; other jobs passed them when they were accepted.
     fn admit_report(&self, job: &mut Job) -> Result<(), JobFailure> {
         if !job.metadata.contains_key(FAILURE_OF) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The metadata of a message: what the caller may bring and what the service stamps over it.
+//! The metadata of a message: the part that the caller may send and the part that the service sets.
 
 use serde_json::{Map, Value, json};
 use svc_engine::Message;
@@ -35,7 +35,7 @@ pub(crate) fn split_body(body: Option<Value>, envelope: bool) -> (Value, Map<Str
     }
 }
 
-/// What the service says of a message, whatever the caller says.
+/// The metadata that the service sets, whatever the caller sends.
 #[derive(Default)]
 pub(crate) struct MetadataStamps<'d> {
     pub(crate) channel: &'d str,
@@ -44,11 +44,11 @@ pub(crate) struct MetadataStamps<'d> {
     pub(crate) cookies: &'d [String],
     /// The header of the channel's own credential, lower case: what it carries is shown to nobody.
     pub(crate) credential: Option<&'d str>,
-    /// What is told of the verified token.
+    /// The claims of the verified token that are shown to the workflow.
     pub(crate) claims: Option<Map<String, Value>>,
 }
 
-/// Turns the caller's metadata into the message's: drops what is reserved, then stamps the facts of the request.
+/// Turns the metadata of the caller into that of the message: drops reserved keys, then sets the facts of the request.
 ///
 /// Takes headers, params and query out of `request` instead of copying them.
 pub(crate) fn stamp(
@@ -83,7 +83,7 @@ pub(crate) fn stamp(
     metadata
 }
 
-/// The metadata of a run that no caller asked for.
+/// Builds the metadata of a scheduled run.
 pub(crate) fn for_scheduled_run(
     channel: &str,
     vars: Option<&Value>,
@@ -98,20 +98,20 @@ pub(crate) fn for_scheduled_run(
     metadata
 }
 
-/// The field of the metadata that tells of the run.
+/// The metadata field with the key of the run.
 const RUN: &str = "run";
 
-/// Stamps the key of a run, which is the same at every attempt: what is done once for it is done once for all of them.
+/// Sets the key of a run, which is the same at every attempt: idempotent work under it is done once for all attempts.
 pub(crate) fn set_run_key(metadata: &mut Map<String, Value>, key: String) {
     metadata.insert(RUN.into(), json!({ "key": key }));
 }
 
-/// Whether a run has its key.
+/// Returns `true` if the metadata has the key of the run.
 pub(crate) fn has_run_key(metadata: &Map<String, Value>) -> bool {
     metadata.get(RUN).is_some_and(|run| run.get("key").is_some_and(Value::is_string))
 }
 
-/// Headers as text: credentials masked, values outside ASCII dropped, repeated names joined as RFC 9110 allows.
+/// Renders headers as text: credentials masked, values outside ASCII dropped, repeated names joined as RFC 9110 allows.
 fn visible_headers(headers: Vec<(String, Vec<u8>)>, credential: Option<&str>) -> Map<String, Value> {
     let mut visible = Map::new();
     for (name, value) in headers {
@@ -124,7 +124,7 @@ fn visible_headers(headers: Vec<(String, Vec<u8>)>, credential: Option<&str>) ->
     visible
 }
 
-/// The headers that metadata shows, without those that are masked: a mask tells no caller from another.
+/// Returns the headers of the metadata without the masked ones: a mask distinguishes no callers.
 pub(crate) fn unmasked_headers(metadata: &Map<String, Value>) -> Vec<(String, Vec<u8>)> {
     let headers = metadata.get("headers").and_then(Value::as_object).into_iter().flatten();
     let shown =
@@ -148,7 +148,7 @@ pub(crate) fn add_header(headers: &mut Map<String, Value>, name: String, value: 
     }
 }
 
-/// The allowed cookies that are present, by name. The first of a repeated name wins, an empty or oversized value
+/// Returns the allowed cookies that are present, by name. The first of a repeated name wins; an empty or oversized value
 /// counts as absent.
 fn allowed_cookies(headers: &[(String, Vec<u8>)], allowed: &[String]) -> Map<String, Value> {
     let mut cookies = Map::new();

@@ -1,4 +1,4 @@
-//! Where the time of one run went.
+//! The profile of one run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use svc_engine::Timings;
 
-/// What a caller who asked for it learns about the run, in milliseconds.
+/// The time that the parts of a run took, in milliseconds, for a caller that asked for it.
 #[derive(Serialize)]
 pub(crate) struct Profile {
     request_total_ms: f64,
@@ -43,7 +43,8 @@ struct Breakdown {
 }
 
 impl Profile {
-    /// `total` is the time since the channel took the request, `trace_store` that in which the answer waited for its trace.
+    /// Builds a profile. `total` is the time since the channel took the request, `trace_store` the time for which the
+    /// response waited for its trace.
     pub(crate) fn new(timings: &Timings, total: Duration, trace_store: Option<Duration>) -> Self {
         let request_total_ms = millis(total);
         let trace_store_ms = trace_store.map(millis);

@@ -1,10 +1,10 @@
-//! Failures of a call to a channel actor, as its caller meets them.
+//! The errors of a call to a channel actor, as its caller gets them.
 
 use actix_supervision::{CallError, CallErrorKind};
 use svc_model::{Code, ServiceError};
 
-/// 503 of a quarantined channel. It carries no `Retry-After`: time does not heal it. The reason may name paths and
-/// settings, so it is in the log and in `/health` for operators, never told to callers.
+/// Builds the 503 of a quarantined channel. It carries no `Retry-After`: waiting does not help. The reason may name paths
+/// and settings, so it is in the log and in `/health` for operators, never in the response.
 pub fn quarantined() -> ServiceError {
     ServiceError::unavailable(UNAVAILABLE)
 }
@@ -12,12 +12,12 @@ pub fn quarantined() -> ServiceError {
 /// The message of a channel that is quarantined, to callers and in the traces they can read.
 pub const UNAVAILABLE: &str = "Channel is unavailable";
 
-/// 503 of a channel that cannot take more work now.
+/// Builds the 503 of a channel that has no capacity now.
 pub fn at_capacity(channel: &str) -> ServiceError {
     ServiceError::at_capacity(format!("Channel '{channel}' is at capacity"))
 }
 
-/// What a failed call answers. `channel` is its name.
+/// Converts the error of a call to the channel of that name.
 pub fn from_call_error<M>(channel: &str, error: &CallError<M>) -> ServiceError {
     match &error.kind {
         CallErrorKind::Full => at_capacity(channel),

@@ -1,4 +1,4 @@
-//! What an ingress hands to a channel, already parsed, nothing decided yet.
+//! The request that an ingress hands to a channel: parsed, not yet judged.
 
 use std::any::Any;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-/// The way a message came in; it decides which guards apply and what is stamped.
+/// The way a message arrived. It determines the guards that apply and the metadata that is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ingress {
     /// The data plane over HTTP: every guard applies.
@@ -20,13 +20,13 @@ pub enum Ingress {
     Call,
 }
 
-/// What the caller waits for.
+/// The result that the caller waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
     /// The answer of the run.
     #[default]
     Sync,
-    /// That the message was accepted; it is run later.
+    /// The acceptance of the message, which is run later.
     Async,
 }
 
@@ -53,11 +53,11 @@ impl fmt::Debug for Reservation {
 pub struct DataRequest {
     /// The way it came in.
     pub ingress: Ingress,
-    /// What the caller waits for.
+    /// The result that the caller waits for.
     pub delivery: Delivery,
     /// The HTTP method as received; empty for [`Ingress::Embedded`].
     pub method: String,
-    /// What the route captured, by parameter name; values are strings.
+    /// Values of the route parameters, by name; values are strings.
     pub params: Map<String, Value>,
     /// The query string, the last value of a repeated key; values are strings.
     pub query: Map<String, Value>,
@@ -69,7 +69,7 @@ pub struct DataRequest {
     pub body: Option<Value>,
     /// The caller's address, trusted proxies already resolved.
     pub client_ip: Option<String>,
-    /// Whether `client_ip` came from a header of a trusted proxy rather than from the connection.
+    /// Set if `client_ip` came from a header of a trusted proxy and not from the connection.
     pub forwarded: bool,
     /// The correlation id shown in an answer that reports errors.
     pub request_id: String,
@@ -105,8 +105,8 @@ impl DataRequest {
         std::str::from_utf8(value).ok()
     }
 
-    /// Who the caller is for a rollout, so that the same caller meets the same version: the `sticky` header when
-    /// there is one, else the address a trusted proxy reported. `None` means nobody in particular.
+    /// Returns the identity of the caller for a rollout, so that a caller always gets the same version: the `sticky` header
+    /// if present, or else the address that a trusted proxy reported. `None` for an anonymous caller.
     pub(crate) fn identity(&self, sticky: Option<&str>) -> Option<&str> {
         sticky.and_then(|name| self.header(name)).filter(|value| !value.is_empty()).or(if self.forwarded {
             self.client_ip.as_deref()

@@ -1,4 +1,4 @@
-//! What a caller gets back, rendered once.
+//! The response to a caller, rendered once.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::settings::Settings;
 /// Stands for the text of a task error that is for operators only.
 const TASK_FAILED: &str = "Task processing failed; full detail is available in the trace";
 
-/// A finished answer.
+/// A rendered response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelResponse {
     /// HTTP status.
@@ -25,19 +25,19 @@ pub struct ChannelResponse {
 }
 
 impl ChannelResponse {
-    /// Whether it is for one caller alone, because it gives them a cookie.
+    /// Returns `true` if the response sets a cookie and is therefore for one caller alone.
     pub(crate) fn sets_cookie(&self) -> bool {
         self.headers.iter().any(|(name, _)| name == "set-cookie")
     }
 
-    /// An answer whose body is this JSON text.
+    /// Builds a response whose body is this JSON text.
     pub(crate) fn json(status: u16, text: String) -> Self {
         let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
         Self { status, headers, body: text.into() }
     }
 }
 
-/// The envelope of an answer. `E` are errors as callers, or as operators, may read them.
+/// The envelope of a response. `E` is the form of the errors, for callers or for operators.
 #[derive(Serialize)]
 struct ResponseEnvelope<'a, E> {
     id: &'a str,
@@ -79,11 +79,11 @@ impl<'a> PublicError<'a> {
     }
 }
 
-/// How a run that did not fail is rendered.
+/// Renders a run that did not fail.
 pub(crate) struct ResponseRenderer<'a> {
     pub(crate) request_id: &'a str,
     pub(crate) settings: &'a Settings,
-    /// Set where the workflow may shape the answer.
+    /// Set if the workflow may shape the response.
     pub(crate) shaper: Option<&'a ResponseShaper>,
     /// The result is also rendered for a trace.
     pub(crate) traced: bool,
@@ -96,13 +96,13 @@ pub(crate) struct RenderedResponse {
     pub(crate) shaped: bool,
     /// The whole envelope with the real errors, JSON, for the trace.
     pub(crate) result: Option<String>,
-    /// What the workflow asked for and could not have.
+    /// The parts of the control document that were left out.
     pub(crate) dropped: Vec<DroppedPart>,
 }
 
 impl ResponseRenderer<'_> {
-    /// Renders in the standard envelope, or as the workflow asked for. Takes the control document out of the data: it
-    /// is never returned, in any mode.
+    /// Renders in the standard envelope, or as the workflow asks. Removes the control document from the data: it is never
+    /// returned, in any mode.
     ///
     /// # Errors
     /// `RESPONSE_TOO_LARGE`.
@@ -136,7 +136,7 @@ impl ResponseRenderer<'_> {
         Ok(rendered)
     }
 
-    /// Adds a profile to an answer in the standard envelope.
+    /// Adds a profile to a response in the standard envelope.
     ///
     /// # Errors
     /// `RESPONSE_TOO_LARGE`.
@@ -154,7 +154,7 @@ impl ResponseRenderer<'_> {
         Ok(())
     }
 
-    /// The envelope for the caller.
+    /// Renders the envelope for the caller.
     fn public(&self, outcome: &RunOutcome, profile: Option<&Profile>) -> Result<String, ServiceError> {
         let verbose = self.settings.verbose_errors;
         let errors: Vec<_> =
@@ -162,7 +162,7 @@ impl ResponseRenderer<'_> {
         self.envelope(outcome, errors, profile)
     }
 
-    /// The envelope for operators. One over the limit is not kept.
+    /// Renders the envelope for operators; `null` if it exceeds the limit.
     fn full(&self, outcome: &RunOutcome) -> Result<String, ServiceError> {
         let text = self.envelope(outcome, &outcome.errors, None)?;
         Ok(if self.check(text.len()).is_ok() { text } else { "null".to_owned() })

@@ -1,4 +1,4 @@
-//! Answers as the workflow shaped them, from the control document at `data._svc.response`.
+//! Responses shaped by the workflow, from the control document at `data._svc.response`.
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -36,7 +36,7 @@ const NEVER: [&str; 10] = [
 /// Longest header name that is repeated in a log line, in characters.
 const MAX_LOGGED: usize = 64;
 
-/// The control document, taken out of the data.
+/// The control document, removed from the data.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ResponseControl(Map<String, Value>);
 
@@ -62,23 +62,23 @@ pub fn remove_response_control(data: &mut Value) {
     ResponseControl::take(data);
 }
 
-/// What a shaped answer had to leave out; for the log.
+/// A part of the control document that the response leaves out; for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DroppedPart {
-    /// A status that cannot end a request; 200 is sent.
+    /// A status that cannot end a request; 200 is sent instead.
     Status,
-    /// A header that is not allowed or not a header, by name; its value may be anything and is not told.
+    /// A header that is not allowed or not valid, by name. Its value is not logged.
     Header(String),
 }
 
-/// Shapes the answers of one channel.
+/// Shapes the responses of one channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResponseShaper {
     allowed: Vec<String>,
 }
 
 impl ResponseShaper {
-    /// With the channel's own list of headers where it has one.
+    /// Creates a shaper with the channel's own list of headers, or else the default one.
     pub(crate) fn new(config: &ResponseConfig) -> Self {
         let allowed = match &config.allowed_headers {
             Some(names) => names.iter().map(|name| name.to_ascii_lowercase()).collect(),
@@ -87,11 +87,11 @@ impl ResponseShaper {
         Self { allowed }
     }
 
-    /// The answer the control document asks for, and what of it could not be done. `data` is the result without the
-    /// control document. Never fails: what makes no sense is left out.
+    /// Builds the response that the control document asks for, and the parts that were left out. `data` is the result without
+    /// the control document. Never fails: invalid parts are left out.
     ///
-    /// A status from 200 to 999 is sent as it is, any other as 200: the informational ones below 200 cannot end a
-    /// request. An answer that can have no body (204, 205, 304) has none.
+    /// A status from 200 to 999 is sent as it is, any other as 200: the informational ones below 200 cannot end a request. A
+    /// response that can have no body (204, 205, 304) has none.
     pub(crate) fn shape(
         &self,
         control: &ResponseControl,
@@ -132,8 +132,8 @@ impl ResponseShaper {
     }
 }
 
-/// The status asked for, 200 when none is; `None` for what is no final status. A whole number may be written with a
-/// fraction of zero, as arithmetic in expressions does.
+/// Returns the requested status, 200 without one, and `None` for a value that is no final status. A whole number may be
+/// written with a fraction of zero, as the arithmetic of expressions does.
 fn status(value: Option<&Value>) -> Option<u16> {
     let value = match value {
         None | Some(Value::Null) => return Some(200),
@@ -143,7 +143,7 @@ fn status(value: Option<&Value>) -> Option<u16> {
     whole.then_some(value as u16)
 }
 
-/// The selected part of the data: a string as it stands when `raw` says so, else JSON.
+/// Renders the selected part of the data: a string unquoted with `raw`, everything else as JSON.
 fn body(control: &Map<String, Value>, data: &Value) -> Bytes {
     let selected = match control.get("body_path").and_then(Value::as_str) {
         Some(path) => select(data, path).unwrap_or(&Value::Null),

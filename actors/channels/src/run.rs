@@ -1,4 +1,4 @@
-//! A synchronous run: the workflow, the answer, its trace.
+//! A synchronous run: the workflow, the response, the trace.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::metadata;
 use crate::profile::Profile;
 use crate::response::{ChannelResponse, ResponseRenderer};
 
-/// A run that is over, and where its trace goes.
+/// A finished run and the recorder of its trace.
 struct FinishedRun<'t> {
     traced: Option<(&'t Traces, &'t TracePolicy)>,
     started_at: Option<Timestamp>,
@@ -23,7 +23,7 @@ struct FinishedRun<'t> {
 }
 
 impl CompiledChannel {
-    /// Runs an admitted message and answers it. Where its trace is stored before the answer, an answer says so.
+    /// Runs an admitted message and renders its response. In trace mode `sync` the response proves that its trace is stored.
     pub(crate) async fn run(
         &self,
         admitted: AdmittedMessage,
@@ -85,7 +85,7 @@ impl CompiledChannel {
             let profile = Profile::new(&outcome.timings, arrived.elapsed(), trace_store);
             rendering.add_profile(&mut rendered, &outcome, &profile)?;
         }
-        // Whoever keeps answers may be slow, and the run is over.
+        // The cache may be slow, and the run is over.
         drop(permit);
         if let Some(key) = cache_key.filter(|_| clean && !profile) {
             self.guards.store_response(&self.name, key, &rendered.answer, &self.services).await;
@@ -93,7 +93,7 @@ impl CompiledChannel {
         Ok(rendered.answer)
     }
 
-    /// The trace of a run that leaves one, without what came of it.
+    /// Builds the trace of a traced run, without its result.
     fn build_record<'t>(
         &self,
         finished: &FinishedRun<'t>,
@@ -115,8 +115,8 @@ impl CompiledChannel {
         Some((traces, policy, record))
     }
 
-    /// Stores the trace of a run that ends in an error. The caller is told that error whatever becomes of the trace, which
-    /// is counted.
+    /// Stores the trace of a run that failed. The caller gets the error of the run even if the trace is not stored, which is
+    /// counted.
     async fn record_failure(&self, finished: &FinishedRun<'_>, mut outcome: RunOutcome, error: String) {
         let Some((traces, policy, mut record)) = self.build_record(finished, &mut outcome) else { return };
         record.error = Some(error);
@@ -128,7 +128,7 @@ impl CompiledChannel {
         }
     }
 
-    /// Runs a message and counts what it took and how it failed.
+    /// Runs a message and counts its duration and its failure.
     pub(crate) async fn execute(&self, message: Message, options: RunOptions) -> RunOutcome {
         let outcome = self.services.engine.run(&self.flow, message, options).await;
         self.flow_meters.count(&outcome);
@@ -140,19 +140,19 @@ impl CompiledChannel {
         outcome
     }
 
-    /// Where the trace of this run goes, if it leaves one.
+    /// Returns the recorder and the policy if this run is sampled.
     pub(crate) fn sampled_trace(&self) -> Option<(&Traces, &TracePolicy)> {
         let (traces, policy) = (self.services.traces.as_ref()?, self.tracing.as_ref()?);
         traces.draw(policy).then_some((traces, policy))
     }
 
-    /// How the steps of a run are recorded.
+    /// Returns the options for recording the steps of a run; `None` if they are not wanted.
     pub(crate) fn trace_options(&self, wanted: bool) -> Option<TraceOptions> {
         let snapshot_bytes = self.services.settings.max_result_bytes.unwrap_or(usize::MAX);
         wanted.then_some(TraceOptions { snapshot_bytes })
     }
 
-    /// The execution trace as it is stored; one that is too large is not.
+    /// Serializes the execution trace; `None` for one that is too large.
     pub(crate) fn task_trace(&self, trace: Option<ExecutionTrace>) -> Option<String> {
         let text = serde_json::to_string(&trace?).ok()?;
         if self.services.settings.max_result_bytes.is_some_and(|limit| text.len() > limit) {
@@ -171,7 +171,7 @@ impl CompiledChannel {
         }
     }
 
-    /// The shorter of the channel's own deadline and `limit`.
+    /// Returns the shorter of the channel's own deadline and `limit`.
     pub(crate) fn deadline(&self, limit: Duration) -> Duration {
         self.timeout.map_or(limit, |own| own.min(limit))
     }

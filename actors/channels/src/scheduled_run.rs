@@ -1,4 +1,4 @@
-//! A run of a schedule: due now, answered to nobody, dropped when it is called off.
+//! A scheduled run: due now, without a caller, dropped when it is aborted.
 
 use std::time::Duration;
 
@@ -17,29 +17,29 @@ use crate::metrics::MessageOutcome;
 use crate::response_shape::ResponseControl;
 use crate::serve::OutcomeRecorder;
 
-/// What a schedule wants run.
+/// The request for a scheduled run.
 #[derive(Debug)]
 pub struct ScheduledRun {
-    /// What the run gets.
+    /// The payload of the run.
     pub payload: Value,
-    /// What the run is told about the instant it is for; `metadata.trigger`.
+    /// The facts about the occurrence that triggers the run; `metadata.trigger`.
     pub trigger: Map<String, Value>,
-    /// Names the occurrence, the same at every attempt; `metadata.run.key`.
+    /// Identifies the occurrence, the same at every attempt; `metadata.run.key`.
     pub key: String,
-    /// Which share of the traffic it belongs to, 0 to 99: the same at every attempt.
+    /// The rollout bucket of the run, 0 to 99: the same at every attempt.
     pub bucket: u8,
-    /// How long it may run where the channel does not say.
+    /// Time limit of the run if the channel sets none.
     pub default_limit: Duration,
-    /// The trace it leaves; every run of a schedule leaves one.
+    /// Id of the trace; every scheduled run leaves one.
     pub trace_id: Uuid,
-    /// Calls the run off: it is dropped where it stands.
+    /// Aborts the run: it is dropped at its current step.
     pub abort: AbortRegistration,
 }
 
-/// The end of a run.
+/// The result of a scheduled run.
 #[derive(Debug)]
 pub struct ScheduledRunResult {
-    /// How it ended.
+    /// The outcome.
     pub outcome: ScheduledRunOutcome,
     /// The data document as the tasks left it, JSON, where a trace keeps it; of a run that failed its errors.
     pub result: Option<String>,
@@ -47,35 +47,35 @@ pub struct ScheduledRunResult {
     pub task_trace: Option<String>,
     /// The version of the workflow that it was given to, where one was.
     pub workflow: Option<WorkflowVersion>,
-    /// How long it ran; `None` where nothing did.
+    /// Duration of the run; `None` if nothing ran.
     pub took: Option<Duration>,
 }
 
-/// How a run of a schedule ended.
+/// The outcome of a scheduled run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScheduledRunOutcome {
-    /// Without a failed task.
+    /// No task failed.
     Completed,
-    /// With a failure, a refusal of a guard, or at its deadline.
+    /// A task failed, a guard refused the run, or its deadline passed.
     Failed {
         /// The message for operators.
         message: String,
     },
     /// The channel has no capacity for it now; nothing was run.
     Busy,
-    /// It was called off; nothing of it goes on.
+    /// The run was aborted; no part of it goes on.
     Aborted,
 }
 
 impl ScheduledRunOutcome {
-    /// An end without a run.
+    /// Builds the result of an attempt in which nothing ran.
     pub fn without_run(self) -> ScheduledRunResult {
         ScheduledRunResult { outcome: self, result: None, task_trace: None, workflow: None, took: None }
     }
 }
 
 impl CompiledChannel {
-    /// Leads a run past the guards that a schedule meets, and runs it.
+    /// Passes a scheduled run through its guards and runs it.
     pub(crate) async fn run_scheduled(&self, run: ScheduledRun) -> ScheduledRunResult {
         let ScheduledRun { payload, trigger, key, bucket, default_limit, trace_id, abort } = run;
         let mut recorder = OutcomeRecorder::start(&self.meters);
@@ -128,7 +128,8 @@ impl CompiledChannel {
         }
     }
 
-    /// What a trace keeps of a clean run. One that is too large is left out, which changes nothing for the run.
+    /// Serializes the data of a run without failures for its trace. A result that is too large is left out of the trace and
+    /// does not affect the run.
     fn serialize_result(&self, outcome: &mut RunOutcome) -> Option<String> {
         ResponseControl::take(&mut outcome.message.data);
         let result = serde_json::to_string(&outcome.message.data).ok()?;
@@ -144,7 +145,7 @@ fn conclude(outcome: &RunOutcome, limit: Duration, took: Duration) -> (MessageOu
     match &outcome.failure {
         None if outcome.errors.is_empty() => (MessageOutcome::Ok, ScheduledRunOutcome::Completed),
         Some(failure) if failure.kind == FailureKind::Timeout => {
-            // One that used up its processor time ended before.
+            // A run that used up its processor time ended before its limit.
             let message = match took < limit {
                 true => describe(&outcome.errors),
                 false => format!("timed out after {}ms", limit.as_millis()),

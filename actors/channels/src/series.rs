@@ -40,7 +40,7 @@ pub(crate) struct RunLabels {
 
 type Counted<L, M> = HashMap<L, Weak<Series<L, M>>>;
 
-/// One metric and the series of it that somebody counts.
+/// One metric and its series that are in use.
 #[derive(Clone, Debug)]
 pub(crate) struct SeriesPool<L: Clone + Debug + Eq + Hash, M: Clone + Debug = Histogram> {
     family: Family<L, M, fn() -> M>,
@@ -68,7 +68,7 @@ impl<L: Clone + Debug + Eq + Hash, M: Clone + Debug> SeriesPool<L, M> {
         self.family.clone()
     }
 
-    /// The series of these labels, if somebody counts it.
+    /// Returns the series of these labels, if it is in use.
     fn find(&self, labels: &L) -> Option<Arc<Series<L, M>>> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner).get(labels).and_then(Weak::upgrade)
     }
@@ -86,7 +86,7 @@ impl<L: Clone + Debug + Eq + Hash, M: Clone + Debug> SeriesPool<L, M> {
     }
 }
 
-/// One series, for as long as somebody counts it.
+/// One series. It is removed from its metric when it is dropped.
 #[derive(Debug)]
 struct Series<L: Clone + Debug + Eq + Hash, M: Clone + Debug> {
     pool: SeriesPool<L, M>,
@@ -97,7 +97,7 @@ struct Series<L: Clone + Debug + Eq + Hash, M: Clone + Debug> {
 impl<L: Clone + Debug + Eq + Hash, M: Clone + Debug> Drop for Series<L, M> {
     fn drop(&mut self) {
         let mut counted = self.pool.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        // Somebody may have joined anew since the last one left.
+        // Another user may have joined since the last one left.
         if counted.get(&self.labels).is_some_and(|series| series.strong_count() == 0) {
             counted.remove(&self.labels);
             self.pool.family.remove(&self.labels);
@@ -130,7 +130,7 @@ impl RunStatus {
 
 type Meter<L, M = Histogram> = OnceLock<Arc<Series<L, M>>>;
 
-/// What one definition counts of its workflow.
+/// The meters of the workflow of one compiled channel.
 #[derive(Debug)]
 pub(crate) struct FlowMeters {
     workflows: SeriesPool<WorkflowLabels>,

@@ -1,4 +1,4 @@
-//! One message from its arrival to its answer.
+//! The handling of one message from its arrival to its response.
 
 use svc_model::{Code, ServiceError, Timestamp};
 use tokio::time::Instant;
@@ -11,7 +11,7 @@ use crate::request::{DataRequest, Delivery};
 use crate::response::ChannelResponse;
 
 impl CompiledChannel {
-    /// Leads a message past the guards, runs it or queues it, and counts how it ended.
+    /// Passes a message through the guards, runs or queues it, and counts its outcome.
     pub(crate) async fn serve(&self, mut request: DataRequest) -> Result<ChannelResponse, ServiceError> {
         let mut recorder = OutcomeRecorder::start(&self.meters);
         let request_id = std::mem::take(&mut request.request_id);
@@ -48,7 +48,7 @@ impl CompiledChannel {
         answer.or_else(|error| self.error_response(error, &request_id))
     }
 
-    /// Answers an error with the body that the channel gives errors of its status. What only the log may say is logged.
+    /// Renders an error with the body that the channel defines for its status. The internal part is logged.
     ///
     /// # Errors
     /// The error itself, where the channel has no body for it. A payload that is too large never gets one: it is refused
@@ -73,7 +73,7 @@ impl CompiledChannel {
     }
 }
 
-/// How a run, or an attempt to queue one, ended.
+/// Returns the outcome of a run, or of an attempt to queue one, that failed.
 pub(crate) fn error_outcome(error: &ServiceError) -> MessageOutcome {
     match error.code() {
         Code::Timeout => MessageOutcome::Timeout,
@@ -81,7 +81,7 @@ pub(crate) fn error_outcome(error: &ServiceError) -> MessageOutcome {
     }
 }
 
-/// Counts a message when it goes out of sight: answered, crashed or given up.
+/// Counts a message when it is dropped: answered, crashed or abandoned.
 pub(crate) struct OutcomeRecorder<'m> {
     meters: &'m ChannelMeters,
     pub(crate) started: Instant,
@@ -90,7 +90,7 @@ pub(crate) struct OutcomeRecorder<'m> {
 }
 
 impl<'m> OutcomeRecorder<'m> {
-    /// From now; an error until something better is known.
+    /// Starts the time; the outcome is an error until it is set.
     pub(crate) fn start(meters: &'m ChannelMeters) -> Self {
         Self { meters, started: Instant::now(), outcome: Some(MessageOutcome::Error) }
     }

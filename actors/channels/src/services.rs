@@ -1,4 +1,4 @@
-//! What definitions are built with, the same for every channel of a process.
+//! The services that channels are compiled with, the same for every channel of a process.
 
 use std::sync::Arc;
 
@@ -13,29 +13,29 @@ use crate::metrics::ChannelMetrics;
 use crate::settings::Settings;
 use crate::shared_cache::ConnectorAccess;
 
-/// What a definition is built with, the same for every channel.
+/// The services that every channel is compiled with and runs on.
 #[derive(Clone)]
 pub struct ChannelServices {
-    /// Compiles and runs.
+    /// The workflow engine.
     pub engine: Arc<Engine>,
     /// Server settings.
     pub settings: Arc<Settings>,
-    /// What is counted.
+    /// The metrics of channels.
     pub metrics: ChannelMetrics,
-    /// Where the values of secret references are read.
+    /// The values of secret references.
     pub secrets: Keyring,
-    /// Where the keys of token issuers come from.
+    /// The keys of token issuers.
     pub key_sets: Arc<dyn KeySets>,
-    /// Where channels keep what other processes are to find too; without any everything stays in this one.
+    /// The caches shared with other processes; without connectors every channel keeps its entries in this process.
     pub connectors: Option<Arc<dyn ConnectorAccess>>,
-    /// Where runs leave traces and accepted work waits; without one nothing is recorded and nothing accepted.
+    /// The recorder of traces and the queue of accepted work; without them nothing is recorded and nothing accepted.
     pub traces: Option<Traces>,
-    /// The turns of messages that take much of the processor.
+    /// The limit on messages that take much processor time.
     pub compute_gate: ComputeGate,
-    /// The rate limits that channels share.
+    /// The rate limits shared by several channels.
     pub rate_groups: RateGroups,
-    /// Most entries a channel keeps in the memory of the process: idempotency keys, answers to be reused.
+    /// Maximum number of entries that a channel keeps in the memory of the process: idempotency keys, cached responses.
     pub memory_entries: u64,
-    /// Where it logs.
+    /// The logger.
     pub log: slog::Logger,
 }

@@ -1,4 +1,4 @@
-//! What every channel of a process has in common.
+//! The settings that every channel of a process shares.
 
 use serde_json::Value;
 
@@ -15,10 +15,10 @@ pub struct Settings {
     pub max_result_bytes: Option<usize>,
     /// Header, lower case, whose value keeps a caller on one version of a workflow.
     pub rollout_sticky_header: Option<String>,
-    /// Channels that run by the clock are run by this node; it quarantines them otherwise.
+    /// This node runs scheduled channels; otherwise it quarantines them.
     pub cron_enabled: bool,
     /// Callers may ask for a profile of their run.
     pub profiles: bool,
-    /// How wide the objects and arrays of a message may be.
+    /// The limits on the width of the objects and arrays of a message.
     pub shape_limits: ShapeLimits,
 }

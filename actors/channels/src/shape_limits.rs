@@ -1,12 +1,12 @@
-//! How wide the objects and arrays of a message may be.
+//! The limits on the width of the objects and arrays of a message.
 //!
-//! What a workflow does with one of them may take time for every member, so that a few bytes each make a message dear. One
-//! that is too wide is refused before any guard looks at it, with the place where it is.
+//! A workflow may spend time on every member, so that a message of few bytes can be expensive. A message with a wider
+//! object or array is refused before any guard reads it, with the place of the object or array.
 
 use serde_json::Value;
 use svc_model::ServiceError;
 
-/// Characters of a place that are shown.
+/// Maximum number of characters of a place in an error.
 const SHOWN: usize = 200;
 
 /// The widest object and the widest array a message may hold.

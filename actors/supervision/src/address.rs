@@ -47,6 +47,40 @@ impl<A: Supervised> Address<A> {
     /// As [`call`](Self::call), but fails with [`CallErrorKind::Expired`] after `limit`.
     ///
     /// A message that is not handled by then is taken back and will not be handled.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use actix_supervision::{CallErrorKind, ChildSpec, Context, FaultKind, Placement, PlannedFault, Supervised, Universe};
+    /// # #[derive(Default)]
+    /// # struct Counter(u32);
+    /// # impl actix::Actor for Counter {
+    /// #     type Context = Context<Self>;
+    /// # }
+    /// # impl Supervised for Counter {}
+    /// # #[derive(Debug, actix::Message)]
+    /// # #[rtype(u32)]
+    /// # struct Add(u32);
+    /// # impl actix::Handler<Add> for Counter {
+    /// #     type Result = u32;
+    /// #     fn handle(&mut self, add: Add, _: &mut Context<Self>) -> u32 {
+    /// #         self.0 = self.0.checked_add(add.0).expect("too much");
+    /// #         self.0
+    /// #     }
+    /// # }
+    /// let (path, message) = ("counter".to_owned(), "Add".to_owned());
+    /// let hang = PlannedFault { path, message, nth: 2, kind: FaultKind::Hang };
+    /// Universe::new(1).fault(hang).run(async |tree| {
+    ///     let factory = |_| async { Ok(Counter::default()) };
+    ///     let counter = tree.spawn("counter", ChildSpec::new(), Placement::Here, factory).await.unwrap();
+    ///     let limit = Duration::from_secs(5);
+    ///     assert_eq!(counter.call_within(Add(2), limit).await.unwrap(), 2);
+    ///     let error = counter.call_within(Add(1), limit).await.unwrap_err();
+    ///     assert_eq!(error.kind, CallErrorKind::Expired);
+    ///     assert!(!error.is_retryable(), "the message was being handled");
+    ///     tree.shutdown(limit).await;
+    /// });
+    /// ```
     pub async fn call_within<M>(&self, message: M, limit: Duration) -> Result<M::Result, CallError<M>>
     where
         A: Handler<M>,

@@ -14,7 +14,7 @@ use futures_util::future::LocalBoxFuture;
 use crate::address::Address;
 use crate::envelope::Envelope;
 use crate::path::NodePath;
-use crate::tasks::{ActorTask, TaskFuture};
+use crate::tasks::{ActorTask, ActorTaskFuture};
 use crate::vitals::NodeVitals;
 
 /// An actor that runs under supervision.
@@ -172,7 +172,7 @@ impl<A: Supervised> Context<A> {
         self.reads.push((self.label, answer));
     }
 
-    fn task(&self, future: TaskFuture<A>) -> ActorTask<A> {
+    fn task(&self, future: ActorTaskFuture<A>) -> ActorTask<A> {
         ActorTask { future, label: self.label, envelope: self.envelope.clone() }
     }
 }

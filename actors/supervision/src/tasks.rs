@@ -14,11 +14,11 @@ use crate::envelope::Envelope;
 use crate::panic;
 use crate::sync::lock;
 
-pub(crate) type TaskFuture<A> = Pin<Box<dyn ActorFuture<A, Output = ()>>>;
+pub(crate) type ActorTaskFuture<A> = Pin<Box<dyn ActorFuture<A, Output = ()>>>;
 
 /// One spawned future.
 pub(crate) struct ActorTask<A: Supervised> {
-    pub(crate) future: TaskFuture<A>,
+    pub(crate) future: ActorTaskFuture<A>,
     /// The message that spawned it.
     pub(crate) label: Option<&'static str>,
     /// The envelope that the task answers. Held so that the message counts as in flight; a drain waits for it.

@@ -151,6 +151,19 @@ pub struct Tree {
 
 impl Tree {
     /// Configures a tree; `name` appears in its log.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use actix_supervision::{GroupSpec, Tree, TreeExit};
+    ///
+    /// actix_rt::System::new().block_on(async {
+    ///     let tree = Tree::builder("example").seed(7).build();
+    ///     tree.add_group("workers", GroupSpec::new()).await.unwrap();
+    ///     assert!(tree.node("workers").is_some());
+    ///     assert_eq!(tree.shutdown(Duration::from_secs(1)).await, TreeExit::Shutdown);
+    /// });
+    /// ```
     pub fn builder(name: &str) -> TreeBuilder {
         TreeBuilder {
             seed: 0,
@@ -168,6 +181,33 @@ impl Tree {
     ///
     /// The factory runs on the actor's thread, once per start, and may be called while an older instance still
     /// drains. A panic in it counts as an exit.
+    ///
+    /// ```
+    /// use actix_supervision::{ChildSpec, Context, NodeState, Placement, Supervised, Universe};
+    /// # #[derive(Default)]
+    /// # struct Counter(u32);
+    /// # impl actix::Actor for Counter {
+    /// #     type Context = Context<Self>;
+    /// # }
+    /// # impl Supervised for Counter {}
+    /// # #[derive(Debug, actix::Message)]
+    /// # #[rtype(u32)]
+    /// # struct Add(u32);
+    /// # impl actix::Handler<Add> for Counter {
+    /// #     type Result = u32;
+    /// #     fn handle(&mut self, add: Add, _: &mut Context<Self>) -> u32 {
+    /// #         self.0 = self.0.checked_add(add.0).expect("too much");
+    /// #         self.0
+    /// #     }
+    /// # }
+    /// Universe::new(1).run(async |tree| {
+    ///     let spec = ChildSpec::new().mailbox(8);
+    ///     let factory = |_| async { Ok(Counter::default()) };
+    ///     let counter = tree.spawn("counter", spec, Placement::Here, factory).await.unwrap();
+    ///     tree.wait_until_running("counter").await.unwrap();
+    ///     assert_eq!(counter.vitals().state, NodeState::Running);
+    /// });
+    /// ```
     pub async fn spawn<A, F, Fut>(
         &self,
         path: &str,
@@ -276,6 +316,39 @@ impl Tree {
 
     /// Restarts a node, or every node of a group: it leaves quarantine and its restart history is cleared. Returns once the
     /// command is accepted; [`wait_until_running`](Self::wait_until_running) waits for its effect.
+    ///
+    /// ```
+    /// use actix_supervision::{CallErrorKind, ChildSpec, Context, Placement, RestartPolicy, Supervised, Universe};
+    /// # #[derive(Default)]
+    /// # struct Counter(u32);
+    /// # impl actix::Actor for Counter {
+    /// #     type Context = Context<Self>;
+    /// # }
+    /// # impl Supervised for Counter {}
+    /// # #[derive(Debug, actix::Message)]
+    /// # #[rtype(u32)]
+    /// # struct Add(u32);
+    /// # impl actix::Handler<Add> for Counter {
+    /// #     type Result = u32;
+    /// #     fn handle(&mut self, add: Add, _: &mut Context<Self>) -> u32 {
+    /// #         self.0 = self.0.checked_add(add.0).expect("too much");
+    /// #         self.0
+    /// #     }
+    /// # }
+    /// Universe::new(1).run(async |tree| {
+    ///     let policy = RestartPolicy { max_restarts: 0, ..RestartPolicy::default() };
+    ///     let spec = ChildSpec::new().policy(policy);
+    ///     let factory = |_| async { Ok(Counter::default()) };
+    ///     let counter = tree.spawn("counter", spec, Placement::Here, factory).await.unwrap();
+    ///     counter.call(Add(1)).await.unwrap();
+    ///     // The panic uses up the budget: the node is quarantined until it is restarted.
+    ///     assert_eq!(counter.call(Add(u32::MAX)).await.unwrap_err().kind, CallErrorKind::Crashed);
+    ///     assert!(tree.wait_until_running("counter").await.is_err());
+    ///     tree.restart("counter").await.unwrap();
+    ///     tree.wait_until_running("counter").await.unwrap();
+    ///     assert_eq!(counter.call(Add(1)).await.unwrap(), 1);
+    /// });
+    /// ```
     pub async fn restart(&self, path: &str) -> Result<(), OrderError> {
         let path = NodePath::parse(path).ok_or(OrderError::Unknown)?;
         self.command(|answer| SupervisorCommand::Restart { path, answer })

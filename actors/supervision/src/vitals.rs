@@ -35,7 +35,7 @@ pub(crate) struct NodeVitals {
     pub(crate) forced: AtomicBool,
     activity: Mutex<Activity>,
     thread: Mutex<Option<Arc<str>>>,
-    status: Mutex<LifecycleStatus>,
+    status: Mutex<LifecycleInfo>,
     tree_clock: TreeClock,
 }
 
@@ -47,7 +47,7 @@ struct Activity {
 
 /// The values that only change with the lifecycle.
 #[derive(Debug, Default)]
-pub(crate) struct LifecycleStatus {
+pub(crate) struct LifecycleInfo {
     pub(crate) last_exit: Option<String>,
     pub(crate) fingerprint: Option<String>,
     pub(crate) started_at: Option<Duration>,
@@ -102,7 +102,7 @@ impl NodeVitals {
         *lock(&self.thread) = Some(name);
     }
 
-    pub(crate) fn update_status(&self, change: impl FnOnce(&mut LifecycleStatus)) {
+    pub(crate) fn update_status(&self, change: impl FnOnce(&mut LifecycleInfo)) {
         change(&mut lock(&self.status));
     }
 

@@ -1,4 +1,4 @@
-//! What a channel actor is told.
+//! The messages of a channel actor.
 
 use std::time::Duration;
 
@@ -10,28 +10,28 @@ use crate::request::DataRequest;
 use crate::response::ChannelResponse;
 use crate::scheduled_run::{ScheduledRun, ScheduledRunResult};
 
-/// One message for the channel. Read-only: a payload that makes the run panic costs its own answer and nothing else.
+/// Serves one message. Read-only: a payload that makes the run panic costs its own response and nothing else.
 #[derive(Debug, Message)]
 #[rtype(result = "Result<ChannelResponse, ServiceError>")]
 pub struct Submit(pub DataRequest);
 
-/// An accepted job to be run now. Read-only, as [`Submit`] is.
+/// Runs an accepted job. Read-only, as [`Submit`] is.
 #[derive(Debug, Message)]
 #[rtype(result = "JobResult")]
 pub struct RunJob {
-    /// What to run.
+    /// The job.
     pub job: Job,
-    /// How long it may take at most; the channel may allow less.
+    /// Upper bound of its duration; the channel may set a lower one.
     pub limit: Duration,
 }
 
-/// A run that is due now. Read-only, as [`Submit`] is; it is dropped when it is called off or its caller leaves.
+/// Runs a scheduled channel. Read-only, as [`Submit`] is; the run is dropped when it is aborted or its caller leaves.
 #[derive(Debug, Message)]
 #[rtype(result = "ScheduledRunResult")]
 pub struct RunScheduled(pub ScheduledRun);
 
-/// Asks which version of the channel the actor runs. It takes its turn in the mailbox, so an answer proves that the
-/// actor lives.
+/// Returns the version of the channel that the actor runs. It passes through the mailbox, so an answer proves that the
+/// actor is alive.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "i64")]
 pub struct ProbeVersion;

@@ -14,7 +14,7 @@ pub use messages::{ProbeVersion, RunJob, RunScheduled, Submit};
 
 /// Serves one channel on one thread.
 ///
-/// Owns nothing but a share of its [`CompiledChannel`]: what must outlive it, such as permits, lives there. Takes
+/// Owns nothing but a share of its [`CompiledChannel`]: state that must outlive it, such as permits, lives there. Handles
 /// [`Submit`], [`RunJob`], [`RunScheduled`] and [`ProbeVersion`]; of others it uses the recorder and the queue of traces. A restart builds it from
 /// the same channel; a changed channel comes as a new generation, and the old one finishes what it began. It
 /// never blocks its thread and never calls another actor from within a turn.
@@ -43,7 +43,7 @@ impl Supervised for ChannelActor {}
 impl ReadHandler<Submit> for ChannelActor {
     fn read(&self, Submit(request): Submit) -> ReadReply<<Submit as actix::Message>::Result> {
         let channel = Arc::clone(&self.channel);
-        // A caller that hangs up must not leave the work half done.
+        // The work must not stop half way when its caller disconnects.
         ReadReply::detached(async move {
             if ComputeGate::is_large(request.raw.len()) {
                 channel.services.compute_gate.run(channel.serve(request)).await
@@ -57,7 +57,7 @@ impl ReadHandler<Submit> for ChannelActor {
 impl ReadHandler<RunJob> for ChannelActor {
     fn read(&self, RunJob { job, limit }: RunJob) -> ReadReply<<RunJob as actix::Message>::Result> {
         let channel = Arc::clone(&self.channel);
-        // The queue leaves a job only to end it: at its deadline, or with the process.
+        // The queue abandons a job only to end it: at its deadline, or with the process.
         ReadReply::later(async move {
             if is_large_value(&job.payload) {
                 channel.services.compute_gate.run(channel.run_job(job, limit)).await

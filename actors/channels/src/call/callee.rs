@@ -1,4 +1,4 @@
-//! The called channel's side: its guards, its run, what the caller learns.
+//! The called channel: its guards, its run, and the result for the caller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::metrics::MessageOutcome;
 use crate::response_shape::ResponseControl;
 use crate::serve::OutcomeRecorder;
 
-/// A call as it arrives.
+/// A call as the called channel receives it.
 pub(super) struct IncomingCall {
     pub(super) payload: Value,
     pub(super) metadata: Map<String, Value>,
@@ -22,11 +22,11 @@ pub(super) struct IncomingCall {
     pub(super) caller: Arc<str>,
     /// The channels that led here, this one the last.
     pub(super) chain: Arc<[Arc<str>]>,
-    /// What the payload was told in confidence.
+    /// The redaction of the secrets in the payload.
     pub(super) redaction: Redaction,
-    /// How long it may take,
+    /// Time limit of the call.
     pub(super) limit: Duration,
-    /// and when it must have ended in any case.
+    /// Deadline of the caller's run, which the call must not pass.
     pub(super) until: Option<Instant>,
 }
 
@@ -35,7 +35,7 @@ impl CompiledChannel {
     /// confidence does not come back.
     ///
     /// # Errors
-    /// What the caller's task fails with: a refusal of a guard, or the error the run ended with. A run that ended with
+    /// The error that the caller's task fails with: a refusal of a guard, or the error that ended the run. A run that ended with
     /// errors has failed, even where the called workflow tolerated them.
     pub(super) async fn run_call(&self, call: IncomingCall) -> Result<Value, TaskError> {
         let mut recorder = OutcomeRecorder::start(&self.meters);

@@ -1,4 +1,4 @@
-//! How calls find the channels that serve now.
+//! The directory of the channels that serve now.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -6,23 +6,23 @@ use crate::compiled_channel::CompiledChannel;
 
 /// The channels that serve now.
 pub trait ChannelDirectory: Send + Sync {
-    /// The channel of that name, as it serves at this moment.
+    /// Returns the channel of that name as it serves at this moment.
     ///
     /// # Errors
-    /// Why there is none to call.
+    /// [`NotCallable`] with the reason why there is no channel to call.
     fn find(&self, name: &str) -> Result<Arc<CompiledChannel>, NotCallable>;
 }
 
-/// Why a channel cannot be called.
+/// The reason why a channel cannot be called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotCallable {
     /// No active channel has that name.
     #[error("no active channel is named '{0}'")]
     Unknown(String),
-    /// It is refused at every ingress.
+    /// The channel is refused at every ingress.
     #[error("channel '{0}' is quarantined; /health says why")]
     Quarantined(String),
-    /// It runs when its schedule says, not when somebody asks.
+    /// The channel runs on its schedule only.
     #[error("channel '{0}' runs on a schedule and cannot be called")]
     Scheduled(String),
     /// The service is starting or stopping.
@@ -30,16 +30,16 @@ pub enum NotCallable {
     Unbound,
 }
 
-/// Where calls look channels up. The engine is built before there are channels to call, so it is bound afterwards; it does
-/// not keep alive what it is bound to. Cheap to clone.
+/// A late-bound handle of the channel directory. The engine is built before there are channels to call, so the handle is
+/// bound afterwards; it does not keep the directory alive. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct DirectoryHandle(Arc<OnceLock<Weak<dyn ChannelDirectory>>>);
 
 impl DirectoryHandle {
-    /// Binds it. What was bound first stays.
+    /// Binds the handle. The first binding stays.
     pub fn bind<D: ChannelDirectory + 'static>(&self, directory: &Arc<D>) {
         let directory: Weak<D> = Arc::downgrade(directory);
-        // Bound already: a second registry of one engine has its channels called by nobody.
+        // Already bound: the channels of a second registry of one engine cannot be called.
         let _ = self.0.set(directory);
     }
 

@@ -12,10 +12,10 @@
 //! * **Cancelling.** A call ends with its task, at the latest at the deadline of the caller's run, and gives back its permit.
 //! * **Records.** A call leaves no trace row of its own. It counts as a message of the called channel.
 //!
-//! Who called whom is kept with the run, not in its metadata: a workflow may write what it likes there and neither hides a
-//! cycle nor changes whose call the default rate limit counts. What is seen in the metadata is a copy, and no proof: an
-//! expression of the called channel that reads the metadata, such as a `key_logic` over headers, sees what the calling
-//! workflow left there.
+//! The chain of callers is kept with the run, not in its metadata: a workflow may write anything there and neither hides a
+//! cycle nor changes the caller that the default rate limit counts. The metadata holds a copy, which proves nothing: an
+//! expression of the called channel that reads the metadata, such as a `key_logic` over headers, sees the values that the
+//! calling workflow left there.
 
 mod callee;
 mod directory;
@@ -61,7 +61,7 @@ const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct CallLimits {
     /// Calls in a row, from the channel that took the message in; at most [`MAX_DEPTH`].
     pub max_depth: usize,
-    /// The time a call may take when neither the task nor the called channel says.
+    /// Time limit of a call if neither the task nor the called channel sets one.
     pub default_timeout: Duration,
 }
 
@@ -101,7 +101,7 @@ impl Function for ChannelCall {
     }
 }
 
-/// Milliseconds as a duration; `None` for what is none.
+/// Converts milliseconds to a duration; `None` for a value that is not positive or longer than a day.
 fn timeout(millis: &Value) -> Option<Duration> {
     let duration = Duration::try_from_secs_f64(millis.as_f64()? / 1000.0).ok()?;
     (!duration.is_zero() && duration <= MAX_TTL).then_some(duration)

@@ -1,4 +1,4 @@
-//! The caller's side: who is called, with what, for how long.
+//! The calling task: its target, its payload and its time limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ enum CallTarget {
 }
 
 enum CallPayload {
-    /// What the caller itself was given.
+    /// The payload of the calling channel.
     Original,
     Literal(Value),
     Computed(Expression),

@@ -1,11 +1,11 @@
-//! How many messages of a channel run at once.
+//! The limit on concurrent messages of a channel.
 
 use std::sync::Arc;
 
 use svc_model::config::BackpressureConfig;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Leave to run; given back when dropped.
+/// A permit to run; released when dropped.
 pub(crate) type Permit = OwnedSemaphorePermit;
 
 /// No permit is left.
@@ -29,7 +29,7 @@ impl Permits {
         Self { limit, pool: Arc::new(Semaphore::new(permits)) }
     }
 
-    /// Takes one, now or not at all.
+    /// Acquires a permit without waiting.
     pub(super) fn try_acquire(&self) -> Result<Permit, NoPermit> {
         Arc::clone(&self.pool).try_acquire_owned().map_err(|_| NoPermit)
     }

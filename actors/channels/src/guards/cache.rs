@@ -1,4 +1,4 @@
-//! Answers kept for equal requests.
+//! Responses cached for equal requests.
 //!
 //! A key is a digest of channel, method, route parameters, query, payload, the metadata that the body brought and, where
 //! the channel says so, the principal of the caller; headers take no part in it. What is kept is bounded by entries and
@@ -17,7 +17,7 @@ use crate::response::ChannelResponse;
 
 /// Bytes of answers one channel keeps at most, 64 MiB.
 const MAX_BYTES: u64 = 64 << 20;
-/// What an entry takes beside its body and headers, in bytes; an estimate.
+/// Estimated size of an entry without its body and headers, in bytes.
 const OVERHEAD: usize = 256;
 /// Longest life of an entry, a hundred years: beyond it instants cannot be computed safely.
 const MAX_TTL: Duration = Duration::from_secs(100 * 365 * 86_400);
@@ -128,7 +128,7 @@ struct Entry {
     until: Instant,
 }
 
-/// The answers of one channel. Cheap to clone; clones share the entries.
+/// The cached responses of one channel. Cheap to clone; clones share the entries.
 #[derive(Clone)]
 pub(crate) struct ResponseCache {
     entries: Cache<CacheKey, Entry>,
@@ -152,12 +152,12 @@ impl ResponseCache {
         Self { entries, ttl }
     }
 
-    /// The answer of an equal request within its life.
+    /// Returns the response to an equal request within its time to live.
     pub(crate) fn get(&self, key: &CacheKey) -> Option<ChannelResponse> {
         self.entries.get(key).filter(|entry| Instant::now() < entry.until).map(|entry| entry.answer)
     }
 
-    /// Keeps an answer, unless it is for one caller alone.
+    /// Caches a response, unless it is for one caller alone.
     pub(crate) fn put(&self, key: CacheKey, answer: &ChannelResponse) {
         if answer.sets_cookie() {
             return;

@@ -1,4 +1,4 @@
-//! Who is calling, and whether that one may.
+//! The credential guard: authentication and authorization of callers.
 
 use serde_json::{Map, Value};
 use svc_auth::{Authenticator, Identity, PresentedRequest, RefusalReason};
@@ -16,10 +16,10 @@ use crate::metrics::CredentialKind;
 use crate::request::DataRequest;
 use crate::services::ChannelServices;
 
-/// Claims that are new with every token of the same caller.
+/// Claims that differ between tokens of the same caller.
 const PER_TOKEN: [&str; 4] = ["exp", "iat", "nbf", "jti"];
 
-/// What every refused credential is told.
+/// The message of every refused credential.
 const REFUSED: &str = "Channel authentication failed";
 
 /// The `auth` block of a channel.
@@ -28,7 +28,7 @@ pub(crate) struct CredentialGuard {
     kind: CredentialKind,
     /// The header that carries a secret, lower case.
     header: Option<String>,
-    /// What the verified claims must satisfy.
+    /// The expression that the verified claims must satisfy.
     authorization: Option<Expression>,
     log_limit: LogRateLimit,
 }
@@ -58,8 +58,8 @@ impl CredentialGuard {
         Ok(Self { authenticator, kind, header, authorization, log_limit: LogRateLimit::default() })
     }
 
-    /// Verifies the credential of a request, then what its claims must satisfy. Returns who called, with all claims of a
-    /// token.
+    /// Verifies the credential of a request and authorizes its claims. Returns the identity of the caller, with all claims of
+    /// a token.
     pub(super) async fn verify(
         &self,
         channel: &str,
@@ -117,7 +117,7 @@ impl CredentialGuard {
         self.authenticator.exposed(claims)
     }
 
-    /// Tells operators why, which no answer and no trace does; a bounded number of times.
+    /// Logs the reason for operators, a bounded number of times; no response and no trace shows it.
     fn log_refusal(&self, channel: &str, reason: &str, request: &DataRequest, services: &ChannelServices) {
         if let Some(suppressed) = self.log_limit.allow_line() {
             slog::info!(services.log, "credential refused";
@@ -127,7 +127,7 @@ impl CredentialGuard {
         }
     }
 
-    /// The same bytes for every cause, but that a token has expired: its holder is to fetch a new one.
+    /// Builds the same response for every cause, except an expired token, whose holder can fetch a new one.
     fn refusal(&self, reason: RefusalReason) -> ServiceError {
         let refusal = ServiceError::new(Code::Unauthorized, REFUSED);
         match (self.kind, reason) {

@@ -1,4 +1,4 @@
-//! Deliveries that came before.
+//! The deduplication guard.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) struct DeduplicationGuard {
     capacity: u64,
     shared: SharedCacheRef,
     on_backend_error: BackendError,
-    /// Of this process; made with the first key.
+    /// The keys of this process; created with the first key.
     keys: Arc<OnceLock<IdempotencyKeys>>,
 }
 
@@ -62,7 +62,7 @@ impl KeySource {
     }
 }
 
-/// A key won, wherever that is kept. Dropping it keeps the claim.
+/// A claimed key, in this process or in a shared cache. Dropping it keeps the claim.
 pub(crate) enum IdempotencyClaim {
     Local(KeyClaim),
     Shared { cache: Arc<dyn SharedCache>, key: String, owner: String },
@@ -142,7 +142,7 @@ impl DeduplicationGuard {
                 match won {
                     Ok(won) => won.then_some(claim),
                     Err(error) => {
-                        // It may be claimed all the same.
+                        // The key may be claimed nevertheless.
                         if let Err(refusal) = self.handle_unchecked_key(channel, &error, services) {
                             claim.release(services).await;
                             return Err(refusal);
@@ -164,7 +164,7 @@ impl DeduplicationGuard {
         won.map(Some).ok_or_else(duplicate)
     }
 
-    /// What becomes of a message whose key could not be checked.
+    /// Admits or refuses a message whose key could not be checked, as the channel says.
     fn handle_unchecked_key(
         &self,
         channel: &str,
@@ -184,7 +184,7 @@ impl DeduplicationGuard {
 }
 
 impl IdempotencyClaim {
-    /// Gives the key back for a request that was not let in.
+    /// Gives the key back for a request that was not admitted.
     pub(crate) async fn release(self, services: &ChannelServices) {
         match self {
             Self::Local(claim) => claim.release(),

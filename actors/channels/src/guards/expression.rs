@@ -1,4 +1,4 @@
-//! Expressions of guards: compiled at load, truthy or not, and never telling why.
+//! The expressions of guards: compiled at load and evaluated to truthy or falsy.
 
 use serde_json::{Map, Value};
 use svc_engine::Expression;
@@ -14,7 +14,7 @@ pub(super) fn compile(name: &str, logic: &Value, services: &ChannelServices) -> 
     services.engine.compile_expression(logic).map_err(|error| format!("{name} does not compile: {error}"))
 }
 
-/// Whether an expression holds over these roots; one that fails does not.
+/// Returns `true` if an expression is truthy over these roots; an expression that fails is not.
 pub(super) fn holds(expression: &Expression, roots: &[(&str, &Value)], services: &ChannelServices) -> bool {
     services.engine.evaluate(expression, roots).is_ok_and(|value| is_truthy(&value))
 }
@@ -31,7 +31,7 @@ pub(super) fn over_message<T>(
     (result, metadata)
 }
 
-/// What a message must satisfy.
+/// The expression that a message must satisfy.
 pub(crate) struct ValidationGuard(Expression);
 
 impl ValidationGuard {

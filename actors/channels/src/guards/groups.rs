@@ -1,4 +1,4 @@
-//! The limits that several channels share.
+//! The rate limits shared by several channels.
 
 use std::collections::HashMap;
 use std::fmt;

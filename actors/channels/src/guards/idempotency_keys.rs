@@ -1,4 +1,4 @@
-//! IdempotencyKeys on idempotency keys: the first delivery of a key wins it for the window, every other one is a duplicate.
+//! Idempotency keys: the first delivery of a key claims it for the window, every other one is a duplicate.
 //!
 //! Keys are kept as digests, so that a caller's long key costs no more than a short one. With a cap on their number the
 //! oldest claims are forgotten first: a key that comes back after so many others is no longer known as a duplicate.
@@ -33,7 +33,7 @@ struct KeyHolder {
 }
 
 impl IdempotencyKeys {
-    /// IdempotencyKeys that last for `window`, at most `max_entries` of them; 0 for any number.
+    /// Creates keys whose claims last for `window`, at most `max_entries` of them; 0 for any number.
     pub(crate) fn new(window: Duration, max_entries: u64) -> Self {
         let window = window.min(MAX_TTL);
         // Least recently used: the default policy may refuse to keep a newcomer, which would let its duplicate pass.
@@ -42,7 +42,7 @@ impl IdempotencyKeys {
         Self { held: held.build(), tokens: Arc::default(), window }
     }
 
-    /// IdempotencyKeys the key from now until the window has passed; `None` when somebody holds it. Of any number of callers
+    /// Claims the key from now until the window has passed; `None` when somebody holds it. Of any number of callers
     /// at once exactly one gets the claim.
     pub(crate) fn claim(&self, key: &str) -> Option<KeyClaim> {
         let digest = digest::digest_bytes(key.as_bytes());
@@ -67,7 +67,7 @@ impl fmt::Debug for IdempotencyKeys {
     }
 }
 
-/// A key won. Dropping it keeps the claim: whatever becomes of the request, its duplicate stays one.
+/// A claimed key. Dropping it keeps the claim: whatever happens to the request, a duplicate of it is refused.
 pub(crate) struct KeyClaim {
     held: Cache<Digest, KeyHolder>,
     digest: Digest,
@@ -75,8 +75,8 @@ pub(crate) struct KeyClaim {
 }
 
 impl KeyClaim {
-    /// Gives the key back for a request that was not let in. A claim that ended meanwhile, and perhaps belongs to
-    /// somebody else now, is left alone.
+    /// Gives the key back for a request that was not admitted. A claim that has expired, and may belong to another request
+    /// now, is not touched.
     pub(crate) fn release(self) {
         let Self { held, digest, token } = self;
         held.entry(digest).and_compute_with(|entry| match entry {

@@ -83,7 +83,7 @@ impl Clock for Ticks {
 /// The instants at which buckets will be full again, by the hash of their key.
 #[derive(Debug)]
 struct Buckets {
-    /// What one request moves such an instant by.
+    /// Time by which one request moves such an instant.
     period: Nanos,
     shards: [Mutex<Shard>; SHARDS],
 }
@@ -133,7 +133,7 @@ impl StateStore for Buckets {
 }
 
 impl Shard {
-    /// Whether one more key may have a bucket of its own; drops the buckets that are full again when that is due.
+    /// Returns `true` if one more key may have a bucket of its own; drops the buckets that are full again when a sweep is due.
     /// A sweep follows a doubling or a pause, so that a request costs the same on average however many come.
     fn has_room(&mut self, now: Nanos) -> bool {
         if self.own.len() < self.sweep_at {

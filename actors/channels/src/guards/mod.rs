@@ -1,8 +1,8 @@
 //! The guards of a channel, in the one order every message meets them.
 //!
-//! The first refusal answers. What an earlier guard took is not given back because a later one refuses: a token of a
-//! rate stays spent, an idempotency key stays claimed. Only a message that finds no capacity gives its key back,
-//! because its caller is told to come again.
+//! The first refusal answers. A later refusal does not give back what an earlier guard took: a token of a rate stays
+//! spent, an idempotency key stays claimed. Only a message that finds no capacity gives its key back, because its caller
+//! is asked to retry.
 
 mod backpressure;
 pub(crate) mod cache;
@@ -45,7 +45,7 @@ use rate::{RateGuard, RateSubject};
 pub(crate) use response_cache::CacheKeyInputs;
 use response_cache::ResponseCacheGuard;
 
-/// One guard; in the order they are met.
+/// A guard. The variants are in the order in which guards apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Guard {
     RateLimit,
@@ -59,7 +59,7 @@ enum Guard {
 }
 
 impl Guard {
-    /// The ingresses whose messages meet it.
+    /// Returns the ingresses whose messages the guard applies to.
     const fn ingresses(self) -> &'static [Ingress] {
         use Ingress::{Call, Cron, Embedded, Http};
         match self {
@@ -74,7 +74,7 @@ impl Guard {
         }
     }
 
-    /// The guard of a channel, for a message it applies to.
+    /// Returns the guard of a channel if it applies to a message of the ingress.
     fn for_ingress<G>(self, guard: &Option<G>, ingress: Ingress) -> Option<&G> {
         guard.as_ref().filter(|_| self.ingresses().contains(&ingress))
     }
@@ -93,9 +93,9 @@ pub(crate) struct Guards {
 }
 
 impl Guards {
-    /// Makes the guards of a channel ready. What they remember is taken over from `previous` where their own settings
-    /// are the same. `inputs` tells whether an equal message would still be answered as before. Without `references`
-    /// the credentials of `previous` are kept, for a channel whose config is the same.
+    /// Builds the guards of a channel. Their state is taken over from `previous` where their own settings are the same.
+    /// `inputs` tells if an equal message would still be answered as before. Without `references` the credentials of
+    /// `previous` are kept, for a channel whose config is the same.
     ///
     /// # Errors
     /// The reason to quarantine the channel.
@@ -152,12 +152,12 @@ impl Guards {
         })
     }
 
-    /// A permit for work whose guards passed before; `None` where the channel asks for none.
+    /// Acquires a permit for work that passed the guards before; `None` if the channel limits no concurrency.
     pub(crate) fn permit(&self) -> Result<Option<Permit>, NoPermit> {
         self.permits.as_ref().map(Permits::try_acquire).transpose()
     }
 
-    /// Keeps an answer for the next equal request.
+    /// Caches a response for the next equal request.
     pub(crate) async fn store_response(
         &self,
         channel: &str,
@@ -171,8 +171,8 @@ impl Guards {
     }
 }
 
-/// Returns the setting that lets a workflow answer one caller other than the next, which no cache knows. A channel that
-/// says who shares its answers has none.
+/// Returns the setting by which a workflow may answer callers differently, which the cache key does not include. A
+/// channel that declares `per_principal` has none.
 fn caller_specific_setting(config: &ChannelConfig) -> Option<&'static str> {
     let undecided = config.cache.as_ref().is_some_and(|cache| cache.per_principal.is_none());
     match config.auth {
@@ -182,41 +182,41 @@ fn caller_specific_setting(config: &ChannelConfig) -> Option<&'static str> {
     }
 }
 
-/// A message all guards let in, and what it took on the way.
+/// A message that all guards admitted, with the resources it acquired.
 pub(crate) struct AdmittedMessage {
     pub(crate) payload: Value,
     pub(crate) metadata: Map<String, Value>,
-    /// Which share of the traffic it belongs to.
+    /// The rollout bucket of the caller.
     pub(crate) bucket: Option<u8>,
     /// The caller asked for a profile of the run and may have one.
     pub(crate) profile: bool,
     pub(crate) claim: Option<IdempotencyClaim>,
-    /// Where its answer may be kept.
+    /// The key under which its response may be cached.
     pub(crate) cache_key: Option<CacheKey>,
     pub(crate) permit: Option<Permit>,
 }
 
-/// A call all guards let in.
+/// A call that all guards admitted.
 pub(crate) struct AdmittedCall {
     pub(crate) payload: Value,
     pub(crate) metadata: Map<String, Value>,
-    /// Held until the call has run.
+    /// Released when the call has run.
     _permit: Option<Permit>,
 }
 
-/// Why a message does not run.
+/// The reason why a message is answered without a run.
 pub(crate) enum ShortCircuit {
     /// A guard refused it.
     Refused(ServiceError),
-    /// An equal message was answered before.
+    /// The cache had the response to an equal message.
     Answered(ChannelResponse),
 }
 
-/// Why a run of a schedule does not begin.
+/// The reason why a scheduled run does not start.
 pub(crate) enum ScheduledRunRefusal {
     /// A guard refused it, and will again.
     Refused(ServiceError),
-    /// There is no capacity now.
+    /// The channel has no capacity now.
     Busy,
 }
 
@@ -227,10 +227,10 @@ impl From<ServiceError> for ShortCircuit {
 }
 
 impl CompiledChannel {
-    /// Leads a message past the guards.
+    /// Passes a message through the guards.
     pub(crate) async fn admit(&self, mut request: DataRequest) -> Result<AdmittedMessage, ShortCircuit> {
         let (guards, services, ingress) = (&self.guards, &self.services, request.ingress);
-        // They come in any order; what is made of them, keys and stored rows, is to look the same each time.
+        // Headers arrive in any order; keys and stored rows must not depend on it.
         request.headers.sort_by(|(one, _), (other, _)| one.cmp(other));
         if let Some(limit) = Guard::RateLimit.for_ingress(&guards.rate_limit, ingress) {
             limit.check(&self.name, RateSubject::from_request(&request), None, services)?;
@@ -306,7 +306,7 @@ impl CompiledChannel {
         Ok(AdmittedMessage { payload, metadata, bucket, profile, claim, cache_key, permit })
     }
 
-    /// Leads a run of a schedule past the guards; gives its metadata back, and the permit it holds while it runs.
+    /// Passes a scheduled run through the guards; returns its metadata and the permit that it holds while it runs.
     pub(crate) fn admit_scheduled_run(
         &self,
         payload: &Value,
@@ -321,7 +321,7 @@ impl CompiledChannel {
         Ok((metadata, permit))
     }
 
-    /// Leads a call past the guards. `caller` is the channel that makes it, `metadata` what it hands down.
+    /// Passes a call through the guards. `caller` is the calling channel, `metadata` the metadata that it passes on.
     ///
     /// # Errors
     /// The first refusal.
@@ -337,7 +337,7 @@ impl CompiledChannel {
         Ok(AdmittedCall { payload, metadata, _permit: permit })
     }
 
-    /// The guards of a call, but for its capacity; the metadata as the guards leave it.
+    /// Applies the guards of a call except the limit on concurrency; returns the metadata as the guards leave it.
     ///
     /// # Errors
     /// The refusal of the first guard that refuses.
@@ -363,7 +363,7 @@ impl CompiledChannel {
         Ok(metadata)
     }
 
-    /// A permit, where the channel asks for one.
+    /// Acquires a permit if the channel limits concurrency.
     fn acquire_permit(&self, ingress: Ingress) -> Result<Option<Permit>, NoPermit> {
         let permits = Guard::Backpressure.for_ingress(&self.guards.permits, ingress);
         permits.map(Permits::try_acquire).transpose().inspect_err(|_| {
@@ -371,7 +371,7 @@ impl CompiledChannel {
         })
     }
 
-    /// Which share of the traffic the caller belongs to; nothing to tell where one version has it all.
+    /// Returns the rollout bucket of the caller; `None` if one version gets all the traffic.
     fn bucket(&self, request: &DataRequest) -> Option<u8> {
         let sticky = self.services.settings.rollout_sticky_header.as_deref();
         match self.flow.versions.as_slice() {

@@ -1,4 +1,4 @@
-//! Which pages may call.
+//! The origin guard.
 
 use svc_model::ServiceError;
 
@@ -17,7 +17,7 @@ impl OriginGuard {
         Self { listed, log_limit: LogRateLimit::default() }
     }
 
-    /// A present `Origin` must be listed, byte for byte; `*` lists all.
+    /// Requires that a present `Origin` is listed, byte for byte; `*` admits all.
     pub(super) fn check(
         &self,
         channel: &str,

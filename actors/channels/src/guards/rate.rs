@@ -1,4 +1,4 @@
-//! How often a channel may be called: by anyone, and by one principal.
+//! The rate guards of a channel: for all callers, and for one principal.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::metadata;
 use crate::request::DataRequest;
 use crate::services::ChannelServices;
 
-/// Who is counted.
+/// The caller that a rate counts.
 #[derive(Clone, Copy)]
 pub(super) struct RateSubject<'r> {
     /// The address of a client, or the name of a calling channel.
@@ -38,7 +38,7 @@ pub(crate) struct RateGuard {
     limiter: Arc<Limiter>,
 }
 
-/// What must stay the same for the buckets to be kept over a reload.
+/// The settings that must stay the same for the buckets to survive a reload.
 #[derive(Clone, PartialEq)]
 struct RateSettings {
     rps: u64,
@@ -108,8 +108,8 @@ impl RateGuard {
         Ok(Self { key: key.transpose()?, limiter, settings })
     }
 
-    /// Takes a token of the caller's bucket. A caller without a key has no bucket: sharing one with strangers would
-    /// let each lock the others out.
+    /// Takes a token of the caller's bucket. A caller without a key is refused: in a shared bucket strangers could lock each
+    /// other out.
     pub(super) fn check(
         &self,
         channel: &str,
@@ -168,7 +168,7 @@ impl RateSettings {
         limiter
     }
 
-    /// Whether expressions can read a header.
+    /// Returns `true` if expressions can read a header.
     fn shows(&self, header: &str) -> bool {
         KEY_HEADERS.contains(&header) || self.key_headers.iter().any(|listed| listed == header)
     }

@@ -1,4 +1,4 @@
-//! Answers of equal requests.
+//! The response cache guard.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -14,27 +14,27 @@ use crate::digest::{self, Digest};
 use crate::response::ChannelResponse;
 use crate::services::ChannelServices;
 
-/// What answers that were kept are answers of.
+/// The parts of a channel that its cached responses depend on.
 pub(crate) struct CacheKeyInputs {
-    /// Tells the channel and its workflow from what they were and will be, in every process.
+    /// Digest of the channel and its workflow, equal in every process.
     pub(crate) definition: Digest,
-    /// Whether they are what they were when this process built them last.
+    /// Set if they are unchanged since this process last compiled them.
     pub(crate) unchanged: bool,
 }
 
-/// Answers a request as an equal one was answered a short time ago.
+/// Answers a request with the cached response to an equal one.
 pub(crate) struct ResponseCacheGuard {
     keys: CacheKeyBuilder,
     block: config::ResponseCacheConfig,
     capacity: u64,
     shared: SharedCacheRef,
-    /// What keys in a shared cache begin with.
+    /// Prefix of the keys in a shared cache.
     prefix: String,
-    /// Of this process; made with the first answer worth keeping.
+    /// The responses of this process; created with the first cached response.
     answers: Arc<OnceLock<ResponseCache>>,
 }
 
-/// An answer as a shared cache keeps it.
+/// A response as a shared cache stores it.
 #[derive(Deserialize, Serialize)]
 struct CachedResponse<'k> {
     status: u16,
@@ -68,8 +68,8 @@ impl ResponseCacheGuard {
         }
     }
 
-    /// Returns what tells equal requests; `None` for one whose answer is never kept. `principal` counts where the channel
-    /// keeps answers per principal.
+    /// Returns the cache key of a request; `None` for one whose response is never cached. `principal` counts if the channel
+    /// caches per principal.
     pub(super) fn key(
         &self,
         principal: Option<KeyPrincipal>,
@@ -83,7 +83,7 @@ impl ResponseCacheGuard {
         self.keys.key(principal, metadata, payload)
     }
 
-    /// The answer of an equal request. A cache that does not say has none.
+    /// Looks up the response to an equal request. A cache that fails has none.
     pub(super) async fn look_up(
         &self,
         channel: &str,
@@ -106,7 +106,7 @@ impl ResponseCacheGuard {
         found
     }
 
-    /// Keeps an answer for the next equal request, if answers of its status are kept.
+    /// Caches a response for the next equal request, if responses of its status are cached.
     pub(super) async fn store(
         &self,
         channel: &str,
@@ -140,7 +140,7 @@ impl ResponseCacheGuard {
 }
 
 impl CachedResponse<'_> {
-    /// `None` for an answer that is no text, or for one caller alone.
+    /// Serializes a response; `None` for one that is not text, or that is for one caller alone.
     fn text(answer: &ChannelResponse) -> Option<String> {
         if answer.sets_cookie() {
             return None;
@@ -154,7 +154,7 @@ impl CachedResponse<'_> {
         .ok()
     }
 
-    /// `None` for a text that nobody of us wrote.
+    /// Parses a stored response; `None` for a text that this service did not write.
     fn answer(text: &str) -> Option<ChannelResponse> {
         let CachedResponse { status, headers, body } = serde_json::from_str(text).ok()?;
         Some(ChannelResponse { status, headers: headers.into_owned(), body: body.into_owned().into() })

@@ -1,15 +1,15 @@
-//! Where a guard keeps what other processes are to find too.
+//! The reference of a guard to a cache shared with other processes.
 
 use std::sync::Arc;
 
 use crate::services::ChannelServices;
 use crate::shared_cache::{CacheError, CacheUnavailable, SharedCache};
 
-/// The cache that a guard's settings name, if they name one. Looked up at each use: a connector changes while channels serve.
+/// The cache that the settings of a guard name, if any. Looked up at each use: a connector may change while channels serve.
 pub(super) struct SharedCacheRef(Option<String>);
 
 impl SharedCacheRef {
-    /// Warns of a connector that cannot serve; what it was to keep (`what`) stays in this process then.
+    /// Warns of a connector that is no shared cache: the entries (`what`) then stay in this process.
     pub(super) fn new(
         channel: &str,
         connector: Option<&str>,
@@ -25,10 +25,10 @@ impl SharedCacheRef {
         Self(connector.map(str::to_owned))
     }
 
-    /// The cache; `None` where this process keeps things itself.
+    /// Returns the cache; `None` if this process keeps the entries itself.
     ///
     /// # Errors
-    /// The connector is not in use now: what others keep there is not known.
+    /// [`CacheError`] when the connector is not in use now: the entries of other processes are unknown.
     pub(super) fn cache(
         &self,
         channel: &str,

@@ -1,4 +1,4 @@
-//! What the guards of channels count.
+//! The metrics of the guards of channels.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -27,7 +27,7 @@ struct CredentialLabels {
 /// Scopes of the platform's own rate limits. A channel of such a name shares the series and does not take it along.
 const PLATFORM_SCOPES: [&str; 3] = ["admin", "data", "operational"];
 
-/// How a channel knows its callers.
+/// The kind of credential by which a channel authenticates its callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CredentialKind {
     ApiKey,

@@ -1,4 +1,4 @@
-//! What channels count. A series is made when it is first counted: ten thousand idle channels show nothing.
+//! The metrics of channels. A series is created when it is first counted: ten thousand idle channels show none.
 
 mod guards;
 
@@ -19,7 +19,7 @@ use crate::series::{FlowMeters, RunLabels, SeriesPool, TaskLabels, WorkflowLabel
 pub(crate) use guards::CredentialKind;
 use guards::GuardMetrics;
 
-/// How a message ended.
+/// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MessageOutcome {
     /// Answered.

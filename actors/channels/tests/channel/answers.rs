@@ -1,4 +1,4 @@
-//! What comes back: envelopes, task errors, failures, crashes.
+//! Responses: envelopes, task errors, failures, crashes.
 
 use std::time::Duration;
 

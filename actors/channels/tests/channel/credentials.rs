@@ -1,4 +1,4 @@
-//! Who may call, what is told of a refusal, and what a workflow learns of the caller.
+//! Credentials: admitted callers, refusals, and the metadata of the caller.
 
 use actix_supervision::Universe;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use svc_model::{Code, ServiceError};
 
 use crate::kit::{Kit, Orders, body, copy, http, nothing, token, token_auth};
 
-/// What a caller sees of a refusal.
+/// The visible parts of a refusal.
 fn wire(error: &ServiceError) -> (u16, String, Option<u32>, Option<String>) {
     let challenge = error.challenge().map(str::to_owned);
     (error.status(), error.body(None).to_string(), error.retry_after(), challenge)

@@ -1,4 +1,4 @@
-//! What is built, and what is refused rather than served weakened.
+//! Compilation: channels that are built, and channels that are refused instead of served without a guard.
 
 use serde_json::json;
 use svc_channels::Settings;

@@ -1,4 +1,4 @@
-//! Who is let in, and with what.
+//! The guards: admitted callers and their messages.
 
 use actix_supervision::Universe;
 use serde_json::{Value, json};

@@ -67,12 +67,12 @@ where
 
 /// Lets runs in, and lets them go on one by one.
 #[derive(Clone)]
-pub(crate) struct Hold {
+pub(crate) struct HoldTask {
     entered: Arc<AtomicUsize>,
     leave: Arc<Semaphore>,
 }
 
-impl Hold {
+impl HoldTask {
     fn new() -> Self {
         Self { entered: Arc::default(), leave: Arc::new(Semaphore::new(0)) }
     }
@@ -105,17 +105,17 @@ impl KeySets for NoKeySets {
     }
 }
 
-/// What definitions are built with in a test.
+/// The services that channels are compiled with in a test.
 pub(crate) struct Kit {
     pub(crate) services: ChannelServices,
-    pub(crate) hold: Hold,
-    /// Where `channel_call` finds channels; bound by tests that call any.
+    pub(crate) hold: HoldTask,
+    /// The directory of `channel_call`; bound by the tests that call channels.
     pub(crate) calls: DirectoryHandle,
 }
 
 impl Kit {
     pub(crate) fn new(settings: Settings) -> Self {
-        let hold = Hold::new();
+        let hold = HoldTask::new();
         let held = hold.clone();
         let stub = move || -> LocalBoxFuture<'static, Result<TaskOutcome, TaskError>> {
             let hold = held.clone();
@@ -191,7 +191,7 @@ impl Kit {
         Orders::start(tree, self.build(config, tasks).unwrap()).await
     }
 
-    /// What was counted, as the metrics page shows it.
+    /// Returns the metrics page.
     pub(crate) fn counted(&self) -> String {
         let mut registry = prometheus_client::registry::Registry::with_prefix("svc");
         self.services.metrics.register(&mut registry);

@@ -1,4 +1,4 @@
-//! What a channel promises its callers.
+//! The guarantees of a channel to its callers.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod answers;

@@ -7,7 +7,7 @@ use svc_model::ServiceError;
 
 use crate::kit::{Kit, http, task, token, token_auth};
 
-/// What each guard answers, in the order of the guards. The last one refuses every message of this test.
+/// The refusal of each guard, in the order of the guards. The last one refuses every message of this test.
 const ANSWERS: [(&str, u16, &str); 8] = [
     ("rate_limit", 429, "Too many requests"),
     ("auth", 401, "Channel authentication failed"),

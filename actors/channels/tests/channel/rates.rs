@@ -1,4 +1,4 @@
-//! How often a channel may be called, and who shares a bucket with whom.
+//! Rate limits, and the callers that share a bucket.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is on disk when a caller has its answer: traces of runs, and messages accepted for later.
+//! The rows on disk when a caller has its response: traces of runs, and messages accepted for later.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -10,7 +10,7 @@ mod the_mailbox_bound {
     #[test]
     fn holds_for_one_sender_only() {
         system(async {
-            let addr = Probe::default().start();
+            let addr = ProbeActor::default().start();
             let taken = (0..1000).filter(|_| addr.try_send(Count).is_ok()).count();
             assert_eq!(taken, 16);
             let taken = (0..1000).filter(|_| addr.clone().try_send(Count).is_ok()).count();
@@ -21,7 +21,7 @@ mod the_mailbox_bound {
     #[test]
     fn never_makes_send_wait() {
         system(async {
-            let addr = Probe::default().start();
+            let addr = ProbeActor::default().start();
             let mut requests: Vec<_> = (0..1000).map(|_| Box::pin(addr.send(Count))).collect();
             for request in &mut requests {
                 assert!(poll!(request).is_pending());
@@ -38,7 +38,7 @@ mod a_message {
     #[test]
     fn is_sent_at_the_call_without_a_poll() {
         system(async {
-            let addr = Probe::default().start();
+            let addr = ProbeActor::default().start();
             let _unpolled = addr.send(Count);
             assert_eq!(addr.send(Count).await, Ok(2));
         });
@@ -47,7 +47,7 @@ mod a_message {
     #[test]
     fn whose_caller_left_is_skipped() {
         system(async {
-            let addr = Probe::default().start();
+            let addr = ProbeActor::default().start();
             drop(addr.send(Count));
             assert_eq!(addr.send(Count).await, Ok(1));
         });
@@ -56,7 +56,7 @@ mod a_message {
     #[test]
     fn that_is_being_handled_goes_on_without_its_caller() {
         let log = Log::default();
-        let probe = Probe { log: log.clone(), ..Probe::default() };
+        let probe = ProbeActor { log: log.clone(), ..ProbeActor::default() };
         system(async {
             let addr = probe.start();
             let (speak, speech) = oneshot::channel();
@@ -80,7 +80,7 @@ fn a_mailbox_is_drained_without_yielding() {
         }))
     }
     system(async {
-        let addr = Probe::default().start();
+        let addr = ProbeActor::default().start();
         let turns = Arc::new(Mutex::new(0));
         let counted = turns.clone();
         actix::spawn(async move {

@@ -28,7 +28,7 @@ type Log = Arc<Mutex<Vec<String>>>;
 
 /// An actor that writes its life down.
 #[derive(Default)]
-struct Probe {
+struct ProbeActor {
     handled: u32,
     log: Log,
     /// Answer the next `stopping` with Continue.
@@ -36,14 +36,14 @@ struct Probe {
     panics_in_started: bool,
 }
 
-impl Probe {
+impl ProbeActor {
     fn note(&self, what: &str) {
         let unwinding = if thread::panicking() { " while unwinding" } else { "" };
         self.log.lock().unwrap().push(format!("{what}{unwinding}"));
     }
 }
 
-impl Actor for Probe {
+impl Actor for ProbeActor {
     type Context = Context<Self>;
 
     fn started(&mut self, _: &mut Self::Context) {
@@ -61,7 +61,7 @@ impl Actor for Probe {
     }
 }
 
-impl Supervised for Probe {
+impl Supervised for ProbeActor {
     fn restarting(&mut self, _: &mut Self::Context) {
         self.note("restarting");
     }
@@ -72,7 +72,7 @@ impl Supervised for Probe {
 #[rtype(u32)]
 struct Count;
 
-impl Handler<Count> for Probe {
+impl Handler<Count> for ProbeActor {
     type Result = u32;
 
     fn handle(&mut self, _: Count, _: &mut Self::Context) -> u32 {
@@ -85,7 +85,7 @@ impl Handler<Count> for Probe {
 #[rtype("()")]
 struct Boom;
 
-impl Handler<Boom> for Probe {
+impl Handler<Boom> for ProbeActor {
     type Result = ();
 
     fn handle(&mut self, _: Boom, _: &mut Self::Context) {
@@ -97,7 +97,7 @@ impl Handler<Boom> for Probe {
 #[rtype("()")]
 struct Stop;
 
-impl Handler<Stop> for Probe {
+impl Handler<Stop> for ProbeActor {
     type Result = ();
 
     fn handle(&mut self, _: Stop, ctx: &mut Self::Context) {
@@ -110,7 +110,7 @@ impl Handler<Stop> for Probe {
 #[rtype("()")]
 struct Attached(oneshot::Receiver<()>);
 
-impl Handler<Attached> for Probe {
+impl Handler<Attached> for ProbeActor {
     type Result = ResponseActFuture<Self, ()>;
 
     fn handle(&mut self, msg: Attached, _: &mut Self::Context) -> Self::Result {
@@ -123,7 +123,7 @@ impl Handler<Attached> for Probe {
 #[rtype("()")]
 struct Detached(oneshot::Receiver<()>);
 
-impl Handler<Detached> for Probe {
+impl Handler<Detached> for ProbeActor {
     type Result = ResponseFuture<()>;
 
     fn handle(&mut self, msg: Detached, _: &mut Self::Context) -> Self::Result {
@@ -136,9 +136,9 @@ impl Handler<Detached> for Probe {
 #[rtype("()")]
 struct Run(Turn);
 
-type Turn = Box<dyn FnOnce(&mut Context<Probe>) + Send>;
+type Turn = Box<dyn FnOnce(&mut Context<ProbeActor>) + Send>;
 
-impl Handler<Run> for Probe {
+impl Handler<Run> for ProbeActor {
     type Result = ();
 
     fn handle(&mut self, msg: Run, ctx: &mut Self::Context) {

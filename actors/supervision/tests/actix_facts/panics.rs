@@ -15,7 +15,7 @@ mod a_panic {
     #[test]
     fn closes_the_current_and_all_queued_callers_and_spares_the_neighbour() {
         system(async {
-            let (addr, neighbour) = (Probe::default().start(), Probe::default().start());
+            let (addr, neighbour) = (ProbeActor::default().start(), ProbeActor::default().start());
             let outcomes = join3(addr.send(Boom), addr.send(Count), addr.send(Count)).await;
             assert_eq!(
                 outcomes,
@@ -28,7 +28,7 @@ mod a_panic {
     #[test]
     fn lets_try_send_give_the_message_back_and_do_send_drop_it() {
         system(async {
-            let addr = Probe::default().start();
+            let addr = ProbeActor::default().start();
             let _ = addr.send(Boom).await;
             assert!(matches!(addr.try_send(Count), Err(SendError::Closed(Count))));
             addr.do_send(Count);
@@ -38,7 +38,7 @@ mod a_panic {
     #[test]
     fn in_started_closes_the_address() {
         system(async {
-            let addr = Probe { panics_in_started: true, ..Probe::default() }.start();
+            let addr = ProbeActor { panics_in_started: true, ..ProbeActor::default() }.start();
             assert_eq!(addr.send(Count).await, Err(MailboxError::Closed));
         });
     }
@@ -47,9 +47,9 @@ mod a_panic {
     fn in_a_factory_spares_the_arbiter() {
         system(async {
             let arbiter = Arbiter::new();
-            let broken = Probe::start_in_arbiter(&arbiter.handle(), |_| panic!("boom in the factory"));
+            let broken = ProbeActor::start_in_arbiter(&arbiter.handle(), |_| panic!("boom in the factory"));
             assert_eq!(broken.send(Count).await, Err(MailboxError::Closed));
-            let addr = Probe::start_in_arbiter(&arbiter.handle(), |_| Probe::default());
+            let addr = ProbeActor::start_in_arbiter(&arbiter.handle(), |_| ProbeActor::default());
             assert_eq!(addr.send(Count).await, Ok(1));
         });
     }
@@ -58,7 +58,7 @@ mod a_panic {
 #[test]
 fn a_panicked_instance_runs_stopping_and_stopped_while_unwinding() {
     let log = Log::default();
-    let probe = Probe { log: log.clone(), ..Probe::default() };
+    let probe = ProbeActor { log: log.clone(), ..ProbeActor::default() };
     system(async { probe.start().send(Boom).await.unwrap_err() });
     assert_eq!(lines(&log), ["started", "stopping while unwinding", "stopped while unwinding"]);
 }
@@ -66,7 +66,7 @@ fn a_panicked_instance_runs_stopping_and_stopped_while_unwinding() {
 #[test]
 fn a_panicked_instance_that_refuses_to_stop_handles_its_queue() {
     system(async {
-        let addr = Probe { handled: 100, clings: true, ..Probe::default() }.start();
+        let addr = ProbeActor { handled: 100, clings: true, ..ProbeActor::default() }.start();
         let (boom, queued) = (addr.send(Boom), addr.send(Count));
         assert_eq!(boom.await, Err(MailboxError::Closed));
         assert_eq!(queued.await, Ok(101));
@@ -81,7 +81,7 @@ mod a_spawned_context {
         system(async {
             let ctx = Context::new();
             let addr = ctx.address();
-            let join = actix::spawn(ctx.into_future(Probe::default()));
+            let join = actix::spawn(ctx.into_future(ProbeActor::default()));
             assert_eq!(addr.send(Boom).await, Err(MailboxError::Closed));
             let panic = join.await.unwrap_err().into_panic();
             assert_eq!(panic.downcast_ref::<&str>(), Some(&"boom"));
@@ -93,7 +93,7 @@ mod a_spawned_context {
         system(async {
             let ctx = Context::new();
             let addr = ctx.address();
-            let join = actix::spawn(ctx.into_future(Probe::default()));
+            let join = actix::spawn(ctx.into_future(ProbeActor::default()));
             tokio::task::yield_now().await;
             join.abort();
             assert!(join.await.unwrap_err().is_cancelled());

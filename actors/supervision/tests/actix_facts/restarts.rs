@@ -10,7 +10,7 @@ mod supervisor_restarts {
     #[test]
     fn after_a_stop() {
         system(async {
-            let addr = Supervisor::start(|_| Probe::default());
+            let addr = Supervisor::start(|_| ProbeActor::default());
             addr.send(Stop).await.unwrap();
             assert_eq!(addr.send(Count).await, Ok(1));
         });
@@ -19,7 +19,7 @@ mod supervisor_restarts {
     #[test]
     fn never_after_a_panic() {
         system(async {
-            let addr = Supervisor::start(|_| Probe::default());
+            let addr = Supervisor::start(|_| ProbeActor::default());
             assert_eq!(addr.send(Boom).await, Err(MailboxError::Closed));
             assert!(!addr.connected());
             assert_eq!(addr.send(Count).await, Err(MailboxError::Closed));
@@ -30,7 +30,7 @@ mod supervisor_restarts {
 #[test]
 fn supervisor_keeps_the_same_instance() {
     let log = Log::default();
-    let probe = Probe { log: log.clone(), ..Probe::default() };
+    let probe = ProbeActor { log: log.clone(), ..ProbeActor::default() };
     system(async {
         let addr = Supervisor::start(|_| probe);
         assert_eq!(addr.send(Count).await, Ok(1));
@@ -46,7 +46,7 @@ mod a_restart {
     #[test]
     fn keeps_the_queued_messages() {
         system(async {
-            let addr = Supervisor::start(|_| Probe::default());
+            let addr = Supervisor::start(|_| ProbeActor::default());
             let (stop, queued) = (addr.send(Stop), addr.send(Count));
             stop.await.unwrap();
             assert_eq!(queued.await, Ok(1));
@@ -56,7 +56,7 @@ mod a_restart {
     #[test]
     fn loses_attached_futures_and_closes_their_callers() {
         let log = Log::default();
-        let probe = Probe { log: log.clone(), ..Probe::default() };
+        let probe = ProbeActor { log: log.clone(), ..ProbeActor::default() };
         system(async {
             let addr = Supervisor::start(|_| probe);
             let (speak, speech) = oneshot::channel();
@@ -72,7 +72,7 @@ mod a_restart {
     fn or_a_panic_does_not_end_a_response_future() {
         system(async {
             for end in [true, false] {
-                let addr = Supervisor::start(|_| Probe::default());
+                let addr = Supervisor::start(|_| ProbeActor::default());
                 let (speak, speech) = oneshot::channel();
                 let detached = addr.send(Detached(speech));
                 let _ = if end { addr.send(Stop).await } else { addr.send(Boom).await };

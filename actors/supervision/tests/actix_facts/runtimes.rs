@@ -17,10 +17,10 @@ mod an_arbiter {
     #[test]
     fn that_stops_ends_its_actors_without_unwinding_and_closes_their_callers() {
         let log = Log::default();
-        let probe = Probe { log: log.clone(), ..Probe::default() };
+        let probe = ProbeActor { log: log.clone(), ..ProbeActor::default() };
         system(async {
             let arbiter = Arbiter::new();
-            let addr = Probe::start_in_arbiter(&arbiter.handle(), |_| probe);
+            let addr = ProbeActor::start_in_arbiter(&arbiter.handle(), |_| probe);
             let (_speak, speech) = oneshot::channel();
             let attached = addr.send(Attached(speech));
             addr.send(Count).await.unwrap();
@@ -39,7 +39,7 @@ mod an_arbiter {
             arbiter.stop();
             arbiter.join().unwrap();
             assert!(!handle.spawn(ready(())));
-            let addr = Probe::start_in_arbiter(&handle, |_| Probe::default());
+            let addr = ProbeActor::start_in_arbiter(&handle, |_| ProbeActor::default());
             assert_eq!(addr.send(Count).await, Err(MailboxError::Closed));
         });
     }
@@ -47,7 +47,7 @@ mod an_arbiter {
     #[test]
     fn outlives_its_value() {
         system(async {
-            let addr = Probe::start_in_arbiter(&Arbiter::new().handle(), |_| Probe::default());
+            let addr = ProbeActor::start_in_arbiter(&Arbiter::new().handle(), |_| ProbeActor::default());
             assert_eq!(addr.send(Count).await, Ok(1));
         });
     }
@@ -61,7 +61,7 @@ async fn task(born: mpsc::Sender<ThreadId>, _alive: oneshot::Sender<()>) {
 
 /// The threads of an actor on `arbiter` and of a task its handler spawned, and the task's end.
 async fn spawn_on(arbiter: &Arbiter) -> (ThreadId, ThreadId, oneshot::Receiver<()>) {
-    let addr = Probe::start_in_arbiter(&arbiter.handle(), |_| Probe::default());
+    let addr = ProbeActor::start_in_arbiter(&arbiter.handle(), |_| ProbeActor::default());
     let (born, births) = mpsc::channel();
     let (alive, life) = oneshot::channel();
     let run = Run(Box::new(move |_| {
@@ -108,7 +108,7 @@ mod a_paused_runtime {
     fn moves_time_whenever_nothing_is_ready() {
         let ticks = Rc::new(Cell::new(0));
         paused_system(async {
-            let addr = Probe::default().start();
+            let addr = ProbeActor::default().start();
             let (tick, mut ticked) = tokio::sync::mpsc::unbounded_channel();
             addr.do_send(Run(Box::new(move |ctx| {
                 ctx.run_interval(HOUR, move |_, _| tick.send(()).unwrap());

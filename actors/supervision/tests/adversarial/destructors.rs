@@ -20,7 +20,7 @@ fn of_messages_may_panic_when_they_are_handed_back_to_nobody() {
     Universe::new(1).run(async |tree| {
         let victim = spawn(&tree, "v", ChildSpec::new()).await;
         let (hold, held) = oneshot::channel();
-        let mut holding = Box::pin(victim.call(Hold(held)));
+        let mut holding = Box::pin(victim.call(HoldMessage(held)));
         let mut queued = Box::pin(victim.call(Fragile));
         assert!(poll!(&mut holding).is_pending() && poll!(&mut queued).is_pending());
         drop(queued);

@@ -109,12 +109,12 @@ impl Handler<Boom> for Victim {
 /// Answered once the channel speaks or closes; the mailbox waits.
 #[derive(Debug, Message)]
 #[rtype("()")]
-struct Hold(oneshot::Receiver<()>);
+struct HoldMessage(oneshot::Receiver<()>);
 
-impl Handler<Hold> for Victim {
+impl Handler<HoldMessage> for Victim {
     type Result = AtomicResponse<Self, ()>;
 
-    fn handle(&mut self, hold: Hold, _: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, hold: HoldMessage, _: &mut Context<Self>) -> Self::Result {
         AtomicResponse::new(Box::pin(async { drop(hold.0.await) }.into_actor(self)))
     }
 }

@@ -16,7 +16,7 @@ fn that_end_give_every_caller_an_outcome() {
         let on = Placement::On(arbiter.handle());
         let victim = tree.spawn("v", ChildSpec::new(), on, victims(Victim::default)).await.unwrap();
         let (_hold, held) = oneshot::channel();
-        let mut holding = Box::pin(victim.call(Hold(held)));
+        let mut holding = Box::pin(victim.call(HoldMessage(held)));
         let mut queued = Box::pin(victim.call(Name));
         assert!(poll!(&mut holding).is_pending());
         while victim.vitals().handled == 0 {

@@ -6,7 +6,7 @@ use actix_supervision::{CallErrorKind, ChildSpec, Placement, StartContext, Start
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 
-use crate::support::{Count, Hold, Lab, Probe, SlowRead, kind, settle};
+use crate::support::{Count, HoldMessage, Lab, ProbeActor, SlowRead, kind, settle};
 
 #[test]
 fn a_call_is_answered() {
@@ -26,7 +26,7 @@ fn the_bound_counts_calls_of_all_clones_and_hands_the_rest_back() {
         let probe = lab.running("probe", ChildSpec::new().mailbox(16)).await;
         let calls = (0..1000).map(|_| {
             let own = probe.clone();
-            async move { own.call(Hold).await }
+            async move { own.call(HoldMessage).await }
         });
         lab.gate.add_permits(16);
         let outcomes = join_all(calls).await;
@@ -51,7 +51,7 @@ fn casts_pass_the_same_gate() {
     });
 }
 
-fn never(_: StartContext) -> std::future::Pending<Result<Probe, StartError>> {
+fn never(_: StartContext) -> std::future::Pending<Result<ProbeActor, StartError>> {
     std::future::pending()
 }
 
@@ -66,7 +66,7 @@ fn an_expired_call_is_taken_back_if_it_was_never_handled() {
         assert!(expired.is_retryable(), "it was still queued");
 
         let probe = lab.running("probe", ChildSpec::new()).await;
-        let expired = probe.call_within(Hold, limit).await.unwrap_err();
+        let expired = probe.call_within(HoldMessage, limit).await.unwrap_err();
         assert_eq!(expired.kind, CallErrorKind::Expired);
         assert!(!expired.is_retryable(), "handling had begun");
         lab.gate.add_permits(1);
@@ -79,7 +79,7 @@ fn abandoned_work_keeps_its_place_until_it_ends() {
         let lab = Lab::new(&tree);
         let probe = lab.running("probe", ChildSpec::new().mailbox(1)).await;
         let limit = Duration::from_secs(1);
-        assert_eq!(kind(probe.call_within(Hold, limit).await), CallErrorKind::Expired);
+        assert_eq!(kind(probe.call_within(HoldMessage, limit).await), CallErrorKind::Expired);
         assert_eq!(kind(probe.call(Count).await), CallErrorKind::Full);
         lab.gate.add_permits(1);
         settle().await;

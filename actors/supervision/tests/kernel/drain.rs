@@ -6,7 +6,7 @@ use actix_supervision::{
     CallErrorKind, ChildSpec, GroupSpec, NodeState, NotRunningError, RetireError, TreeExit, Universe,
 };
 
-use crate::support::{Count, Hold, Lab, SlowRead, kind, settle, spec};
+use crate::support::{Count, HoldMessage, Lab, SlowRead, kind, settle, spec};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -27,7 +27,7 @@ fn a_retired_node_finishes_what_it_admitted_and_is_gone() {
             let (retired, ()) = tokio::join!(tree.retire("probe", SECOND), check);
             retired.unwrap();
         };
-        let (held, read, ()) = tokio::join!(probe.call(Hold), probe.ask(SlowRead), story);
+        let (held, read, ()) = tokio::join!(probe.call(HoldMessage), probe.ask(SlowRead), story);
         assert_eq!((held.unwrap(), read.unwrap()), (1, 1));
         assert_eq!(lab.journal.take(), ["drain probe"]);
         assert!(tree.snapshot().node("probe").is_none());
@@ -53,7 +53,7 @@ fn at_the_deadline_what_is_left_ends_by_force() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         let probe = lab.running("probe", ChildSpec::new()).await;
-        let (held, read, retired) = tokio::join!(probe.call(Hold), probe.ask(SlowRead), async {
+        let (held, read, retired) = tokio::join!(probe.call(HoldMessage), probe.ask(SlowRead), async {
             settle().await;
             tree.retire("probe", SECOND).await
         });

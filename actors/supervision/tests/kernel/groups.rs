@@ -5,9 +5,9 @@ use actix_supervision::{
     Strategy, TreeExit, Universe,
 };
 
-use crate::support::{Boom, Count, Lab, Probe, policy, settle, spec};
+use crate::support::{Boom, Count, Lab, ProbeActor, policy, settle, spec};
 
-fn generations(probes: &[&Address<Probe>]) -> Vec<u64> {
+fn generations(probes: &[&Address<ProbeActor>]) -> Vec<u64> {
     probes.iter().map(|probe| probe.vitals().generation).collect()
 }
 

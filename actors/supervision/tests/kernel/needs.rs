@@ -63,7 +63,7 @@ fn what_is_needed_still_serves_while_its_dependants_drain() {
             };
             tokio::join!(ending, serve).0
         };
-        let (held, _) = tokio::join!(edge.call(crate::support::Hold), story);
+        let (held, _) = tokio::join!(edge.call(crate::support::HoldMessage), story);
         held.unwrap();
     });
 }

@@ -6,9 +6,9 @@ use actix_supervision::{
 };
 use futures_util::FutureExt;
 
-use crate::support::{Boom, Count, Generation, Hold, Lab, Probe, kind, settle, spec};
+use crate::support::{Boom, Count, Generation, HoldMessage, Lab, ProbeActor, kind, settle, spec};
 
-async fn assert_closed(probe: &Address<Probe>) {
+async fn assert_closed(probe: &Address<ProbeActor>) {
     let call = probe.call(Count).await.unwrap_err();
     assert!(matches!(call.kind, CallErrorKind::Quarantined { .. }), "{call}");
     assert!(call.is_retryable());
@@ -110,7 +110,7 @@ fn calls_in_hand_finish_before_the_instance_of_an_ordered_quarantine_ends() {
             assert_closed(&probe).await;
             lab.gate.add_permits(1);
         };
-        let (held, ()) = tokio::join!(probe.call(Hold), order);
+        let (held, ()) = tokio::join!(probe.call(HoldMessage), order);
         assert_eq!(held.unwrap(), 1);
     });
 }

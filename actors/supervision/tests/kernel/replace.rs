@@ -2,7 +2,7 @@
 
 use actix_supervision::{ChildSpec, EventKind, NodeState, OrderError, StartContext, StartError, Universe};
 
-use crate::support::{Boom, Count, Generation, Hold, Lab, Probe, settle, spec};
+use crate::support::{Boom, Count, Generation, HoldMessage, Lab, ProbeActor, settle, spec};
 
 #[test]
 fn prepared_changes_nothing_until_committed() {
@@ -36,10 +36,10 @@ fn dropped_it_is_discarded() {
 
 #[test]
 fn a_factory_that_fails_leaves_the_old_one_in_service() {
-    fn fails(_: StartContext) -> std::future::Ready<Result<Probe, StartError>> {
+    fn fails(_: StartContext) -> std::future::Ready<Result<ProbeActor, StartError>> {
         std::future::ready(Err(StartError::Config("bad".to_owned())))
     }
-    async fn panics(_: StartContext) -> Result<Probe, StartError> {
+    async fn panics(_: StartContext) -> Result<ProbeActor, StartError> {
         panic!("no good")
     }
     Universe::new(1).run(async |tree| {
@@ -64,7 +64,7 @@ fn no_call_is_lost_over_a_replacement() {
             assert_eq!(probe.ask(Generation).await.unwrap(), 2);
             lab.gate.add_permits(1);
         };
-        let (held, ()) = tokio::join!(probe.call(Hold), story);
+        let (held, ()) = tokio::join!(probe.call(HoldMessage), story);
         assert_eq!(held.unwrap(), 1, "the old instance finished what it had begun");
         settle().await;
         assert!(lab.journal.take().contains(&"drain probe".to_owned()));
@@ -76,7 +76,7 @@ fn an_old_instance_that_fails_while_draining_changes_nothing() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         let probe = lab.running("probe", spec(0)).await;
-        let held = probe.call(Hold);
+        let held = probe.call(HoldMessage);
         let story = async {
             settle().await;
             tree.replace(&probe, None, lab.factory()).await.unwrap().commit().await.unwrap();

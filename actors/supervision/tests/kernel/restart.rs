@@ -7,7 +7,9 @@ use actix_supervision::{
     TreeExit, Universe,
 };
 
-use crate::support::{Boom, Count, Fail, Finish, Generation, Lab, eventually, kind, policy, settle, spec};
+use crate::support::{
+    Boom, Count, Fail, FinishMessage, Generation, Lab, eventually, kind, policy, settle, spec,
+};
 
 #[test]
 fn a_panic_answers_crashed_and_a_fresh_instance_serves_the_same_address() {
@@ -114,7 +116,7 @@ fn a_normal_exit_drains_and_stops_what_is_not_permanent() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         let probe = lab.running("probe", ChildSpec::new().restart(Restart::OnFailure)).await;
-        probe.call(Finish).await.unwrap();
+        probe.call(FinishMessage).await.unwrap();
         assert_eq!(tree.wait_until_running("probe").await, Ok(()), "still the first instance");
         eventually(|| probe.vitals().state == NodeState::Stopped).await;
         assert_eq!(lab.journal.take(), ["start probe", "drain probe"]);
@@ -129,7 +131,7 @@ fn a_normal_exit_drains_and_stops_what_is_not_permanent() {
 fn a_normal_exit_restarts_what_is_permanent() {
     Universe::new(1).run(async |tree| {
         let probe = Lab::new(&tree).running("probe", ChildSpec::new()).await;
-        probe.call(Finish).await.unwrap();
+        probe.call(FinishMessage).await.unwrap();
         assert_eq!(probe.ask(Generation).await.unwrap(), 2);
     });
 }

@@ -15,7 +15,9 @@ use actix_supervision::{
 };
 use futures_util::FutureExt;
 
-use crate::support::{Boom, Count, Fail, Finish, Generation, Hold, Lab, Poison, Probe, policy};
+use crate::support::{
+    Boom, Count, Fail, FinishMessage, Generation, HoldMessage, Lab, Poison, ProbeActor, policy,
+};
 
 const SEEDS: u64 = 200;
 
@@ -82,7 +84,7 @@ fn child_spec(dice: &Dice, known: &[String]) -> ChildSpec {
 }
 
 /// A node that calls are made to.
-type Targets = Rc<RefCell<Vec<(String, Address<Probe>)>>>;
+type Targets = Rc<RefCell<Vec<(String, Address<ProbeActor>)>>>;
 
 struct Soak {
     lab: Lab,
@@ -149,7 +151,7 @@ impl Soak {
             || self.tree.history().iter().any(|event| matches!(event.kind, EventKind::Escalated { .. }))
     }
 
-    fn some_target(&self) -> Option<(String, Address<Probe>)> {
+    fn some_target(&self) -> Option<(String, Address<ProbeActor>)> {
         let targets = self.targets.borrow();
         (!targets.is_empty()).then(|| self.dice.pick(&targets))
     }
@@ -164,10 +166,10 @@ impl Soak {
             match self.dice.roll(20) {
                 0 | 1 => check(address.call(Boom).await),
                 2 => check(address.call(Fail).await),
-                3 => check(address.call(Finish).await),
+                3 => check(address.call(FinishMessage).await),
                 4 => check(address.ask(Poison { later: self.dice.roll(2) == 0 }).await),
-                5 | 6 => check(address.call(Hold).await),
-                7 | 8 => check(address.call_within(Hold, limit).await),
+                5 | 6 => check(address.call(HoldMessage).await),
+                7 | 8 => check(address.call_within(HoldMessage, limit).await),
                 9..=12 => check(address.ask_within(Generation, limit).await),
                 13 => check(address.cast(Count)),
                 14 => drop(tokio::time::timeout(limit, address.call(Count)).await),

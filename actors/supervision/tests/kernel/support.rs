@@ -30,7 +30,7 @@ impl Journal {
 }
 
 /// Counts what it is asked to count, and does what it is told.
-pub(crate) struct Probe {
+pub(crate) struct ProbeActor {
     pub(crate) total: u64,
     pub(crate) generation: u64,
     pub(crate) journal: Journal,
@@ -64,7 +64,7 @@ impl Drop for Running {
     }
 }
 
-impl Actor for Probe {
+impl Actor for ProbeActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
@@ -73,7 +73,7 @@ impl Actor for Probe {
     }
 }
 
-impl Supervised for Probe {
+impl Supervised for ProbeActor {
     fn drain(&mut self, ctx: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
         let (journal, path) = (self.journal.clone(), ctx.path().clone());
         Box::pin(async move {
@@ -88,7 +88,7 @@ impl Supervised for Probe {
 #[rtype(result = "u64")]
 pub(crate) struct Count;
 
-impl Handler<Count> for Probe {
+impl Handler<Count> for ProbeActor {
     type Result = u64;
 
     fn handle(&mut self, _: Count, _: &mut Self::Context) -> u64 {
@@ -102,7 +102,7 @@ impl Handler<Count> for Probe {
 #[rtype(result = "()")]
 pub(crate) struct Boom;
 
-impl Handler<Boom> for Probe {
+impl Handler<Boom> for ProbeActor {
     type Result = ();
 
     fn handle(&mut self, _: Boom, _: &mut Self::Context) {
@@ -115,7 +115,7 @@ impl Handler<Boom> for Probe {
 #[rtype(result = "()")]
 pub(crate) struct Fail;
 
-impl Handler<Fail> for Probe {
+impl Handler<Fail> for ProbeActor {
     type Result = ();
 
     fn handle(&mut self, _: Fail, ctx: &mut Self::Context) {
@@ -126,12 +126,12 @@ impl Handler<Fail> for Probe {
 /// Ends the instance normally.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub(crate) struct Finish;
+pub(crate) struct FinishMessage;
 
-impl Handler<Finish> for Probe {
+impl Handler<FinishMessage> for ProbeActor {
     type Result = ();
 
-    fn handle(&mut self, _: Finish, ctx: &mut Self::Context) {
+    fn handle(&mut self, _: FinishMessage, ctx: &mut Self::Context) {
         ctx.stop();
     }
 }
@@ -139,12 +139,12 @@ impl Handler<Finish> for Probe {
 /// Answers the generation once the probe's gate lets it.
 #[derive(Debug, Message)]
 #[rtype(result = "u64")]
-pub(crate) struct Hold;
+pub(crate) struct HoldMessage;
 
-impl Handler<Hold> for Probe {
+impl Handler<HoldMessage> for ProbeActor {
     type Result = ResponseActFuture<Self, u64>;
 
-    fn handle(&mut self, _: Hold, ctx: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, _: HoldMessage, ctx: &mut Self::Context) -> Self::Result {
         let (gate, generation) = (Arc::clone(&self.gate), ctx.generation());
         Box::pin(
             async move {
@@ -161,7 +161,7 @@ impl Handler<Hold> for Probe {
 #[rtype(result = "u64")]
 pub(crate) struct Generation;
 
-impl ReadHandler<Generation> for Probe {
+impl ReadHandler<Generation> for ProbeActor {
     fn read(&self, _: Generation) -> ReadReply<u64> {
         ReadReply::Now(self.generation)
     }
@@ -174,7 +174,7 @@ pub(crate) struct Poison {
     pub(crate) later: bool,
 }
 
-impl ReadHandler<Poison> for Probe {
+impl ReadHandler<Poison> for ProbeActor {
     fn read(&self, message: Poison) -> ReadReply<()> {
         if message.later {
             return ReadReply::later(async { panic!("poisoned later") });
@@ -188,7 +188,7 @@ impl ReadHandler<Poison> for Probe {
 #[rtype(result = "u64")]
 pub(crate) struct SlowRead;
 
-impl ReadHandler<SlowRead> for Probe {
+impl ReadHandler<SlowRead> for ProbeActor {
     fn read(&self, _: SlowRead) -> ReadReply<u64> {
         let (gate, generation) = (Arc::clone(&self.gate), self.generation);
         ReadReply::later(async move {
@@ -203,7 +203,7 @@ impl ReadHandler<SlowRead> for Probe {
 #[rtype(result = "()")]
 pub(crate) struct SlowRun(pub(crate) Arc<AtomicUsize>);
 
-impl ReadHandler<SlowRun> for Probe {
+impl ReadHandler<SlowRun> for ProbeActor {
     fn read(&self, SlowRun(done): SlowRun) -> ReadReply<()> {
         let gate = Arc::clone(&self.gate);
         ReadReply::detached(async move {
@@ -235,7 +235,7 @@ impl Lab {
     /// A factory of probes.
     pub(crate) fn factory(
         &self,
-    ) -> impl Fn(actix_supervision::StartContext) -> std::future::Ready<Result<Probe, StartError>>
+    ) -> impl Fn(actix_supervision::StartContext) -> std::future::Ready<Result<ProbeActor, StartError>>
     + Send
     + Sync
     + use<> {
@@ -243,7 +243,7 @@ impl Lab {
             (self.journal.clone(), Arc::clone(&self.gate), Arc::clone(&self.starts));
         move |start| {
             starts.fetch_add(1, Ordering::SeqCst);
-            std::future::ready(Ok(Probe {
+            std::future::ready(Ok(ProbeActor {
                 total: 0,
                 generation: start.generation,
                 journal: journal.clone(),
@@ -253,12 +253,12 @@ impl Lab {
         }
     }
 
-    pub(crate) async fn spawn(&self, path: &str, spec: ChildSpec) -> Address<Probe> {
+    pub(crate) async fn spawn(&self, path: &str, spec: ChildSpec) -> Address<ProbeActor> {
         self.tree.spawn(path, spec, Placement::Here, self.factory()).await.unwrap()
     }
 
     /// Spawns and waits until it runs.
-    pub(crate) async fn running(&self, path: &str, spec: ChildSpec) -> Address<Probe> {
+    pub(crate) async fn running(&self, path: &str, spec: ChildSpec) -> Address<ProbeActor> {
         let address = self.spawn(path, spec).await;
         self.tree.wait_until_running(path).await.unwrap();
         address

@@ -6,7 +6,7 @@ use actix_supervision::{
     ChildSpec, GroupSpec, LifecycleEvent, NodeKind, NodeState, Observer, Tree, Universe,
 };
 
-use crate::support::{Boom, Count, Hold, Lab, eventually, settle};
+use crate::support::{Boom, Count, HoldMessage, Lab, eventually, settle};
 
 #[test]
 fn a_snapshot_lists_every_node_depth_first() {
@@ -34,7 +34,7 @@ fn vitals_count_calls_in_flight_and_time() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         let probe = lab.running("probe", ChildSpec::new()).await;
-        let (held, ()) = tokio::join!(probe.call(Hold), async {
+        let (held, ()) = tokio::join!(probe.call(HoldMessage), async {
             settle().await;
             assert_eq!(probe.vitals().mailbox_depth, 1);
             assert_eq!(probe.vitals().busy_ms, None, "a waiting future keeps nobody busy");

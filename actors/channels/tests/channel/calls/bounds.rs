@@ -1,4 +1,4 @@
-//! How far calls go, and how long they take.
+//! The bounds of calls: depth and duration.
 
 use std::time::Duration;
 

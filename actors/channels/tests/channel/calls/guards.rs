@@ -1,4 +1,4 @@
-//! What a call meets at the channel it calls.
+//! The guards that a call passes at the called channel.
 
 use serde_json::{Value, json};
 use svc_channels::DataRequest;

@@ -81,7 +81,7 @@ async fn data(orders: &Orders, payload: Value) -> Value {
     body(orders.post(payload).await)["data"].clone()
 }
 
-/// What the first call of a channel is answered.
+/// Returns the response to the first call of a channel.
 async fn refusal(world: &World, tasks: Value) -> ServiceError {
     world.orders(json!({}), tasks).await.post(json!({})).await.unwrap_err()
 }
