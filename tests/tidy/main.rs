@@ -2,10 +2,13 @@
 
 #![expect(clippy::expect_used, reason = "a failed expectation is the finding")]
 
+mod circles;
 mod dependencies;
 mod files;
+mod language;
 mod links;
 mod messages;
+mod modules;
 
 use std::path::{Path, PathBuf};
 

@@ -17,7 +17,7 @@ use crate::fetcher::{FETCH_LIMIT, KeySetFetcher, Need, Refresh, State, Want};
 pub(crate) type KeySetDirectory = SharedMap<KeySetSlot>;
 
 /// A set as its users hold it.
-pub(crate) type SharedSlot = SharedEntry<KeySetSlot>;
+pub(crate) type SharedKeySetSlot = SharedEntry<KeySetSlot>;
 
 /// A shared key set: read by all users, changed by the actor alone.
 pub(crate) struct KeySetSlot {
@@ -58,7 +58,7 @@ impl KeySetSlot {
 
 /// A user's hold on a set.
 pub(crate) struct SharedSet {
-    pub(crate) slot: Arc<SharedSlot>,
+    pub(crate) slot: Arc<SharedKeySetSlot>,
     pub(crate) fetcher: Address<KeySetFetcher>,
 }
 

@@ -21,7 +21,7 @@ use crate::state::{AccessToken, ExpiringToken, State, TokenResult};
 pub(crate) type TokenDirectory = SharedMap<TokenSlot>;
 
 /// A slot as its users hold it.
-pub(crate) type SharedSlot = SharedEntry<TokenSlot>;
+pub(crate) type SharedTokenSlot = SharedEntry<TokenSlot>;
 
 /// The terms under which tokens are obtained.
 #[derive(Clone, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl TokenSlot {
 /// The source of one connector's tokens. Cheap to clone.
 #[derive(Clone)]
 pub struct TokenSource {
-    pub(crate) slot: Arc<SharedSlot>,
+    pub(crate) slot: Arc<SharedTokenSlot>,
     pub(crate) fetcher: Address<Fetcher>,
 }
 

@@ -322,9 +322,9 @@ impl ConnectorWorld {
 
     /// Waits until a condition holds, at most as long as [`PATIENCE`].
     pub(crate) async fn wait_until(&self, what: &str, condition: impl AsyncFn() -> bool) {
-        let deadline = std::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + PATIENCE;
         while !condition().await {
-            assert!(std::time::Instant::now() < deadline, "waited in vain until {what}");
+            assert!(tokio::time::Instant::now() < deadline, "waited in vain until {what}");
             tokio::task::yield_now().await;
         }
     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use actix::Message;
 
 use super::state::Want;
-use crate::set::SharedSlot;
+use crate::set::SharedKeySetSlot;
 
 /// Begin to fetch a set if that is still necessary. Answered at once: how it ends is told by the set.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Refresh {
-    pub(crate) slot: Arc<SharedSlot>,
+    pub(crate) slot: Arc<SharedKeySetSlot>,
     pub(crate) want: Want,
 }

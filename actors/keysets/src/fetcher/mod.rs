@@ -21,7 +21,7 @@ use futures_util::FutureExt;
 use slog::{Logger, info, warn};
 use tokio::time::{Instant, timeout};
 
-use crate::set::SharedSlot;
+use crate::set::SharedKeySetSlot;
 use crate::source::{FetchedKeySet, KeySetFetchError, KeySetSource};
 
 pub(crate) use messages::Refresh;
@@ -36,10 +36,10 @@ pub(crate) struct KeySetFetcher {
 }
 
 /// A fetch that runs. One that goes down with the actor has failed like any other, and whoever waits for it is told.
-struct Flight(Arc<SharedSlot>);
+struct Flight(Arc<SharedKeySetSlot>);
 
 impl Flight {
-    fn begin(slot: Arc<SharedSlot>, forced: bool) -> Self {
+    fn begin(slot: Arc<SharedKeySetSlot>, forced: bool) -> Self {
         slot.change(|state| state.begun(Instant::now(), forced));
         Self(slot)
     }
@@ -59,7 +59,7 @@ impl KeySetFetcher {
         Self { due: HashMap::new(), source, log }
     }
 
-    fn start(&mut self, slot: Arc<SharedSlot>, forced: bool, ctx: &mut Context<Self>) {
+    fn start(&mut self, slot: Arc<SharedKeySetSlot>, forced: bool, ctx: &mut Context<Self>) {
         let flight = Flight::begin(slot, forced);
         // What an issuer sends must not take the others down with it: a panic over it is a failed fetch.
         let fetch = timeout(FETCH_LIMIT, self.source.fetch(flight.0.url()));
@@ -75,7 +75,7 @@ impl KeySetFetcher {
 
     fn land(
         &mut self,
-        slot: &Arc<SharedSlot>,
+        slot: &Arc<SharedKeySetSlot>,
         outcome: Result<FetchedKeySet, KeySetFetchError>,
         ctx: &mut Context<Self>,
     ) {
@@ -103,7 +103,7 @@ impl KeySetFetcher {
     }
 
     /// Fetches a set after a while if it is still in use.
-    fn start_in(&mut self, pause: Duration, slot: &Arc<SharedSlot>, ctx: &mut Context<Self>) {
+    fn start_in(&mut self, pause: Duration, slot: &Arc<SharedKeySetSlot>, ctx: &mut Context<Self>) {
         let (name, slot) = (Arc::clone(slot.name()), Arc::downgrade(slot));
         let key = Arc::clone(&name);
         let timer = ctx.run_later(pause, move |fetcher, ctx| {

@@ -113,9 +113,9 @@ mod tests {
         cache.write("k2".into(), "x", None);
         cache.write("k2".into(), "x", Some(0));
         assert!(cache.read("never").is_none() && cache.read("k2").is_none());
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
         while cache.read("gone").is_some() || cache.entries.entry_count() > 1 {
-            assert!(Instant::now() < deadline, "the entry of one second is still there");
+            assert!(tokio::time::Instant::now() < deadline, "the entry of one second is still there");
             cache.sweep();
             std::thread::yield_now();
         }

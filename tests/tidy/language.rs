@@ -1,0 +1,89 @@
+//! The language of the code: openings of doc comments, names of types, names of tests.
+
+use std::collections::BTreeMap;
+
+use syn::{Item, Visibility};
+
+use crate::files_with;
+use crate::modules::{crates, defined, modules_of};
+
+/// Words that open a question. A doc comment opens with a verb or a noun phrase instead.
+const INTERROGATIVES: &[&str] = &["What", "Whether", "How", "Where", "When", "Who", "Whom", "Whose", "Which"];
+
+/// Doc lines of a crate in a hundred that may open with one: a line may wrap at such a word.
+const SHARE: usize = 1;
+
+/// Type names that mean the same role in every crate.
+const ROLES: &[&str] = &["Error", "Handle", "Message", "Metrics", "Settings", "State"];
+
+/// Type names that occur more than once, with the reason.
+const TWICE: &[(&str, &str)] = &[];
+
+const LONGEST_TEST_NAME: usize = 80;
+
+#[test]
+fn doc_comments_open_with_a_verb_or_a_noun() {
+    let mut lines: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
+    for (path, text) in files_with(&[".rs"]) {
+        let (count, questions) = lines.entry(crate_of(&path)).or_default();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim_start();
+            let Some(comment) = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) else {
+                continue;
+            };
+            *count += 1;
+            let first = comment.trim_start().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+            if INTERROGATIVES.contains(&first) {
+                questions.push(format!("{path}:{}: {line}", number + 1));
+            }
+        }
+    }
+    for (directory, (count, questions)) in lines {
+        let share = questions.len() * 100;
+        assert!(share <= count * SHARE, "{directory}: more than {SHARE} % of {count} lines: {questions:#?}");
+    }
+}
+
+/// The directory of the crate that a file belongs to.
+fn crate_of(path: &str) -> String {
+    let levels = if path.starts_with("src/") || path.starts_with("actors/") { 2 } else { 1 };
+    path.split('/').take(levels).collect::<Vec<_>>().join("/")
+}
+
+#[test]
+fn a_type_name_means_one_thing() {
+    let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for directory in crates() {
+        for module in modules_of(&directory).into_values() {
+            let types = module.items.iter().filter(|item| {
+                matches!(
+                    item,
+                    Item::Enum(_) | Item::Struct(_) | Item::Trait(_) | Item::Type(_) | Item::Union(_)
+                )
+            });
+            for (name, visibility) in types.filter_map(defined) {
+                if visibility.is_some_and(|visibility| !matches!(visibility, Visibility::Inherited)) {
+                    files.entry(name).or_default().push(module.file.clone());
+                }
+            }
+        }
+    }
+    let excepted = |name: &str| ROLES.contains(&name) || TWICE.iter().any(|(twice, _)| *twice == name);
+    let twice: BTreeMap<_, _> =
+        files.iter().filter(|(name, files)| files.len() > 1 && !excepted(name)).collect();
+    assert!(twice.is_empty(), "give each thing a name of its own: {twice:#?}");
+    for (name, _) in TWICE {
+        assert!(files.get(*name).is_some_and(|files| files.len() > 1), "{name} is excepted for nothing");
+    }
+}
+
+#[test]
+fn test_names_fit_a_line() {
+    for (path, text) in files_with(&[".rs"]) {
+        for line in text.lines() {
+            let Some((_, rest)) = line.split_once("fn ") else { continue };
+            let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+            assert!(name.len() <= LONGEST_TEST_NAME, "{path}: {name} has {} characters", name.len());
+        }
+    }
+}
