@@ -2,6 +2,55 @@
 //!
 //! [`Service`] is a running service as a value. The binary starts one and runs [`serve`]; a larger actix-web
 //! application starts one and mounts [`Service::routes`].
+//!
+//! # Embedding
+//!
+//! The host keeps its own routes and its own server. The service answers its paths beside them, and the host sends
+//! messages to channels in-process with [`Service::submit`].
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use actix_web::rt::System;
+//! use actix_web::{App, HttpServer, web};
+//! use svc::{Config, Options, Service};
+//!
+//! # fn get(address: std::net::SocketAddr, path: &str) -> std::io::Result<String> {
+//! #     use std::io::{Read, Write};
+//! #     let mut stream = std::net::TcpStream::connect(address)?;
+//! #     write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
+//! #     let mut response = String::new();
+//! #     stream.read_to_string(&mut response)?;
+//! #     Ok(response)
+//! # }
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let directory = tempfile::tempdir()?;
+//! let mut config = Config::default();
+//! config.storage.url = format!("sqlite:{}", directory.path().join("shop.db").display());
+//!
+//! System::new().block_on(async {
+//!     let service = Service::start(config, Options::default()).await?;
+//!     let routes = service.routes();
+//!     let shop = || async { "the page of the shop" };
+//!     let application = move || App::new().route("/", web::get().to(shop)).configure(routes.clone());
+//!     let server = HttpServer::new(application).workers(1).disable_signals().bind(("127.0.0.1", 0))?;
+//!     let address = server.addrs()[0];
+//!     let server = server.run();
+//!     let handle = server.handle();
+//!     actix_web::rt::spawn(server);
+//!
+//!     let page = web::block(move || get(address, "/")).await??;
+//!     assert!(page.ends_with("the page of the shop"));
+//!     let health = web::block(move || get(address, "/healthz")).await??;
+//!     assert!(health.ends_with(r#"{"status":"ok"}"#));
+//!
+//!     // First the service, so that requests in progress are answered; then the server.
+//!     service.shutdown(Duration::from_secs(5)).await;
+//!     handle.stop(true).await;
+//!     Ok(())
+//! })
+//! # }
+//! ```
 
 mod admin;
 mod assembly;
