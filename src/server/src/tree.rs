@@ -304,7 +304,7 @@ const fn task(
 
 /// Every kind of thread or task outside the tree. Futures of an actor's own context are not listed: they end with it.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with the source"))]
-pub(crate) static TASKS: [TaskRow; 30] = [
+pub(crate) static TASKS: [TaskRow; 31] = [
     // The process.
     task(
         "runner of each supervised actor",
@@ -370,6 +370,12 @@ pub(crate) static TASKS: [TaskRow; 30] = [
     task("key derivation and signatures", ("src/functions", 1), RunsOn::BlockingPool, EndedBy::Caller),
     // The database and the secret store.
     task("statements and migrations", ("actors/store", 9), RunsOn::IoRuntime, EndedBy::Caller),
+    task(
+        "driver of a connection to the database",
+        ("actors/store", 1),
+        RunsOn::IoRuntime,
+        EndedBy::OwnerDrop,
+    ),
     task("read of secrets", ("src/vault", 1), RunsOn::IoRuntime, EndedBy::Caller),
     // The outbound systems.
     task(
