@@ -46,7 +46,7 @@ pub struct Registry {
     address: Address<RegistryActor>,
     pub(crate) shared: Arc<RegistryShared>,
     workers: Arc<AtomicUsize>,
-    /// Counts accepted next_worker, to give every worker its share.
+    /// Counts accepted messages, so that every worker gets its share.
     pub(crate) next_worker: Arc<AtomicUsize>,
 }
 
