@@ -14,9 +14,10 @@ pub enum Ingress {
     Http,
     /// A call from the embedding process: no caller to authenticate, no headers, no origin.
     Embedded,
-    /// A schedule: nobody calls.
+    /// An occurrence of a schedule; there is no caller.
     Cron,
-    /// A task of another channel's workflow: its caller was let in where the message came in.
+    /// A task of another channel's workflow. Its caller passed the guards of the channel that took the
+    /// message in.
     Call,
 }
 
@@ -30,8 +31,8 @@ pub enum Delivery {
     Async,
 }
 
-/// A reservation that an ingress made for a message, such as bytes of memory. Held until the message is answered or in the
-/// queue, even when its caller hangs up; given back when the last clone is dropped.
+/// A reservation that an ingress made for a message, such as bytes of memory. Held until the message is
+/// answered or in the queue, even when its caller hangs up; given back when the last clone is dropped.
 #[derive(Clone)]
 pub struct Reservation(#[expect(dead_code, reason = "held for its drop")] Arc<dyn Any + Send + Sync>);
 
@@ -73,14 +74,15 @@ pub struct DataRequest {
     pub forwarded: bool,
     /// The correlation id shown in an answer that reports errors.
     pub request_id: String,
-    /// The caller asked for a profile of the run.
+    /// Set if the caller asked for a profile of the run.
     pub profile: bool,
     /// Resources held while the message is served.
     pub reservation: Option<Reservation>,
 }
 
 impl DataRequest {
-    /// A message from the embedding process with `payload` as it stands.
+    /// Builds a message of the embedding process with `payload` as its parsed body. All else is empty, the
+    /// raw body included, and the caller waits for the answer.
     pub fn embedded(payload: Value) -> Self {
         Self {
             ingress: Ingress::Embedded,
@@ -99,14 +101,16 @@ impl DataRequest {
         }
     }
 
-    /// The first value of a header, when it is text. `name` is in lower case.
+    /// Returns the first value of a header; `None` if there is none or it is not UTF-8. `name` is in lower
+    /// case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let (_, value) = self.headers.iter().find(|(header, _)| header == name)?;
         std::str::from_utf8(value).ok()
     }
 
-    /// Returns the identity of the caller for a rollout, so that a caller always gets the same version: the `sticky` header
-    /// if present, or else the address that a trusted proxy reported. `None` for an anonymous caller.
+    /// Returns the identity of the caller for a rollout, so that a caller always gets the same version: the
+    /// value of the header `sticky` if it is not empty, otherwise the address that a trusted proxy reported.
+    /// `None` for an anonymous caller.
     pub(crate) fn identity(&self, sticky: Option<&str>) -> Option<&str> {
         sticky.and_then(|name| self.header(name)).filter(|value| !value.is_empty()).or(if self.forwarded {
             self.client_ip.as_deref()

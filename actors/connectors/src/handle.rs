@@ -30,7 +30,8 @@ pub struct Connectors {
 
 impl Connectors {
     /// Adds the group to a tree, at `path`, and its roster. Nothing is loaded before the first
-    /// [`reload`](Self::reload). `at` must be a place on a runtime that drives connections.
+    /// [`reload`](Self::reload). The runtime of `at` drives the connections, so it must last as long as the
+    /// group.
     ///
     /// # Errors
     /// [`SpawnError`] if the path is taken, or the placement is gone.
@@ -57,7 +58,8 @@ impl Connectors {
         Ok(Self { shared, reconciler, breakers, metrics })
     }
 
-    /// Brings the running connectors in line with the stored ones. The failed load of a connector is no error.
+    /// Brings the running connectors in line with the stored ones. The failed load of a connector is no
+    /// error.
     ///
     /// # Errors
     /// [`ConnectorReloadError`] if nothing changed.
@@ -86,14 +88,15 @@ impl Connectors {
         matches!(state, Some(ConnectorState::Failed(error)) if error.is_unread)
     }
 
-    /// Tells whether a database connector leads to MongoDB; `None` for one that is not in use, or is no database.
+    /// Tells whether a database connector leads to MongoDB; `None` for one that is not in use, or is no
+    /// database.
     pub fn is_mongodb(&self, name: &str) -> Option<bool> {
         let database = self.find(name).ok()?.settings.database()?;
         Some(database == DatabaseKind::Mongo)
     }
 
-    /// Tells whether a Kafka connector names a topic for tasks that name none; `None` for one that is not in use, or of
-    /// another type.
+    /// Tells whether a Kafka connector names a topic for tasks that name none; `None` for one that is not in
+    /// use, or of another type.
     pub fn names_topic(&self, name: &str) -> Option<bool> {
         self.find(name).ok()?.settings.names_topic()
     }

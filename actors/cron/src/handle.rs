@@ -48,7 +48,8 @@ impl CronHandle {
     /// Path of the group of schedules below that of [`supervise`](Self::supervise).
     pub const SCHEDULES: &'static str = "schedules";
 
-    /// Adds the group `path` with everything in it. `at` must be a thread whose runtime also drives other tasks.
+    /// Adds the group `path` with everything in it, on the thread `at`. The runtime of that thread must run
+    /// spawned tasks: the claimer spawns one for each attempt.
     ///
     /// # Errors
     /// [`SpawnError`] when a path is taken, the place is gone, or a needed node is missing.
@@ -96,9 +97,9 @@ impl CronHandle {
         Ok(Self { shared, attempts })
     }
 
-    /// Ends the runs of this node: nothing is claimed any more, and what runs may go on for `limit`, or for the time
-    /// that is configured for a shutdown where that is shorter. Then it is called off and given back to the ledger,
-    /// which may take as long as is left of `limit`, and half a second longer. For good.
+    /// Ends the runs of this node for good. Nothing is claimed any more; runs in progress continue for
+    /// `limit`, or for the configured shutdown time if that is shorter. Then they are aborted and given back
+    /// to the ledger, which takes at most the rest of `limit` and half a second more.
     pub async fn stop(&self, limit: Duration) {
         let patience = limit.min(self.shared.settings.shutdown_timeout);
         let giving_back = LAST_WRITES + limit.saturating_sub(patience).min(GIVING_BACK);
@@ -111,8 +112,8 @@ impl CronHandle {
         self.shared.due.notify_one();
     }
 
-    /// Returns the next due instant of a channel as its schedule last reported it; `None` for a channel that this node
-    /// does not schedule.
+    /// Returns the next due instant of a channel as its schedule last reported it; `None` for a channel that
+    /// this node does not schedule.
     pub fn next_due(&self, channel_id: &str) -> Option<DateTime<Utc>> {
         self.shared.handle(channel_id)?.next_due()
     }

@@ -63,7 +63,7 @@ pub(crate) struct ScheduleHandle {
     pub(crate) orders: watch::Sender<ScheduleCommand>,
     /// Definition from which the current command was made.
     pub(crate) definition: Mutex<Arc<CompiledChannel>>,
-    /// The cursor as it was read with those of all schedules; spares the first question of each.
+    /// The cursor as it was read with those of all schedules, which saves a query for each.
     known: Mutex<Option<Cursor>>,
     next: Mutex<Option<DateTime<Utc>>>,
     /// True if its channel was quarantined since it last followed its cursor.
@@ -96,7 +96,7 @@ impl ScheduleHandle {
         self.orders.send_replace(order);
     }
 
-    /// Returns true if it begins at now instead of making up for the time it was suspended.
+    /// Returns true if the schedule has rested: it begins at now and makes up for nothing.
     pub(crate) fn has_rested(&self) -> bool {
         self.rested.load(Ordering::Acquire)
     }
@@ -111,7 +111,7 @@ impl ScheduleHandle {
             && self.next_due().is_some_and(|next| next < instant)
     }
 
-    /// Takes the cursor that was read beforehand, once.
+    /// Takes the cursor that was read together with those of all schedules. Only the first call has it.
     pub(crate) fn take_preloaded(&self) -> Option<Cursor> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

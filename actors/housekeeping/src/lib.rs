@@ -1,8 +1,8 @@
 //! Recurring jobs of the service itself, such as the removal of old rows.
 //!
-//! Each job is an actor of its own, so that it appears in the tree; a scheduler tells it when a run is due. A job
-//! runs once soon after the start and then at its interval, never twice at the same time. A run that fails or panics
-//! is logged and counted, and the next one starts when it is due.
+//! Each job is an actor of its own, so that it appears in the tree; a scheduler tells it when a run is due. A
+//! job runs once soon after the start and then at its interval, never twice at the same time. A run that
+//! fails or panics is logged and counted, and the next one starts when it is due.
 //!
 //! ```text
 //! housekeeping
@@ -62,8 +62,8 @@ impl fmt::Debug for JobSpec {
 pub struct Housekeeping;
 
 impl Housekeeping {
-    /// Adds the group `path` with one actor per job and the scheduler. `at` must be a thread whose runtime also
-    /// drives other tasks.
+    /// Adds the group `path` with one actor per job and the scheduler, all on the thread `at`. The runtime of
+    /// that thread must run spawned tasks: the library of the scheduler spawns some.
     ///
     /// # Errors
     /// Returns a [`SpawnError`] if a path is taken or the placement is gone.
@@ -91,6 +91,8 @@ impl Housekeeping {
     }
 }
 
+/// Adds the actor of one job at `{path}/{name}`. Its mailbox holds one notice: a second one that comes before
+/// the first is handled is refused, because the run is due anyway.
 async fn spawn(
     tree: &Tree,
     path: &str,

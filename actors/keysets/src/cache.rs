@@ -11,7 +11,7 @@ use crate::fetcher::{FETCH_LIMIT, KeySetFetcher};
 use crate::set::{KeySetDirectory, KeySetSlot, SharedSet};
 use crate::source::{HttpKeySetSource, KeySetSource};
 
-/// Sets that can be asked for at one time: one message each.
+/// Maximum number of key sets that can be requested at the same time; each request is one message.
 const MAILBOX: usize = 16_384;
 
 /// The settings of the cache.
@@ -43,10 +43,12 @@ pub struct KeySetCache {
 }
 
 impl KeySetCache {
-    /// Adds the actor to a tree, at `path`. `at` must be a place on a runtime that drives connections.
+    /// Adds the actor to a tree, at `path`. The runtime of `at` drives the connections, so it must last as
+    /// long as the actor.
     ///
     /// # Errors
-    /// No client can be set up, the path is taken, or the place is gone.
+    /// [`KeySetStartError::Client`] if no client can be set up, [`KeySetStartError::Spawn`] if the path is
+    /// taken or the placement is gone.
     pub async fn supervise(
         tree: &Tree,
         path: &str,
@@ -59,7 +61,8 @@ impl KeySetCache {
         Ok(Self::over(Arc::new(HttpKeySetSource(client)), tree, path, at, allow_private, log).await?)
     }
 
-    /// As [`supervise`](Self::supervise), with keys from anywhere.
+    /// Adds the actor at `path` over any source of key sets; [`supervise`](Self::supervise) passes the one
+    /// that uses HTTP.
     pub(crate) async fn over(
         source: Arc<dyn KeySetSource>,
         tree: &Tree,

@@ -20,10 +20,10 @@ pub(crate) struct FetchedKeySet {
 /// A failed fetch of a key set.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeySetFetchError {
-    /// No whole answer.
+    /// No complete response.
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    /// An answer, but not with a key set. Redirects are among these.
+    /// A status other than success. Redirects are not followed and end here too.
     #[error("the answer is {0}")]
     Status(StatusCode),
     /// A document that is no usable key set.
@@ -32,7 +32,7 @@ pub(crate) enum KeySetFetchError {
     /// Nothing within the limit.
     #[error("no answer in time")]
     Late,
-    /// Our own mistake, over this answer.
+    /// A panic in this crate while it fetched or parsed the set.
     #[error("the fetch ended unexpectedly")]
     Panicked,
 }
@@ -58,7 +58,8 @@ impl KeySetSource for HttpKeySetSource {
     }
 }
 
-/// Returns the `max-age` directive of `Cache-Control` (RFC 9111); a number too large to be one is a very long time.
+/// Returns the `max-age` directive of `Cache-Control` (RFC 9111); a number too large to be one is a very long
+/// time.
 fn max_age(headers: &HeaderMap) -> Option<Duration> {
     let lines = headers.get_all(CACHE_CONTROL).into_iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).find_map(|directive| {

@@ -13,8 +13,8 @@ use crate::metrics::NodeMetrics;
 use crate::settings::Settings;
 use crate::state::{LeaseProof, NodeLease};
 
-/// Time after a lost lease during which a node takes over no work of others. Nodes that lost their leases in the same
-/// outage, and the pending writes of this node, come first.
+/// Time after a lost lease during which a node takes over no work of others. Nodes that lost their leases in
+/// the same outage, and the pending writes of this node, come first.
 const SETTLING: Duration = Duration::from_secs(5);
 /// Time limit of the last write of a lease.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -23,6 +23,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub(crate) struct NodeShared {
     pub(crate) leases: NodeLeases,
     pub(crate) settings: Settings,
+    /// The current id of the node and the proof of its lease.
     pub(crate) standing: watch::Sender<NodeLease>,
     /// Locked while the lease is written. True once the lease was released for good.
     is_released: Mutex<bool>,
@@ -45,16 +46,18 @@ impl NodeShared {
         Ok(Self { leases, settings, standing, is_released, metrics, log })
     }
 
+    /// Returns the current id. It changes when a lease is lost.
     pub(crate) fn id(&self) -> Arc<str> {
         Arc::clone(&self.standing.borrow().id)
     }
 
+    /// Returns true if the lease is proven now.
     pub(crate) fn is_proven(&self) -> bool {
         self.standing.borrow().is_proven(Instant::now())
     }
 
-    /// Renews the lease, or registers the node under a new id if the lease is lost. Returns the instant of the next
-    /// attempt.
+    /// Renews the lease, or registers the node under a new id if the lease is lost. Returns the instant of
+    /// the next attempt.
     pub(crate) async fn renew_or_replace(&self) -> Instant {
         let is_released = self.is_released.lock().await;
         let (sent, standing) = (Instant::now(), self.standing.borrow().clone());
@@ -133,6 +136,8 @@ impl NodeShared {
     }
 }
 
+/// Returns the proof of a lease that was requested at `sent`. It ends before the lease can run out in the
+/// database; it has no end if no other process can use the database.
 fn proof(settings: &Settings, sent: Instant) -> LeaseProof {
     if settings.is_alone {
         return LeaseProof::Unlimited;
@@ -140,6 +145,7 @@ fn proof(settings: &Settings, sent: Instant) -> LeaseProof {
     LeaseProof::Until(sent + lease_fence(settings.lease, settings.heartbeat()))
 }
 
+/// Builds the row of this process under `id`. `former` is its previous id, if it lost the lease of that one.
 fn new_node(settings: &Settings, id: &Arc<str>, former: Option<&Arc<str>>) -> NewNode {
     NewNode {
         id: Arc::clone(id),

@@ -17,8 +17,8 @@ use crate::vitals::NodeVitals;
 
 /// The address of a supervised actor.
 ///
-/// Cheap to clone, `Send` and `Sync`. It stays valid while the actor restarts, is replaced, or is quarantined: the
-/// mailbox belongs to the node, not to the instance. Holding one keeps nothing alive.
+/// Cheap to clone, `Send` and `Sync`. It stays valid while the actor restarts, is replaced, or is
+/// quarantined: the mailbox belongs to the node, not to the instance. Holding one keeps nothing alive.
 pub struct Address<A: Supervised> {
     pub(crate) inner: Arc<AddressInner<A>>,
 }
@@ -33,8 +33,12 @@ pub(crate) struct AddressInner<A: Supervised> {
 impl<A: Supervised> Address<A> {
     /// Sends a message and waits for its answer.
     ///
-    /// The message enters the mailbox when the future is first polled. Dropping the future before the message is handled
-    /// takes it back; after that the work goes on.
+    /// The message enters the mailbox when the future is first polled. Dropping the future before the message
+    /// is handled takes the message back; work that has begun goes on.
+    ///
+    /// # Errors
+    /// A [`CallError`]: the node did not admit the message, or ended before it answered. The error holds the
+    /// message if it was never handled.
     pub async fn call<M>(&self, message: M) -> Result<M::Result, CallError<M>>
     where
         A: Handler<M>,
@@ -46,7 +50,7 @@ impl<A: Supervised> Address<A> {
 
     /// As [`call`](Self::call), but fails with [`CallErrorKind::Expired`] after `limit`.
     ///
-    /// A message that is not handled by then is taken back and will not be handled.
+    /// A message that is still queued by then is taken back and never handled; work that has begun goes on.
     ///
     /// ```
     /// use std::time::Duration;
@@ -90,8 +94,12 @@ impl<A: Supervised> Address<A> {
         self.exchange::<M, Exclusive>(message, Some(limit)).await
     }
 
-    /// Sends a read-only message and waits for its answer. A panic while reading answers [`CallErrorKind::Crashed`] and
-    /// restarts nothing.
+    /// Sends a read-only message and waits for its answer. The handler does not change the actor: a panic in
+    /// it fails this call with [`CallErrorKind::Crashed`], and the actor runs on.
+    /// [`ReadReply`](crate::ReadReply) says what becomes of the work if the future is dropped.
+    ///
+    /// # Errors
+    /// The same as those of [`call`](Self::call).
     pub async fn ask<M>(&self, message: M) -> Result<M::Result, CallError<M>>
     where
         A: ReadHandler<M>,
@@ -111,8 +119,11 @@ impl<A: Supervised> Address<A> {
         self.exchange::<M, ReadOnly>(message, Some(limit)).await
     }
 
-    /// Sends a message without waiting for it to be handled. It passes admission control as a call does, so a flood of casts
-    /// fails with [`CallErrorKind::Full`].
+    /// Sends a message without waiting for it to be handled.
+    ///
+    /// # Errors
+    /// A [`CallError`] if the node does not admit the message. Admission is that of a call: too many casts at
+    /// once fail with [`CallErrorKind::Full`].
     pub fn cast<M>(&self, message: M) -> Result<(), CallError<M>>
     where
         A: Handler<M>,
@@ -123,7 +134,7 @@ impl<A: Supervised> Address<A> {
         self.post(Arc::clone(&call) as Arc<dyn Envelope<A>>).map_err(|kind| call.failure(kind))
     }
 
-    /// The path of the node.
+    /// Returns the path of the node.
     pub fn path(&self) -> &NodePath {
         &self.inner.node.path
     }
@@ -133,6 +144,8 @@ impl<A: Supervised> Address<A> {
         self.inner.node.view()
     }
 
+    /// Sends a message and waits for its answer, at most `limit` if there is one. `K` is the kind of handler:
+    /// [`Exclusive`] or [`ReadOnly`].
     async fn exchange<M, K>(&self, message: M, limit: Option<Duration>) -> Result<M::Result, CallError<M>>
     where
         M: Message + Send + 'static,
@@ -140,6 +153,7 @@ impl<A: Supervised> Address<A> {
         PendingCall<M, K>: Envelope<A> + 'static,
     {
         let (call, answer) = PendingCall::<M, K>::admit(&self.inner.node, message, true)?;
+        // There always is a receiver: `admit` was told that the caller waits.
         let Some(answer) = answer else { return Err(call.failure(CallErrorKind::Stopped)) };
         if let Err(kind) = self.post(Arc::clone(&call) as Arc<dyn Envelope<A>>) {
             return Err(call.failure(kind));
@@ -153,6 +167,10 @@ impl<A: Supervised> Address<A> {
         }
     }
 
+    /// Puts an envelope into the mailbox.
+    ///
+    /// # Errors
+    /// [`CallErrorKind::Stopped`] if the runner of the node has ended.
     fn post(&self, envelope: Arc<dyn Envelope<A>>) -> Result<(), CallErrorKind> {
         let envelopes = &self.inner.envelopes;
         envelopes.send(Arc::clone(&envelope)).map_err(|_| CallErrorKind::Stopped)?;

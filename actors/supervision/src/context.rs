@@ -19,11 +19,11 @@ use crate::vitals::NodeVitals;
 
 /// An actor that runs under supervision.
 ///
-/// `Actor::started` is called once per instance. `stopping` and `stopped` are never called, because they cannot wait:
-/// clean-up belongs in [`drain`](Self::drain).
+/// `Actor::started` is called once per instance. `stopping` and `stopped` are never called, because they
+/// cannot wait: clean-up belongs in [`drain`](Self::drain).
 pub trait Supervised: Actor<Context = Context<Self>> {
-    /// Cleans up. Awaited once, after the last message of an instance that ends in order: retired, replaced, shut down,
-    /// restarted by a command, or stopped by itself. Not called after a panic or a failure.
+    /// Cleans up. Awaited once, after the last message of an instance that ends in order: retired, replaced,
+    /// shut down, restarted by a command, or stopped by itself. Not called after a panic or a failure.
     fn drain(&mut self, ctx: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
         let _ = ctx;
         Box::pin(std::future::ready(()))
@@ -40,11 +40,11 @@ pub trait ReadHandler<M: Message>: Supervised {
 pub enum ReadReply<T> {
     /// The answer is ready.
     Now(T),
-    /// The answer is the output of this future. It runs beside the mailbox, outlives a restart of the actor, and is dropped
-    /// when its caller leaves.
+    /// The answer is the output of this future. It runs beside the mailbox, outlives a restart of the actor,
+    /// and is dropped when its caller leaves.
     Later(LocalBoxFuture<'static, T>),
-    /// As [`Later`](Self::Later), but runs to its end when its caller leaves, and counts as in flight until then: for work
-    /// whose effects must not stop half way. The future has to end by itself.
+    /// Like [`Later`](Self::Later), but the future runs to its end even if its caller leaves, and counts as
+    /// in flight until then: for work that must not stop half-way. The future has to end by itself.
     Detached(LocalBoxFuture<'static, T>),
 }
 
@@ -54,7 +54,8 @@ impl<T> ReadReply<T> {
         Self::Later(Box::pin(future))
     }
 
-    /// Creates an answer whose work must be finished: `future` runs to its end whether or not the caller still waits.
+    /// Creates an answer whose work must be finished: `future` runs to its end whether or not the caller
+    /// still waits.
     pub fn detached(future: impl Future<Output = T> + 'static) -> Self {
         Self::Detached(Box::pin(future))
     }
@@ -90,8 +91,8 @@ impl fmt::Debug for HandledCounter {
 
 /// The execution context of one instance of a supervised actor.
 ///
-/// Actors declare it as `type Context = actix_supervision::Context<Self>`; actix's own `start` functions then do not
-/// compile, so no such actor runs unsupervised.
+/// Actors declare it as `type Context = actix_supervision::Context<Self>`; actix's own `start` functions then
+/// do not compile, so no such actor runs unsupervised.
 pub struct Context<A: Supervised> {
     address: Address<A>,
     side: AddressSender<A>,
@@ -143,7 +144,8 @@ impl<A: Supervised> Context<A> {
         self.generation
     }
 
-    /// Returns a counter for work that reaches the actor without a message, so that the node shows it as handled.
+    /// Returns a counter for work that reaches the actor without a message, so that the node shows it as
+    /// handled.
     pub fn handled_counter(&self) -> HandledCounter {
         HandledCounter(Arc::clone(&self.address.inner.node))
     }
@@ -153,7 +155,8 @@ impl<A: Supervised> Context<A> {
         self.ending = Some(Ending::Fail(reason.into()));
     }
 
-    /// Runs `respond`; the futures that it spawns are the answer to `envelope`, which counts as in flight until they end.
+    /// Runs `respond`; the futures that it spawns are the answer to `envelope`, which counts as in flight
+    /// until they end.
     pub(crate) fn responding(&mut self, envelope: Arc<dyn Envelope<A>>, respond: impl FnOnce(&mut Self)) {
         self.envelope = Some(envelope);
         respond(self);
@@ -200,8 +203,8 @@ impl<A: Supervised> ActorContext for Context<A> {
 }
 
 impl<A: Supervised> AsyncContext<A> for Context<A> {
-    /// Returns the actix address, for streams and recipients. Only actix's soft bound limits it, and its errors say less;
-    /// everything else uses [`supervised_address`](Self::supervised_address).
+    /// Returns the actix address, for streams and recipients. Only actix's soft bound limits it, and its
+    /// errors say less; everything else uses [`supervised_address`](Self::supervised_address).
     fn address(&self) -> Addr<A> {
         Addr::new(self.side.clone())
     }

@@ -1,8 +1,9 @@
 //! The supervisor's decision after an exit, as a pure function.
 //!
-//! [`decide`] reads no clock and does no I/O: the instant, the history and the jitter are given by the caller, so
-//! the same arguments always give the same [`Directive`]. The tree's supervisor is the only caller at run time. It
-//! carries the directive out and, for a restart, adds it to the [`History`] with [`History::record`].
+//! [`decide`] reads no clock and does no I/O: the instant, the history and the jitter are given by the
+//! caller, so the same arguments always give the same [`Directive`]. The tree's supervisor is the only caller
+//! at run time. It carries the directive out and, for a restart, adds it to the [`History`] with
+//! [`History::record`].
 //!
 //! Instants are durations since the tree started.
 
@@ -24,11 +25,11 @@ const LARGEST_BUDGET: usize = 1024;
 /// Limits the restarts of a child: their number, their delay, and the action when they are used up.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RestartPolicy {
-    /// Restarts allowed inside any window of [`within`](Self::within). 0 allows none; more than 1024 counts as 1024.
-    /// A child that is to be retried for ever needs a budget that its backoff cannot use up.
+    /// Restarts allowed inside any window of [`within`](Self::within). 0 allows none; more than 1024 counts
+    /// as 1024. A child that is to be retried for ever needs a budget that its backoff cannot use up.
     pub max_restarts: u32,
-    /// Length of the sliding window. A child that lives this long after its last restart is quiet again: its next
-    /// restart is immediate.
+    /// Length of the sliding window. A child that lives this long after its last restart is quiet again: its
+    /// next restart is immediate.
     pub within: Duration,
     /// The delay before a restart.
     pub backoff: Backoff,
@@ -65,7 +66,8 @@ pub enum Restart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExhaustedAction {
-    /// The child stays registered but admits no message until its configuration changes or an operator restarts it.
+    /// The child stays registered but admits no message until its configuration changes or an operator
+    /// restarts it.
     #[default]
     Quarantine,
     /// The failure becomes the parent group's.
@@ -96,8 +98,8 @@ pub enum Exit {
     },
     /// The factory did not build the instance.
     StartFailed(StartError),
-    /// The tree ended the instance: it was retired, replaced, shut down, or restarted with a sibling. The command decides
-    /// what follows.
+    /// The tree ended the instance: it was retired, replaced, shut down, or restarted with a sibling. The
+    /// command decides what follows.
     Ordered,
 }
 
@@ -179,7 +181,8 @@ impl History {
         *self = Self::default();
     }
 
-    /// Returns the number of restarts inside the window that ends at `now`. One exactly `within` ago is outside.
+    /// Returns the number of restarts inside the window that ends at `now`. One exactly `within` ago is
+    /// outside.
     pub fn count(&self, now: Duration, within: Duration) -> usize {
         self.restarted.iter().rev().take_while(|at| now.saturating_sub(**at) < within).count()
     }
@@ -194,12 +197,13 @@ impl History {
 /// Decides what follows the `exit` of a child at the instant `now`.
 ///
 /// In this order:
-/// - an ordered exit stops: the command decides what follows;
-/// - a failed start ends the tree if [`StartError::Fatal`] and quarantines if [`StartError::Config`], whatever the
-///   budget and the restart mode say;
-/// - an exit that `restart` does not cover stops;
-/// - with the budget used up, the policy's [`ExhaustedAction`] applies;
-/// - otherwise the child restarts, after the backoff's delay. `jitter` is a uniformly drawn number.
+/// - an exit that a command ordered stops the child; the command decides what follows;
+/// - a start that failed with [`StartError::Fatal`] ends the tree, one with [`StartError::Config`]
+///   quarantines the child, whatever the budget and the restart mode say;
+/// - an exit that `restart` does not cover stops the child;
+/// - once the restart budget is used up, the [`ExhaustedAction`] of the policy applies;
+/// - otherwise the child restarts, after the delay of the backoff. `jitter` is a random number that varies
+///   the delay.
 pub fn decide(
     policy: &RestartPolicy,
     restart: Restart,
@@ -231,8 +235,8 @@ pub fn decide(
     }
 }
 
-/// Returns the delay of the restart that follows `streak` consecutive ones: the first restart after a quiet period is
-/// immediate. `jitter` is a uniformly distributed random number.
+/// Returns the delay of the restart that follows `streak` consecutive ones: the first restart after a quiet
+/// period is immediate. `jitter` is a uniformly distributed random number.
 fn restart_delay(backoff: &Backoff, streak: u32, jitter: u64) -> Duration {
     streak.checked_sub(1).map_or(Duration::ZERO, |retry| backoff.jittered_delay(retry, jitter))
 }

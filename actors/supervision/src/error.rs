@@ -126,13 +126,13 @@ pub enum SpawnError {
         /// The path given.
         path: String,
     },
-    /// A node stands there already.
+    /// A node with this path exists.
     #[error("there is already a node at '{path}'")]
     Duplicate {
         /// The path given.
         path: String,
     },
-    /// There is no group to hold it, or it is being retired.
+    /// The group that would hold it does not exist, or is being retired.
     #[error("there is no group to hold '{path}'")]
     NoParent {
         /// The path given.

@@ -12,8 +12,9 @@ const LAST_DEADLINE: Duration = Duration::from_secs(3600);
 
 /// Runs a test on a tree of its own.
 ///
-/// One thread with an actix system and a paused clock: time moves only when nothing else can, so a day passes at
-/// once and runs are repeatable. Placing actors on other threads breaks that: they have clocks of their own.
+/// One thread with an actix system and a paused clock: time moves only when nothing else can, so a day passes
+/// at once and runs are repeatable. Placing actors on other threads breaks that: they have clocks of their
+/// own.
 #[derive(Debug)]
 pub struct Universe {
     seed: u64,
@@ -37,8 +38,8 @@ impl Universe {
     ///
     /// # Panics
     ///
-    /// If something is left: a node that does not drain, an instance or a call that outlives its node. A test that ends
-    /// nodes by force on purpose shuts the tree down itself.
+    /// Panics if something is left: a node that does not drain, or an instance or a call that outlives its
+    /// node. A test that ends nodes by force on purpose shuts the tree down itself.
     pub fn run<T>(self, test: impl AsyncFnOnce(Tree) -> T) -> T {
         let runtime = || {
             let mut builder = tokio::runtime::Builder::new_current_thread();

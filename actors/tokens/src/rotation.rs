@@ -1,8 +1,13 @@
-//! Refresh tokens that are used up by being used: one process at a time, and none twice.
+//! Rotation: the refresh of tokens whose refresh token may be used once only.
 //!
-//! A refresh goes on under a lease of the database, from the refresh token that is stored there, and is over when its successor is. Who
-//! finds the lease taken waits for what the other one stores. Where the successor cannot be stored it is kept in memory, tried again,
-//! and used next; should the process be killed meanwhile, it is lost, and the connector needs a fresh seed.
+//! One process refreshes at a time, and no refresh token is presented twice. A refresh runs under a lease in
+//! the database: it presents the refresh token that is stored there, and ends when its successor is stored. A
+//! process that finds the lease taken waits for the tokens that the holder stores. Before the first refresh
+//! nothing is stored, and the seed is presented: the refresh token in the definition of the connector.
+//!
+//! A successor that cannot be stored is kept in memory, saved as soon as the database accepts it, and
+//! presented by the next refresh. If the process is killed before that, the successor is lost, and the
+//! connector needs a new seed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,20 +27,21 @@ use crate::state::{AccessToken, ExpiringToken};
 const LEASE: Duration = Duration::from_secs(30);
 /// The part of the lease that must remain after a request, so that the response can be stored.
 const STORING: Duration = Duration::from_secs(10);
-/// Looks at what another process stores, after the first, before giving up.
+/// Further reads of the stored tokens, while another process refreshes, before a refresh fails.
 const LOOKS: usize = 10;
-/// Between two looks.
+/// Delay between two of these reads.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
-/// Between two attempts to store what could not be stored.
+/// Delay before each attempt to save tokens that could not be saved at once.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(1);
-/// Attempts to store it.
+/// Maximum number of these attempts.
 const ATTEMPTS: usize = 600;
 
 /// The state of one connector that only refreshes use.
 #[derive(Default)]
 pub(crate) struct Rotation {
-    /// The refresh token that was last heard of.
+    /// The refresh token that this process obtained or read last.
     held: Option<String>,
+    /// Tokens that are not saved yet. They replace stored ones, which must not be presented again.
     unsaved: Option<Unsaved>,
 }
 
@@ -49,12 +55,13 @@ struct Unsaved {
     /// The stored tokens that they replace.
     before: ExpectedTokens,
     state: TokenState,
-    /// The end of their lifetime.
+    /// The end of the lifetime of the access token.
     ends: Instant,
 }
 
 impl Rotation {
-    /// Returns the refresh token to present: the stored one, unless memory holds its successor.
+    /// Returns the refresh token to present, the first of these: the unsaved one if it replaces what is
+    /// stored, the stored one, the one this process knew last, the seed.
     fn next(&self, stored: Option<&str>, seed: &str) -> String {
         let unsaved = self.unsaved.as_ref().filter(|unsaved| match (&unsaved.before, stored) {
             (ExpectedTokens::These(before), Some(stored)) => before == stored,
@@ -65,28 +72,36 @@ impl Rotation {
         successor.or(stored).or(self.held.as_deref()).unwrap_or(seed).to_owned()
     }
 
+    /// Returns true if no tokens wait to be saved.
     pub(crate) fn is_saved(&self) -> bool {
         self.unsaved.is_none()
     }
 }
 
-/// A lease of this process to refresh the tokens of a connector.
+/// The lease of this process to refresh the tokens of a connector, and the tokens that it found.
 struct RefreshTurn {
     /// Id of the connector.
     connector: String,
     holder: String,
+    /// The instant before the lease was requested; it ends [`LEASE`] after this.
     since: Instant,
+    /// The stored tokens, which are not fresh.
     stored: Option<TokenState>,
 }
 
+/// The result of [`find`].
 enum StoredOrTurn {
     /// Tokens that are fresh.
     Tokens(TokenState),
-    /// None, and the turn to obtain them.
+    /// The lease to obtain tokens: there are no fresh ones.
     Turn(RefreshTurn),
 }
 
-/// Takes fresh tokens from the database, or refreshes them.
+/// Takes fresh tokens from the database, or refreshes them. Tokens that cannot be saved are returned all the
+/// same and stay in `rotation`, from which [`save_later`] saves them.
+///
+/// # Errors
+/// The lease or fresh tokens cannot be had from the database, or the token endpoint grants none.
 pub(crate) async fn refresh(
     context: &TokenContext,
     slot: &TokenSlot,
@@ -113,7 +128,7 @@ pub(crate) async fn refresh(
     let presented = rotation.next(stored.as_deref(), seed);
     let before = match stored {
         Some(stored) => ExpectedTokens::These(stored),
-        // Stored ones of this block were there once, and have made room for those of another.
+        // Tokens of this configuration were stored once, and were replaced by those of another one.
         None if rotation.held.is_some() => ExpectedTokens::Nothing,
         None => ExpectedTokens::Others,
     };
@@ -143,7 +158,11 @@ pub(crate) async fn refresh(
     Ok(ExpiringToken { token, ends })
 }
 
-/// Looks until there are fresh tokens, or it is the turn of this process.
+/// Reads the stored tokens until they are fresh, or this process holds the lease to refresh them.
+///
+/// # Errors
+/// The connector was renamed or deleted, its tokens cannot be read, or another process refreshes for too
+/// long.
 async fn find(
     context: &TokenContext,
     slot: &TokenSlot,
@@ -158,7 +177,8 @@ async fn find(
         let since = Instant::now();
         let RefreshLease { connector, turn, abandoned, state } = look(context, slot, &holder).await?;
         let Some(connector) = connector else {
-            // Its tokens are kept by another name: a refresh from here would use the seed again.
+            // The tokens are stored under the new name. A refresh under this one would present the seed
+            // again.
             let reason = "it was renamed or deleted, its token is not refreshed under this name";
             return Err(TokenError::unavailable(&slot.connector, reason));
         };
@@ -197,7 +217,8 @@ async fn find(
     Err(TokenError::unavailable(&slot.connector, "its token is being refreshed elsewhere and is not ready"))
 }
 
-/// Returns `true` if stored tokens can be used: they are fresh, or were obtained while this process waited.
+/// Returns `true` if stored tokens can be used: they are fresh, or were obtained while this process waited;
+/// memory holds no successor of them; and the slot admits the access token.
 fn serves(slot: &TokenSlot, rotation: &Rotation, stored: &TokenState, is_news: bool) -> bool {
     let lives = stored.lifetime > slot.margin() || (is_news && !stored.lifetime.is_zero());
     let superseded = rotation
@@ -207,6 +228,7 @@ fn serves(slot: &TokenSlot, rotation: &Rotation, stored: &TokenState, is_news: b
     lives && !superseded && slot.state().admits(&stored.access_token)
 }
 
+/// Takes the lease if it is free, and reads the stored tokens.
 async fn look(context: &TokenContext, slot: &TokenSlot, holder: &str) -> Result<RefreshLease, TokenError> {
     let fingerprint = &slot.terms.oauth.fingerprint;
     context.states.begin(&slot.connector, fingerprint, holder, LEASE).await.map_err(|why| {
@@ -216,6 +238,7 @@ async fn look(context: &TokenContext, slot: &TokenSlot, holder: &str) -> Result<
     })
 }
 
+/// Gives the lease back. A failure is only logged, because the lease ends by itself.
 async fn release(context: &TokenContext, slot: &TokenSlot, holder: &str) {
     if let Err(why) = context.states.release(holder).await {
         warn!(context.log, "the turn to refresh a token could not be given back, it ends by itself";
@@ -223,10 +246,11 @@ async fn release(context: &TokenContext, slot: &TokenSlot, holder: &str) {
     }
 }
 
-/// Stores what is not stored yet.
+/// Saves the unsaved tokens, if there are any. They leave memory when they are saved, when other tokens were
+/// stored meanwhile, and when the connector was deleted.
 ///
 /// # Errors
-/// The reason why it could not be stored.
+/// The reason why they were not saved; [`Rotation::is_saved`] tells whether another attempt makes sense.
 async fn save(context: &TokenContext, slot: &TokenSlot, rotation: &mut Rotation) -> Result<(), String> {
     let Some(Unsaved { connector, holder, before, state, ends }) = rotation.unsaved.clone() else {
         return Ok(());
@@ -251,7 +275,8 @@ async fn save(context: &TokenContext, slot: &TokenSlot, rotation: &mut Rotation)
     }
 }
 
-/// Goes on trying to store what could not be stored, until it is, or something else has taken its place.
+/// Saves the unsaved tokens of a connector in the background. Ends when nothing is left to save, and gives up
+/// after [`ATTEMPTS`] attempts.
 pub(crate) async fn save_later(context: &TokenContext, slot: &TokenSlot) {
     for _ in 0..ATTEMPTS {
         sleep(BETWEEN_ATTEMPTS).await;

@@ -67,10 +67,12 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// Adds the actor to a tree, at `path`. `at` must be a place on a runtime that drives connections.
+    /// Adds the actor to a tree, at `path`. The runtime of `at` drives the connections, so it must last as
+    /// long as the actor.
     ///
     /// # Errors
-    /// No client can be set up, the path is taken, or the place is gone.
+    /// [`TokensStartError::Client`] if no client can be set up, [`TokensStartError::Spawn`] if the path is
+    /// taken or the placement is gone.
     pub async fn supervise(
         tree: &Tree,
         path: &str,
@@ -93,8 +95,8 @@ impl Tokens {
         Ok(Self { directory: Arc::default(), fetcher })
     }
 
-    /// Returns the source of a connector's tokens. `url` is its token endpoint, which may have a private address where
-    /// `allow_private`. Asks nobody.
+    /// Returns the source of a connector's tokens, without sending a message. `url` is its token endpoint,
+    /// which may have a private address if `allow_private` is set.
     pub fn source(&self, connector: &str, oauth: &OAuth2, url: &Url, allow_private: bool) -> TokenSource {
         let terms = TokenTerms { oauth: oauth.clone(), url: url.clone(), allow_private };
         let slot = self.directory.get_or_insert(

@@ -111,7 +111,8 @@ impl Traces {
     /// Adds the group `path` with the recorder. No job is accepted before [`start`](Self::start).
     ///
     /// # Errors
-    /// Returns a [`SpawnError`] if the path is taken, the placement is gone, or a required node does not exist.
+    /// Returns a [`SpawnError`] if the path is taken, the placement is gone, or a required node does not
+    /// exist.
     pub async fn supervise(
         tree: &Tree,
         path: &str,
@@ -154,9 +155,9 @@ impl Traces {
         Ok(Self { shared })
     }
 
-    /// Starts the workers, the queue and the retries of dead letters, and takes over the unfinished work of dead
-    /// nodes. Call it once, when `runner` is ready. `needs` are the paths of the nodes that run the jobs: the workers
-    /// are drained before them.
+    /// Starts the workers, the queue and the retries of dead letters, and takes over the unfinished work of
+    /// dead nodes. Call it once, when `runner` is ready. `needs` are the paths of the nodes that run the
+    /// jobs: the workers are drained before them.
     ///
     /// # Errors
     /// Returns a [`SpawnError`] if a path is taken, the placement is gone, or a required node does not exist.
@@ -187,9 +188,9 @@ impl Traces {
         Ok(())
     }
 
-    /// Stops the work for good. No further job begins; running jobs continue for `limit`, or for the configured
-    /// shutdown time if that is shorter. Then they are dropped: their rows stay unfinished, and another process runs
-    /// them again. Submissions are still accepted, for another process.
+    /// Stops the work for good. No further job begins; running jobs continue for `limit`, or for the
+    /// configured shutdown time if that is shorter. Then they are dropped: their rows stay unfinished, and
+    /// another process runs them again. Submissions are still accepted, for another process.
     pub async fn stop(&self, limit: Duration) {
         let TracesShared { stop, jobs, log, .. } = &*self.shared;
         stop.advance(StopStage::Closing);
@@ -209,7 +210,8 @@ impl Traces {
         self.shared.settings.tracing.policy_for(block)
     }
 
-    /// Decides whether a synchronous run is traced, with one random draw per call. Counts the runs that are not.
+    /// Decides whether a synchronous run is traced, with one random draw per call. Counts the runs that are
+    /// not.
     pub fn draw(&self, policy: &TracePolicy) -> bool {
         let reason = match policy.mode {
             TracingMode::Off => "off",
@@ -220,8 +222,8 @@ impl Traces {
         false
     }
 
-    /// Stores the trace of a sampled run. In mode `sync` the row is on disk when this returns. In the other modes the
-    /// row is queued, or dropped and counted when the queue is full.
+    /// Stores the trace of a sampled run. In mode `sync` the row is on disk when this returns. In the other
+    /// modes the row is queued, or dropped and counted when the queue is full.
     ///
     /// # Errors
     /// In mode `sync`, the error of the database that is away or refused the row. The other modes never fail.
@@ -269,13 +271,14 @@ impl Traces {
 
     /// Accepts a job. When this returns, its row is on disk and this process or another one will run it.
     ///
-    /// It never waits for room. While the queue is more than half full it returns with a delay of up to half a
-    /// second, so that clients that wait for each answer submit no faster than the workers run. Not cancel-safe: a
-    /// dropped call may leave a row that only the next process takes up.
+    /// It never waits for room. While the queue is more than half full it returns with a delay of up to half
+    /// a second, so that clients that wait for each answer submit no faster than the workers run. Not
+    /// cancel-safe: a dropped call may leave a row that only the next process takes up.
     ///
     /// # Errors
     /// - [`SubmitError::Shed`], 503: the queue is full (a retry may succeed) or closed.
-    /// - [`SubmitError::Failed`], with the error of the database: the row was not written, or the answer was lost.
+    /// - [`SubmitError::Failed`], with the error of the database: the row was not written, or the answer was
+    ///   lost.
     pub async fn submit(&self, job: Job) -> Result<AcceptedJob, SubmitError> {
         let TracesShared { waiting, traces, settings, .. } = &*self.shared;
         // The slot is reserved before the job is serialized: a refusal must be cheap.
@@ -307,8 +310,8 @@ impl Traces {
         Ok(AcceptedJob { trace_id: id, trace_token: token })
     }
 
-    /// Resolves a write whose answer was lost: a row on disk is an accepted job. The job keeps its room until the
-    /// database answers.
+    /// Resolves a write whose answer was lost: a row on disk is an accepted job. The job keeps its room until
+    /// the database answers.
     async fn settle(&self, queued: QueuedJob, outage: Outage) -> Result<(), SubmitError> {
         let id = queued.job.trace_id;
         let failed = SubmitError::Failed(StoreError::Unanswered(outage).into());

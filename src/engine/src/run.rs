@@ -1,8 +1,8 @@
 //! Running a message through a flow.
 //!
-//! A run is one future on one thread. It checks its deadline and its processor time before every task and mapping, and
-//! inside what takes long; it cancels the task that is under way when the deadline passes, and gives way to others when it
-//! has held the thread for a while.
+//! A run is one future on one thread. It checks its deadline and its processor time before every task and
+//! mapping, and inside long computations. It cancels the running task when the deadline passes, and yields
+//! the thread after holding it for a while.
 
 mod settle;
 
@@ -33,24 +33,25 @@ use crate::run_state::RunState;
 use crate::scope::{Arena, EvaluationScope, WrittenRoots};
 use crate::trace::{AuditTrailEntry, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, Tracer};
 
-/// Tasks one run executes at most: each leaves its records in memory.
+/// Maximum number of tasks that one run executes. Each leaves its records in memory.
 const MAX_TASKS: usize = 1_000_000;
 
 /// The options of one run.
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
-    /// The share of the traffic that the message belongs to, 0 to 99; drawn from the id of the message if absent.
+    /// The share of the traffic that the message belongs to, 0 to 99; drawn from the id of the message if
+    /// absent.
     pub bucket: Option<u8>,
     /// The time the run may take.
     pub deadline: Option<Duration>,
-    /// The latest end of the run, whatever time it may take.
+    /// The instant at which the run ends at the latest, even if `deadline` leaves more time.
     pub until: Option<Instant>,
     /// Records an execution trace.
     pub trace: Option<TraceOptions>,
     /// Records the writes of every task in its audit entry. A traced run always does.
     pub capture_changes: bool,
-    /// Names of the channels that led to this run: first the one that took the message in, last the one that runs it.
-    /// Empty for a run outside a channel.
+    /// Names of the channels that led to this run: first the one that took the message in, last the one that
+    /// runs it. Empty for a run outside a channel.
     pub chain: Arc<[Arc<str>]>,
     /// The secrets that the run received with its payload.
     pub redaction: Redaction,
@@ -100,15 +101,16 @@ impl Engine {
     }
 }
 
-/// The end of a pass over the tasks.
+/// The end of a sweep, which is one pass over the tasks.
 enum End {
-    /// The last task was reached.
+    /// The sweep is past the last task.
     Completed,
-    /// A terminal task or a filter stopped the workflow, normally.
+    /// A terminal task, a terminal group or a filter stopped the workflow, normally.
     Stopped,
     /// A task failed.
     Failed(Box<RunFailure>),
-    /// The deadline of the run passed: nothing tolerates that.
+    /// A bound of the whole run was reached: its deadline or its number of tasks. `continue_on_error` does
+    /// not apply.
     Expired(Box<RunFailure>),
 }
 
@@ -160,7 +162,8 @@ impl<'e> Run<'e> {
         }
     }
 
-    /// Runs one workflow, sweep by sweep if it loops. Returns what ended the run, if it failed.
+    /// Runs one workflow; a loop makes one sweep for each iteration. Returns the failure that ended the run,
+    /// if any.
     async fn workflow(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>) -> Option<RunFailure> {
         let started = Instant::now();
         self.workflow_id = Some(Arc::clone(id));
@@ -201,7 +204,9 @@ impl<'e> Run<'e> {
         failure
     }
 
-    /// Evaluates the workflow's condition; in a loop, before every sweep.
+    /// Returns true if the workflow's condition holds, and records that the message matched. A loop evaluates
+    /// it before every sweep. The trace shows the workflow as skipped only if the first evaluation does not
+    /// hold.
     fn admits(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>, arena: &Arena) -> bool {
         let mut scope = EvaluationScope::new(arena.bump(), &workflow.reads);
         if self.passes(&workflow.condition, &mut scope, "") {
@@ -214,7 +219,7 @@ impl<'e> Run<'e> {
         false
     }
 
-    /// One pass over the tasks.
+    /// Runs the tasks from the first one until the sweep ends.
     async fn sweep(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>, arena: &mut Arena) -> End {
         let mut cursor = Cursor::default();
         loop {
@@ -239,8 +244,13 @@ impl<'e> Run<'e> {
         }
     }
 
-    /// Moves to the next task and returns it when its own condition and those of its groups hold; `None` when it was
-    /// skipped, alone or with its group.
+    /// Moves the cursor past the next task, and returns the task if its own condition and those of its groups
+    /// hold. Returns `None` after a skip: of one task, or of a whole group whose condition does not hold. The
+    /// trace records every skipped task.
+    ///
+    /// # Errors
+    /// The normal end of the sweep: [`End::Completed`] after the last task, [`End::Stopped`] after the last
+    /// task of a terminal group.
     fn next<'w>(
         &mut self,
         cursor: &mut Cursor,
@@ -249,6 +259,7 @@ impl<'e> Run<'e> {
         scope: &mut EvaluationScope<'w>,
     ) -> Result<Option<&'w CompiledStep>, End> {
         loop {
+            // Leave the groups that end here.
             while let Some(span) = cursor.open.last().and_then(|&open| workflow.spans.get(open)) {
                 if span.end > cursor.at {
                     break;
@@ -258,6 +269,7 @@ impl<'e> Run<'e> {
                 }
                 cursor.open.pop();
             }
+            // Enter the group that starts here, or skip it with the groups inside it.
             if let Some(span) = workflow.spans.get(cursor.next_span).filter(|span| span.start == cursor.at) {
                 let entered = cursor.next_span;
                 cursor.next_span += 1;
@@ -284,7 +296,8 @@ impl<'e> Run<'e> {
         }
     }
 
-    /// Only exactly `true` passes; an expression that fails reads as false.
+    /// Returns true if the condition evaluates to exactly `true`. A failed evaluation is logged and counts as
+    /// false.
     fn passes<'w>(&mut self, condition: &'w Condition, scope: &mut EvaluationScope<'w>, task: &str) -> bool {
         let expression = match condition {
             Condition::Always => return true,
@@ -306,7 +319,8 @@ impl<'e> Run<'e> {
         }
     }
 
-    /// Runs one task and settles its outcome. `Some` ends the pass.
+    /// Runs one task, records its duration and its step of the trace, and applies its outcome. Returns the
+    /// end of the sweep if the task ends it.
     async fn step<'w>(
         &mut self,
         step: &'w CompiledStep,
@@ -391,13 +405,13 @@ impl<'e> Run<'e> {
     }
 }
 
-/// The position of a pass.
+/// The position of a sweep.
 #[derive(Default)]
 struct Cursor {
-    /// The next task.
+    /// Index of the next task.
     at: usize,
-    /// The next group that has not been met.
+    /// Index of the first group that the sweep has not reached.
     next_span: usize,
-    /// Groups that were entered and not left, outermost first.
+    /// Indexes of the groups that were entered and not left, outermost first.
     open: Vec<usize>,
 }

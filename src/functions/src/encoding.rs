@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
+/// Accepts base64 with and without padding on decoding.
 const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
@@ -27,7 +28,7 @@ pub(crate) enum ByteEncoding {
 }
 
 impl ByteEncoding {
-    /// Returns the encoding with that name, or `default` without a name.
+    /// Returns the encoding with that name, or `default` for no name and for an unknown one.
     pub(crate) fn named(name: Option<&str>, default: Self) -> Self {
         match name {
             Some("utf8") => Self::Utf8,
@@ -57,8 +58,9 @@ impl ByteEncoding {
         }
     }
 
-    /// Decodes a signature of `length` bytes in any encoding. The encoded lengths differ, so at most one
-    /// encoding fits.
+    /// Decodes a signature of `length` bytes in hexadecimal, base64 or URL-safe base64. The result is
+    /// unambiguous: hexadecimal has another length, and a text that fits both kinds of base64 means the same
+    /// bytes in both.
     pub(crate) fn detect(text: &str, length: usize) -> Option<Vec<u8>> {
         let decoded = [Self::Hex, Self::Base64, Self::Base64Url].into_iter();
         decoded.filter_map(|encoding| encoding.decode(text).ok()).find(|bytes| bytes.len() == length)

@@ -1,9 +1,10 @@
 //! A client of one peer: any method, redirects followed by hand.
 //!
-//! Every hop is checked as a first request is. What a private address is allowed for, and what credentials are for, is one
-//! origin: a redirect that leaves it goes on without them, and they stay off even if another leads back. A body is for that
-//! origin alone too: a redirect that leaves it and would repeat the body (307, 308; RFC 9110, 15.4.8 and 15.4.9) is refused,
-//! because the same method without its body would be another request.
+//! Every hop is checked like a first request. A private address is allowed for one origin, and credentials
+//! are meant for one origin: a redirect to another one goes on without them, and credentials stay off even if
+//! a later redirect leads back. The body is for that origin alone too: a redirect to another one that would
+//! repeat it (307, 308; RFC 9110, 15.4.8 and 15.4.9) is refused, because the same method without its body
+//! would be another request.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,7 +19,7 @@ use crate::address::host_of;
 use crate::client::{ClientOptions, Outbound, OutboundClient, OutboundResponse};
 use crate::error::{FetchError, SetupError};
 
-/// Redirects followed at most.
+/// Maximum number of redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
 
 /// A request to a peer.
@@ -36,7 +37,7 @@ pub struct PeerRequest {
     pub body: Option<RequestBody>,
     /// Time limit of the whole exchange, redirects included.
     pub timeout: Duration,
-    /// The longest body that is read of the answer, in bytes.
+    /// Maximum length of the body of the response, in bytes.
     pub cap: usize,
     /// Follows redirects; otherwise a redirect is returned as the response.
     pub follow: bool,
@@ -82,7 +83,8 @@ pub struct PeerClient {
 }
 
 impl Outbound {
-    /// Creates a client of the peer at `home`. With `allow_private` the peer, and nothing else, may have a private address.
+    /// Creates a client of the peer at `home`. With `allow_private` the peer, and nothing else, may have a
+    /// private address.
     ///
     /// # Errors
     /// [`SetupError`] when the client cannot be set up.
@@ -98,7 +100,8 @@ impl Outbound {
 const UNBOUNDED: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl PeerClient {
-    /// Sends a request and follows at most five redirects. A response that is no redirect, or names no target, is returned.
+    /// Sends a request and follows at most five redirects. A response that is no redirect, or names no
+    /// target, is returned.
     ///
     /// # Errors
     /// [`FetchError`] when there is no complete response.
@@ -116,6 +119,7 @@ impl PeerClient {
         tokio::time::timeout(limit, self.follow(request)).await.map_err(late)?
     }
 
+    /// Sends a request and follows its redirects, without a time limit.
     async fn follow(&self, request: PeerRequest) -> Result<PeerResponse, FetchError> {
         let PeerRequest { mut method, mut url, mut headers, params, mut body, cap, follow, .. } = request;
         let trusted = url.origin();
@@ -154,7 +158,8 @@ impl PeerClient {
         }
     }
 
-    /// Returns the headers to send: all of them to the home origin, only the content type elsewhere.
+    /// Returns the headers to send: all of `own` to the origin of the request, elsewhere none but a content
+    /// type. A body always has a content type, by default the one of `body`; the one in `own` wins.
     fn headers(&self, at_home: bool, own: &HeaderMap, body: Option<&RequestBody>) -> HeaderMap {
         let mut headers = if at_home { own.clone() } else { HeaderMap::new() };
         match body {
@@ -172,7 +177,10 @@ impl PeerClient {
     }
 }
 
-/// Returns the target of a redirect.
+/// Returns the target of a redirect; `None` if the response is no redirect or names no target.
+///
+/// # Errors
+/// [`FetchError::Redirect`] if the target is no URL.
 fn target(answer: &OutboundResponse, from: &Url) -> Result<Option<Url>, FetchError> {
     let follows = matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308);
     let Some(location) = answer.headers.get(LOCATION).filter(|_| follows) else { return Ok(None) };
@@ -183,11 +191,13 @@ fn target(answer: &OutboundResponse, from: &Url) -> Result<Option<Url>, FetchErr
     Ok(Some(next))
 }
 
+/// Builds the error of a redirect from `from` that is not followed.
 fn redirect(from: &Url, cause: &str) -> FetchError {
     FetchError::Redirect { host: host_of(from), cause: cause.to_owned() }
 }
 
-/// Adds the parameters to the URL, except those that a redirect has sent `back` unchanged.
+/// Adds the parameters to the URL. After a redirect (`back` is true) it leaves out those that the target has
+/// already with the same value.
 fn add_params(url: &mut Url, params: &[(String, String)], back: bool) {
     for (name, value) in params {
         let known = |(known, given): (Cow<'_, str>, Cow<'_, str>)| known == *name && given == *value;

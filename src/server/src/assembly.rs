@@ -28,7 +28,8 @@ use crate::tree::{
 /// Messages in flight in one channel on one thread.
 const MAILBOX: usize = 8192;
 
-/// Returns the policy of channels: five restarts in half a minute over all threads of a channel, the first at once.
+/// Returns the policy of channels: five restarts in half a minute over all threads of a channel, the first at
+/// once.
 fn channel_policy(has_schedules: bool) -> ChannelPolicy {
     let backoff = Backoff { first: Duration::from_millis(10), max: Duration::from_secs(5), jitter: 0.2 };
     let budget = RestartPolicy {
@@ -71,8 +72,8 @@ impl Assembly {
     /// Starts the store, the key sets, the lease and the recorder. No work is accepted yet.
     ///
     /// # Errors
-    /// [`AssemblyError::Spawn`] for a part that cannot be placed, [`AssemblyError::KeySets`] without an HTTP client, and
-    /// [`AssemblyError::Node`] for a lease that cannot be registered.
+    /// [`AssemblyError::Spawn`] for a part that cannot be placed, [`AssemblyError::KeySets`] without an HTTP
+    /// client, and [`AssemblyError::Node`] for a lease that cannot be registered.
     pub(crate) async fn start_core_services(
         &self,
         opened: OpenedStore,
@@ -112,8 +113,8 @@ impl Assembly {
     /// Starts the connectors on `thread` and waits until each is loaded or has failed to load.
     ///
     /// # Errors
-    /// [`AssemblyError::Spawn`] for an actor that cannot be placed, [`AssemblyError::Connectors`] for definitions that
-    /// cannot be read.
+    /// [`AssemblyError::Spawn`] for an actor that cannot be placed, [`AssemblyError::Connectors`] for
+    /// definitions that cannot be read.
     pub(crate) async fn start_connectors(
         &self,
         settings: svc_connectors::Settings,
@@ -140,12 +141,12 @@ impl Assembly {
         Ok(BrokerHealth::supervise(&self.tree, KAFKA.path, at, cluster, limit, log).await?)
     }
 
-    /// Starts the registry and waits until it runs: then the stored configuration serves. `has_schedules`: whether this
-    /// node runs schedules.
+    /// Starts the registry and waits until it runs: the stored configuration serves from then on.
+    /// `has_schedules` is true if this node runs schedules.
     ///
     /// # Errors
-    /// [`AssemblyError::Spawn`] for an actor that cannot be placed, [`AssemblyError::NotRunning`] for a registry that
-    /// fails to start.
+    /// [`AssemblyError::Spawn`] for an actor that cannot be placed, [`AssemblyError::NotRunning`] for a
+    /// registry that fails to start.
     pub(crate) async fn start_registry(
         &self,
         has_schedules: bool,

@@ -1,10 +1,14 @@
 //! The service as a daemon: listeners, signals, shutdown.
 //!
-//! The end, in order: readiness turns red at once; for `server.shutdown_drain_secs` everything is still accepted, so
-//! that a balancer has time to notice (not after a `SIGINT` that was typed at a terminal); then nothing new is accepted,
-//! no connection the kernel had taken is lost, and what is in flight has `server.shutdown_force_timeout_secs`; then the
-//! tree ends. The process ends within two seconds after that time, whatever is in flight: a watchdog sees to it. A second
-//! signal ends the process at once.
+//! The shutdown has four steps:
+//! - `/readyz` reports not ready. For `server.shutdown_drain_secs` everything is still accepted, so that a
+//!   load balancer has time to notice. A `SIGINT` typed at a terminal skips this time.
+//! - Nothing new is accepted; connections that the kernel has accepted are still served.
+//! - Requests and runs in progress have `server.shutdown_force_timeout_secs` to end.
+//! - The tree ends.
+//!
+//! The process ends within two seconds after that time, whatever is in flight: a watchdog ends it by force. A
+//! second signal ends the process at once.
 
 use std::time::Duration;
 
@@ -29,7 +33,8 @@ use crate::state::AppState;
 use crate::watchdog::Watchdog;
 use crate::{descriptors, transport};
 
-/// Time after the shutdown deadline at which the process is ended by force. The rest of two seconds is for the log.
+/// Time after the shutdown deadline at which the process is ended by force. The rest of two seconds is for
+/// the log.
 const FORCED_EXIT: Duration = Duration::from_millis(1_750);
 /// Time for the listeners to end; their threads may be blocked.
 const LISTENERS: Duration = Duration::from_millis(200);
@@ -45,8 +50,8 @@ pub enum ServeOutcome {
     Failed,
 }
 
-/// Runs a service on its own listeners until a signal, or a failure, ends it. `force_exit` is called on a thread of its
-/// own where the shutdown does not keep its deadline; it must end the process, whatever hangs.
+/// Runs a service on its own listeners until a signal, or a failure, ends it. `force_exit` is called on a
+/// thread of its own if the shutdown misses its deadline; it must end the process, whatever hangs.
 ///
 /// # Errors
 /// The reason for which the service did not start.

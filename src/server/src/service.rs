@@ -1,7 +1,7 @@
 //! A running service as a value: start, mount into an actix-web application, submit, shut down.
 //!
-//! The binary is one user of this; a larger application is another. There are no globals: several services can live in
-//! one process, each with its tree, its database and its threads.
+//! The binary is one user of this; a larger application is another. There are no globals: several services
+//! can live in one process, each with its tree, its database and its threads.
 
 use std::time::Duration;
 
@@ -21,27 +21,27 @@ use crate::state::AppState;
 use crate::transport::{self, ConnectionAdmission, ConnectionLimits, RefusalReporter, Transport};
 use crate::{shutdown, start};
 
-/// A running service. Cheap to clone; ends with [`shutdown`](Self::shutdown). Dropping it leaves what is mounted
-/// serving; the actor threads end with the last holder.
+/// A running service. Cheap to clone; ends with [`shutdown`](Self::shutdown). Dropping it leaves what is
+/// mounted serving; the actor threads end with the last holder.
 #[derive(Clone, Debug)]
 pub struct Service {
     state: web::Data<AppState>,
 }
 
 impl Service {
-    /// Opens the database, loads the stored definitions, and starts the supervision tree. Serves no request yet:
-    /// mount [`routes`](Self::routes) for that. Must be called within an actix system.
+    /// Opens the database, loads the stored definitions, and starts the supervision tree. Serves no request
+    /// yet: mount [`routes`](Self::routes) for that. Must be called within an actix system.
     ///
     /// # Errors
-    /// The reason, in one line.
+    /// A [`ServiceStartError`] with the reason, in one line.
     pub async fn start(config: Config, options: Options) -> Result<Self, ServiceStartError> {
         let state = start::start(config, options).await?;
         Ok(Self { state: web::Data::new(state) })
     }
 
-    /// Returns the routes for a host application: the paths of the service only, so that the host's routes go on as
-    /// before. Every thread that mounts them becomes a worker. The host's server bounds connections in time and
-    /// number.
+    /// Returns the routes for a host application: the paths of the service only, so that the routes of the
+    /// host keep working. Every thread that mounts them becomes a worker. Limits on the time and number of
+    /// connections are those of the host.
     pub fn routes(&self) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
         self.mount(MountMode::OwnPaths)
     }
@@ -54,7 +54,8 @@ impl Service {
         move |cfg| routes::configure(cfg, &state, mode)
     }
 
-    /// Serves health and metrics at `host:port`, on a thread of its own that answers while every worker is blocked.
+    /// Serves health and metrics at `host:port`, on a thread of its own that answers while every worker is
+    /// blocked.
     ///
     /// # Errors
     /// The address cannot be listened on.
@@ -76,9 +77,9 @@ impl Service {
         }
     }
 
-    /// Sends a payload to a channel, without HTTP: no credential is asked for and no origin is checked; validation,
-    /// capacity and deadline hold as for anyone. Runs on this thread where it is a worker; the first call of a process
-    /// that mounted nothing makes it one.
+    /// Sends a payload to a channel, without HTTP. No credential and no origin is checked; validation,
+    /// capacity and deadline apply as to any request. The run takes place on the current thread if that is a
+    /// worker. In a process without any worker, the first call makes its thread one.
     ///
     /// # Errors
     /// The error that a caller over HTTP would get.
@@ -115,18 +116,20 @@ impl Service {
         &self.state
     }
 
-    /// Begins to drain: `/readyz` fails, requests are still answered, connections are closed after their response.
+    /// Begins to drain: `/readyz` fails, requests are still answered, connections are closed after their
+    /// response.
     pub fn drain(&self) {
         self.state.lifecycle.drain();
     }
 
-    /// Ends the service: not ready from now on, begins no accepted work and no schedule's run any more, and waits for
-    /// the requests being answered and for what runs, all together at most `deadline`; accepted work and schedules at
-    /// most as long as `trace_queue.shutdown_timeout_secs` and `cron.shutdown_timeout_secs` say. What is left then is cut:
-    /// accepted work stays unfinished on record, runs of schedules go back to the ledger, callers are answered 503. The
-    /// tree ends in reverse order of need. Returns within two seconds after `deadline`, whatever a run waits for.
+    /// Ends the service. It reports not ready at once and begins no accepted work and no scheduled run any
+    /// more. It waits at most `deadline` for the requests and runs in progress: for accepted work no longer
+    /// than `trace_queue.shutdown_timeout_secs`, for scheduled runs no longer than
+    /// `cron.shutdown_timeout_secs`, for a slow body no longer than 30 seconds.
     ///
-    /// A slow body is waited for no longer than 30 seconds. Idempotent.
+    /// Runs that are left then are dropped: accepted work stays unfinished on record, scheduled runs go back
+    /// to the ledger, callers are answered 503. The tree ends in reverse order of need. Returns within two
+    /// seconds after `deadline`, whatever a run waits for. Idempotent.
     pub async fn shutdown(&self, deadline: Duration) -> TreeExit {
         let exit = shutdown::shutdown(&self.state, deadline).await;
         self.state.unlock_file();

@@ -1,17 +1,19 @@
 //! The table of what runs in the process: every node of the supervision tree and every task outside it.
 //!
-//! [`NODES`] has a row for each kind of node: its place, its thread, what it needs, the time it gets to drain, and what
-//! ends it. [`Assembly`](crate::assembly::Assembly) makes the specifications of nodes from these rows. [`TASKS`] has a row
-//! for each kind of thread or task that is no node. Tests compare the rows with a running service and with the source.
+//! [`NODES`] has a row for each kind of node: its place, its thread, what it needs, the time it gets to
+//! drain, and what ends it. [`Assembly`](crate::assembly::Assembly) makes the specifications of nodes from
+//! these rows. [`TASKS`] has a row for each kind of thread or task that is no node. Tests compare the rows
+//! with a running service and with the source.
 //!
-//! An essential actor that exhausts its restart budget ends the tree, and with it the process: without the store, the
-//! lease or the registry nothing could be promised. A channel that exhausts its budget is quarantined: it is refused with
-//! the reason until it changes, the configuration is reloaded, or an operator orders a restart. A schedule that exhausts
-//! its budget has its channel quarantined.
+//! An essential actor that exhausts its restart budget ends the tree, and with it the process: without the
+//! store, the lease or the registry the service can keep no promise. A channel that exhausts its budget is
+//! quarantined: its requests are refused with the reason until it changes, the configuration is reloaded, or
+//! an operator orders a restart. If a schedule exhausts its budget, its channel is quarantined.
 //!
-//! A node is drained before the nodes it needs. At the end of the process that gives this order: the edge waits for its
-//! requests while the workers finish their jobs and schedules claim nothing more, the channels end, the recorder writes
-//! what waits, the store closes. One deadline bounds all of it (`shutdown.rs`).
+//! A node is drained before the nodes it needs. The shutdown of the process therefore has this order: the
+//! edge waits for its requests while the workers finish their jobs and schedules claim nothing more; the
+//! channels end; the recorder writes its queues; the store closes. One deadline bounds all of it
+//! (`shutdown.rs`).
 
 use std::time::Duration;
 
@@ -133,8 +135,8 @@ impl TreeRow {
         Self { ended_by, ..self }
     }
 
-    /// Returns the path from the root. Users name channels and schedules, perhaps like a node of the service, so that a
-    /// relative path could mean theirs.
+    /// Returns the path from the root. Users name channels and schedules, perhaps like a node of the service,
+    /// so that a relative path could mean theirs.
     pub(crate) fn absolute_path(&self) -> String {
         format!("/{}", self.path)
     }
@@ -302,7 +304,8 @@ const fn task(
     TaskRow { name, started_in, runs_on, ended_by }
 }
 
-/// Every kind of thread or task outside the tree. Futures of an actor's own context are not listed: they end with it.
+/// Every kind of thread or task outside the tree. Futures of an actor's own context are not listed: they end
+/// with it.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with the source"))]
 pub(crate) static TASKS: [TaskRow; 31] = [
     // The process.

@@ -1,8 +1,8 @@
 //! Values shared by name, each fetched by one caller at a time.
 //!
-//! A [`SharedMap`] holds one [`SharedEntry`] for each name. All users of a name share the entry, which lives as long as one of
-//! them does and removes itself from the map then. [`SharedEntry::single_flight`] lets one caller at a time fetch; the others
-//! wait, and look at the result before they fetch themselves.
+//! A [`SharedMap`] holds one [`SharedEntry`] for each name. All users of a name share the entry; it leaves
+//! the map when the last of them drops it. [`SharedEntry::single_flight`] lets one caller at a time fetch;
+//! the others wait, and check for its result before they fetch themselves.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -42,7 +42,8 @@ impl<V> Default for SharedMap<V> {
 }
 
 impl<V> SharedMap<V> {
-    /// Returns the entry of a name if its value `matches`; creates and shares another one otherwise.
+    /// Returns the entry of a name if its value `matches`. Otherwise creates an entry and shares it from now
+    /// on; users of the previous one keep it.
     ///
     /// Both closures run under the lock of the map: they must not use the map.
     pub fn get_or_insert(
@@ -51,7 +52,8 @@ impl<V> SharedMap<V> {
         matches: impl FnOnce(&V) -> bool,
         create: impl FnOnce() -> V,
     ) -> Arc<SharedEntry<V>> {
-        // Declared before the guard and therefore dropped after it: the last user of an entry takes the lock in `drop`.
+        // Declared before the guard and therefore dropped after it: the last user of an entry takes the lock
+        // in `drop`.
         let current;
         let mut entries = self.lock();
         current = entries.get(name).and_then(Weak::upgrade);
@@ -107,7 +109,8 @@ impl<V> SharedEntry<V> {
 
     /// Returns the `cached` result, or runs `fetch` as the only caller of this entry.
     ///
-    /// A caller that had to wait looks at `cached` again before it fetches. A caller that is dropped lets the next one fetch.
+    /// A caller that had to wait checks `cached` again before it fetches. If the caller that fetches is
+    /// dropped, the next one fetches.
     pub async fn single_flight<T>(
         &self,
         cached: impl Fn() -> Option<T>,

@@ -27,7 +27,7 @@ impl fmt::Debug for SecretProvider {
 }
 
 impl SecretProvider {
-    /// `runtime` drives the connections, whoever asks.
+    /// Creates a provider. `runtime` drives its connections, whatever thread reads.
     ///
     /// # Errors
     /// [`SetupError`] when no client can be set up.

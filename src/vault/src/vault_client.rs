@@ -23,15 +23,18 @@ const HEADER: HeaderName = HeaderName::from_static("x-vault-token");
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit of all documents of a load.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest document that is read, in bytes.
+/// Maximum length of a document, in bytes.
 const CAP: usize = 1024 * 1024;
-/// RequestedDocuments asked for at the same time.
+/// Maximum number of documents that are requested at the same time.
 const CONCURRENCY: usize = 16;
 
 /// The reason why no store can be asked.
 pub(crate) enum StoreUnavailable {
+    /// The environment has no address or no token of a store.
     Absent,
+    /// The address cannot be used, for this reason.
     Address(String),
+    /// The token cannot be sent in a header.
     Token,
 }
 
@@ -60,16 +63,16 @@ pub(crate) struct VaultClient {
 /// The reason why a document was not read.
 #[derive(Debug, thiserror::Error)]
 enum DocumentError {
-    /// The path leads out of the API.
+    /// The path makes no URL, or one outside of the API.
     #[error("the path is not usable")]
     Path,
-    /// No whole answer.
+    /// No complete response.
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    /// Redirects are among these.
+    /// A status other than success, redirects included.
     #[error("the secret store answered {0}")]
     Status(StatusCode),
-    /// Not a document.
+    /// The body is not a document of the store.
     #[error("the answer of the secret store is no JSON")]
     Json,
     /// Another document of the same load got no answer in time, or the time limit of the load has passed.
@@ -78,7 +81,8 @@ enum DocumentError {
 }
 
 impl VaultClient {
-    /// Creates a client of the store that the environment names. Called for every load.
+    /// Creates a client of the store that the environment names, anew for every load. An empty variable
+    /// counts as unset.
     pub(crate) fn from_environment(
         environment: &EnvironmentLookup,
         client: &OutboundClient,
@@ -88,15 +92,15 @@ impl VaultClient {
             return Err(StoreUnavailable::Absent);
         };
         let base = format!("{}/v1/", address.trim_end_matches('/'));
-        // Its own texts name no credential.
+        // The text of this error names no credential.
         let base = check_url(&base, true).map_err(|error| StoreUnavailable::Address(error.to_string()))?;
         let mut token = HeaderValue::from_str(&token).map_err(|_| StoreUnavailable::Token)?;
         token.set_sensitive(true);
         Ok(Self { client: client.clone(), base, token })
     }
 
-    /// Reads documents, each once. After a timeout of one document, or of all together, the store is not asked for the rest,
-    /// so that a load is delayed for a bounded time.
+    /// Reads documents, each once, and resolves the references to them. After a timeout, of one document or
+    /// of all together, no further document is requested, so that a load is delayed for a bounded time.
     pub(crate) async fn read(self, documents: RequestedDocuments) -> Vec<ResolvedReference> {
         let silent = &AtomicBool::new(false);
         let (vault_client, deadline) = (&self, Instant::now() + LOAD_TIMEOUT);
@@ -116,9 +120,15 @@ impl VaultClient {
         read.buffer_unordered(CONCURRENCY).concat().await
     }
 
+    /// Reads the document at `path`, which is relative to the API.
+    ///
+    /// # Errors
+    /// [`DocumentError::Path`] if the path is not usable, [`DocumentError::Fetch`] without a complete
+    /// response, [`DocumentError::Status`] for a status other than success, [`DocumentError::Json`] if the
+    /// body is no document.
     async fn document(&self, path: &str) -> Result<Document, DocumentError> {
         let url = Url::parse(&format!("{}{path}", self.base)).map_err(|_| DocumentError::Path)?;
-        // Dot segments are resolved by now, and may have climbed.
+        // Parsing has resolved the `..` segments, which may have led out of the API.
         if !url.as_str().starts_with(self.base.as_str()) {
             return Err(DocumentError::Path);
         }

@@ -65,7 +65,8 @@ impl CallTask {
         })
     }
 
-    /// Adds to `redaction` what the called channel is told in confidence.
+    /// Makes the call and writes its result to the output path. Adds the secrets that the name of the channel
+    /// and the payload carry to `redaction`: the caller redacts the error with it.
     async fn call(&self, cx: &mut TaskCx<'_>, redaction: &mut Redaction) -> Result<(), TaskError> {
         let name = match &self.target {
             CallTarget::Named(name) => name.clone(),

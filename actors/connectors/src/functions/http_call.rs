@@ -1,4 +1,4 @@
-//! `http_call`: asks an HTTP API, and again while that may help.
+//! `http_call`: sends a request to an HTTP API, and repeats it while a retry is allowed and may help.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -145,7 +145,7 @@ struct HttpCallTask {
     captures_error_body: bool,
 }
 
-/// The time one attempt may take: a task may ask for less than the cap of the service, not for more.
+/// Returns the time limit of one attempt. A task may lower the limit of the service, not raise it.
 fn attempt_limit(asked: Option<Duration>, cap: Duration) -> Duration {
     asked.map_or(cap, |asked| asked.min(cap)).min(Duration::from_millis(LONGEST_MS))
 }
@@ -153,7 +153,7 @@ fn attempt_limit(asked: Option<Duration>, cap: Duration) -> Duration {
 /// The parts of a call that depend on the message.
 struct Asked {
     path: String,
-    /// The task's own and the computed ones, which win.
+    /// The literal headers of the task, overridden by the computed ones.
     headers: HeaderMap,
     body: Option<RequestBody>,
 }
@@ -172,7 +172,11 @@ impl CompiledTask for HttpCallTask {
 }
 
 impl HttpCallTask {
-    /// Adds to `redaction` what the API is told in confidence. An API may repeat what it was told: that is not written.
+    /// Makes the call and writes the response to the output path. Adds the secrets that the request carries
+    /// to `redaction`. An API may repeat them, so they are masked in the response before it is written.
+    ///
+    /// # Errors
+    /// The error of the call. It may contain those secrets: the caller redacts it.
     async fn call(&self, cx: &mut TaskCx<'_>, redaction: &mut Redaction) -> Result<(), TaskError> {
         let asked = self.asked(cx, redaction)?;
         let channel = channel_of(cx);
@@ -192,6 +196,8 @@ impl HttpCallTask {
             || self.headers_logic.as_ref().is_some_and(Expression::reads_secrets)
     }
 
+    /// Computes the parts of the request from the message. Adds the secrets that the expressions read to
+    /// `redaction`.
     fn asked(&self, cx: &mut TaskCx<'_>, redaction: &mut Redaction) -> Result<Asked, TaskError> {
         let path = match &self.path {
             None => String::new(),
@@ -247,6 +253,8 @@ impl HttpCallTask {
         }
     }
 
+    /// Returns the retry plan of a call that may take the time `left`. A `POST` or `PATCH` is retried only if
+    /// the connector allows it.
     fn plan(&self, settings: &HttpSettings, started: Instant, left: Option<Duration>) -> RetryPlan {
         let again = settings.retry_non_idempotent || !matches!(self.method, Method::POST | Method::PATCH);
         let retries = if again { settings.max_retries } else { 0 };
@@ -258,6 +266,7 @@ impl HttpCallTask {
         }
     }
 
+    /// Makes one attempt. A status other than success is an error, without the secrets of connector and task.
     async fn attempt(
         &self,
         asked: &Asked,
@@ -279,6 +288,7 @@ impl HttpCallTask {
         Err(response::refused(&self.connector, hide, &answered.answer, self.captures_error_body))
     }
 
+    /// Builds the request. Headers of the task win over those of the connector.
     fn request(
         &self,
         settings: &HttpSettings,
@@ -306,6 +316,7 @@ impl HttpCallTask {
         })
     }
 
+    /// Returns the response in the format of the task; `None` if the task has no output path.
     fn read(&self, answer: &OutboundResponse) -> Result<Option<Value>, TaskError> {
         self.output.as_ref().map(|_| self.response_format.read(&self.connector, answer)).transpose()
     }

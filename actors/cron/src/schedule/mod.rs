@@ -1,10 +1,11 @@
 //! One schedule: writes the occurrences of its channel as they become due.
 //!
-//! Owns the progress of its cursor. Takes no messages: its command is a level that the reconciler sets. It sleeps until
-//! the next instant, plans the instants that have passed, writes them, and notifies the claimer. It retries for ever,
-//! and cheaply, while the database is away. It reloads a channel that another node changed, so that its version here is
-//! no longer active. A restart begins with the cursor in the ledger; nothing in memory matters. It never runs an
-//! occurrence and never reads the outcome of earlier ones.
+//! It owns the progress of the cursor of its channel. It handles no messages: the reconciler sets its command
+//! in a watch channel, where only the latest one counts. It sleeps until the next instant, plans the instants
+//! that have passed, writes them, and notifies the claimer. While the database is away it retries for ever,
+//! at a low rate. If another node has changed the channel, so that the version here is no longer active, it
+//! reloads the channel. A restart begins with the cursor in the ledger; nothing in memory matters. It never
+//! runs an occurrence and never reads the outcome of earlier ones.
 
 mod state;
 
@@ -28,13 +29,14 @@ use state::{ScheduleStep, next_step};
 
 /// Instants examined before the task yields its thread.
 const WALK: usize = 256;
-/// Occurrences written at once, beside those that a misfire policy makes up for; the others follow.
+/// Maximum number of occurrences in one write, not counting those that a misfire policy makes up for. The
+/// others follow in further writes.
 const AT_ONCE: usize = 500;
 /// Longest sleep: in that time the drift between two clocks is negligible.
 const NAP: Duration = Duration::from_secs(600);
 /// Largest factor on the delay before the next reload of a channel that is not active.
 const LONGEST_WAIT: u32 = 30;
-/// Position of a cursor whose schedule has no further instant: it is checked again in a year.
+/// Distance of the cursor from now if the schedule has no further instant: it is computed again in a year.
 const NEVER: TimeDelta = TimeDelta::days(366);
 
 /// The actor.
@@ -54,7 +56,8 @@ impl Actor for ScheduleActor {
 
 impl Supervised for ScheduleActor {}
 
-/// Executes the latest command until the next one.
+/// Executes the current command; the next one interrupts it at an await. The first cursor is the preloaded
+/// one; after a rest the cursor is read from the ledger again. Returns when no further command can come.
 async fn follow_orders(shared: &CronShared, handle: &ScheduleHandle) {
     let mut orders = handle.orders.subscribe();
     let mut cursor = handle.take_preloaded();
@@ -106,6 +109,7 @@ struct ScheduleRunner<'s> {
 }
 
 impl ScheduleRunner<'_> {
+    /// Takes steps until it is dropped, with a delay after each failure.
     async fn follow(&self, cursor: &mut Option<Cursor>) -> std::convert::Infallible {
         let mut failures = 0;
         loop {
@@ -127,7 +131,7 @@ impl ScheduleRunner<'_> {
         }
     }
 
-    /// Takes the next step.
+    /// Takes one step: learns the time of the database, waits, writes occurrences, or moves the cursor.
     async fn proceed(&self, cursor: &mut Option<Cursor>) -> Result<(), Obstacle> {
         let jump = self.shared.clock.jump();
         let Some(now) = self.shared.clock.now() else { return Ok(self.shared.learn_time().await?) };
@@ -165,6 +169,11 @@ impl ScheduleRunner<'_> {
         self.align(state::turn_back(self.spec, now)).await
     }
 
+    /// Aligns the cursor in the ledger and returns it. Never returns if the schedule has no further instant.
+    ///
+    /// # Errors
+    /// [`Obstacle::NotActive`] if this version of the channel is not active, [`Obstacle::Ledger`] if the call
+    /// fails.
     async fn align(&self, align: Option<AlignRequest>) -> Result<Option<Cursor>, Obstacle> {
         let Some(align) = align else {
             warn!(self.shared.log, "a schedule has no further instant"; "channel" => self.name());
@@ -219,6 +228,7 @@ impl ScheduleRunner<'_> {
         walk.plan()
     }
 
+    /// Reports a failed call of the ledger, and logs it unless the database is away.
     fn failed(&self, error: &StoreError, failures: u32) {
         self.shared.settings.errors.tell(ErrorReason::CronReconcileChannel);
         let known = error.is_outage();

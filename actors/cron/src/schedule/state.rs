@@ -9,12 +9,12 @@ use crate::schedule_handle::ScheduleSpec;
 /// The longest that a cursor may be behind that another node follows, with room for a slow answer.
 const FOLLOWED: TimeDelta = TimeDelta::seconds(5);
 
-/// Tolerance by which a cursor may be ahead of its next instant: the estimates of the database clock on two nodes
-/// differ by less.
+/// Tolerance by which a cursor may be ahead of its next instant: the estimates of the database clock on two
+/// nodes differ by less.
 const AHEAD: TimeDelta = TimeDelta::seconds(5);
 
-/// The room for a slow answer: none where no other node can follow the cursor, so that a schedule back from quarantine
-/// begins at the first instant after now.
+/// The room for a slow answer: none where no other node can follow the cursor, so that a schedule back from
+/// quarantine begins at the first instant after now.
 pub(crate) const fn followed(backend: Backend) -> TimeDelta {
     match backend {
         Backend::Sqlite => TimeDelta::zero(),
@@ -31,7 +31,8 @@ pub(crate) enum ScheduleStep {
     Wait(DateTime<Utc>),
     /// Put what has passed on record.
     Write,
-    /// Turn the cursor back: the database clock was set back behind it, and instants before the cursor are due again.
+    /// Turn the cursor back: the database clock was set back behind it, and instants before the cursor are
+    /// due again.
     TurnBack,
 }
 
@@ -57,16 +58,16 @@ fn latest(spec: &ScheduleSpec, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     spec.schedule.next_after(now + AHEAD)
 }
 
-/// Returns the request to restart the cursor after `now` once the database clock was set back; the ledger ignores it if
-/// another node was faster.
+/// Returns the request to restart the cursor after `now` once the database clock was set back; the ledger
+/// ignores it if another node was faster.
 pub(crate) fn turn_back(spec: &ScheduleSpec, now: DateTime<Utc>) -> Option<AlignRequest> {
     let latest = latest(spec, now)?.naive_utc();
     Some(AlignRequest { latest: Some(latest), ..align(spec, None, now)? })
 }
 
-/// Returns the request to align the cursor, with the first instant after `now`; `None` if there is no such instant. One
-/// that has rested goes on only where another node has moved its cursor meanwhile: `rested` is how far behind that may
-/// be.
+/// Returns the request to align the cursor, with the first instant after `now`; `None` if there is no such
+/// instant. `rested` is set for a schedule that has rested: a cursor further behind than this was moved by no
+/// node meanwhile and starts anew.
 pub(crate) fn align(
     spec: &ScheduleSpec,
     rested: Option<TimeDelta>,
@@ -82,10 +83,10 @@ pub(crate) fn align(
     })
 }
 
-/// A plan of what may be written at once: of the instants behind those that were missed only so many. The cursor then
-/// stands on the first one that is left.
+/// Returns the part of a plan that fits into one write: all instants that a misfire policy makes up for, and
+/// at most `most` of the later ones. The cursor then stands on the first instant that is left.
 pub(crate) fn bounded(mut plan: MisfirePlan, most: usize) -> MisfirePlan {
-    // What a policy made up for stands or falls with what it dropped: both belong to one write.
+    // The instants that a policy makes up for belong to the same write as the count of those it dropped.
     let missed =
         plan.missed.map_or(0, |missed| plan.fire.partition_point(|instant| *instant < missed.newest));
     if let Some(left) = plan.fire.get(missed + most).copied() {

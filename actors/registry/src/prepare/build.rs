@@ -69,7 +69,8 @@ impl Loader<'_> {
         by_id
     }
 
-    /// Reads the secrets of everything to be built. A reload of everything reads those of everything that serves.
+    /// Reads the secrets of everything to be built. A reload of everything reads those of everything that
+    /// serves.
     pub(super) async fn secrets(
         &self,
         targets: &ReloadTargets,
@@ -100,8 +101,8 @@ impl Loader<'_> {
         LoadedSecrets::reread(keyring, engine, wanted, &self.services.log).await
     }
 
-    /// Returns `true` if a partial load reads the secrets of a channel: only when the config of the channel changed. An
-    /// unreachable secret store then takes no unchanged channel out of service.
+    /// Returns `true` if a partial load reads the secrets of a channel: only when the config of the channel
+    /// changed. An unreachable secret store then takes no unchanged channel out of service.
     pub(super) fn reads_credentials(&self, row: &Channel) -> bool {
         let old = self.base.channel_by_id(&row.channel_id);
         let serves = old.filter(|old| old.quarantine().is_none());
@@ -136,9 +137,9 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Compiles the active versions of one workflow; what was compiled before, with the same secrets where they were
-    /// read anew, is taken over. A duplicate task id fails the reload as a `whole`, or else counts as a version that
-    /// does not compile.
+    /// Compiles the active versions of one workflow. A version that was compiled before is reused, unless its
+    /// secrets were read again and differ. A duplicate task id fails the whole reload if `whole` is set;
+    /// otherwise that version counts as one that does not compile.
     pub(super) async fn load(
         &self,
         candidates: Vec<VersionCandidate>,
@@ -201,8 +202,8 @@ impl Loader<'_> {
         }
     }
 
-    /// The suspects that no longer compile, with the reason. Who uses one already goes on with what is loaded; nobody
-    /// may begin to.
+    /// Returns the suspects that no longer compile, by id, with the reason. A channel that uses one already
+    /// keeps the loaded version; no other channel may begin to use it.
     pub(super) fn broken(
         &self,
         suspects: Vec<Workflow>,

@@ -22,12 +22,14 @@ pub(super) struct ReloadTargets {
     pub(super) gone: Vec<Arc<str>>,
     /// Workflows to read.
     pub(super) workflows: BTreeSet<String>,
-    /// Workflows read only because a channel begins to use them: a stored row that does not load costs that channel
-    /// alone, not the reload.
+    /// Workflows read only because a channel begins to use them. If the stored row of one does not load, that
+    /// channel fails, not the reload.
     pub(super) incidental: BTreeSet<String>,
 }
 
 impl Loader<'_> {
+    /// Finds the targets of a reload after a change of the given workflows and channels. `users` are the
+    /// channels that use one of the workflows.
     pub(super) async fn find_changed_targets(
         &self,
         workflows: Vec<String>,
@@ -57,7 +59,8 @@ impl Loader<'_> {
         Ok(targets)
     }
 
-    /// Compares whole rows, so that a row changed by hand is found too, whatever its version and timestamp say.
+    /// Finds the targets of a full reload: the rows that differ from the loaded ones. Compares whole rows, so
+    /// that a row that was edited by hand is found even if its version and timestamp are the same.
     pub(super) async fn find_all_targets(&self) -> Result<ReloadTargets, ReloadError> {
         let mut targets = ReloadTargets::default();
         let stored = self.store.channels().active().await.map_err(storage)?;
@@ -81,7 +84,8 @@ impl Loader<'_> {
         targets.rows.extend(rows.map(|row| (row.channel_id.clone(), Arc::new(row))));
     }
 
-    /// Adds the channels that use a changed workflow or a changed secret, and those in quarantine, to a reload of everything.
+    /// Adds the loaded channels that must be built again to the targets of a full reload: those that use a
+    /// changed workflow or a changed secret, and those in quarantine.
     pub(super) fn add_affected(&self, build: &BuildContext, targets: &mut ReloadTargets) {
         for entry in self.kept(targets) {
             let workflow = entry.row.content.workflow_id.as_deref();
@@ -99,7 +103,7 @@ impl Loader<'_> {
         self.base.channels().filter(|entry| !gone.contains(entry.id())).collect()
     }
 
-    /// Reads the active versions of the workflows of a scope.
+    /// Reads the active versions of the target workflows.
     pub(super) async fn stored_workflows(
         &self,
         targets: &ReloadTargets,
@@ -116,7 +120,8 @@ impl Loader<'_> {
         self.store.workflows().active_of(&ids).await.map_err(storage)
     }
 
-    /// Reads the versions of loaded workflows whose stored rows have changed since they were loaded.
+    /// Reads the loaded workflows that a channel begins to use, if a stored version differs from the loaded
+    /// one. They are not loaded again: if one no longer compiles, that channel is quarantined.
     pub(super) async fn suspects(&self, targets: &ReloadTargets) -> Result<Vec<Workflow>, ReloadError> {
         let starting = targets.rows.values().filter(|row| self.begins_to_use(row));
         let ids: BTreeSet<String> = starting

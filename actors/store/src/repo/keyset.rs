@@ -1,4 +1,5 @@
-//! Keyset pagination: the next page begins after the last row of the previous one, regardless of writes in between.
+//! Keyset pagination: the next page begins after the last row of the previous one, regardless of writes in
+//! between.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -20,6 +21,7 @@ pub struct RowKey {
     pub id: String,
 }
 
+/// Text form of the creation time inside a cursor, with microseconds.
 const FORMAT: &str = "%Y-%m-%dT%H:%M:%S%.6f";
 
 /// Encodes the key as a cursor for callers.
@@ -30,7 +32,7 @@ pub(super) fn encode(key: &RowKey) -> String {
 /// Decodes the cursor of a caller.
 ///
 /// # Errors
-/// 400 for a text that [`encode`] did not produce.
+/// 400 for a text that holds no key: no base64, no creation time, or an id with U+0000.
 pub(super) fn decode(cursor: &str) -> Result<RowKey, ServiceError> {
     let key = || {
         let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
@@ -41,22 +43,27 @@ pub(super) fn decode(cursor: &str) -> Result<RowKey, ServiceError> {
     key().ok_or_else(|| ServiceError::validation("query parameter 'cursor' is not one that a page told"))
 }
 
-/// A condition on the rows after a key, in one direction. It compares pairs, which an index on both columns serves;
-/// the query builder cannot express it.
+/// The SQL condition that selects the rows after a key, in one direction. It compares pairs of creation time
+/// and id, which an index on both columns serves. Diesel cannot express such a comparison, hence the
+/// hand-written fragment.
 #[derive(Clone, Debug)]
 pub(super) struct KeysetCondition {
+    /// The condition up to its two parameters: the pair of columns, the operator and the opening bracket.
     operator: &'static str,
     created_at: NaiveDateTime,
-    /// The creation time in the text form of SQLite, with the three digits of its clock.
+    /// The creation time as SQLite compares it: text with milliseconds, the resolution of its clock, or with
+    /// microseconds if the key has them.
     text: String,
     id: String,
 }
 
 impl KeysetCondition {
+    /// Selects the rows that follow `key` in descending order.
     pub(super) fn newest_first(key: RowKey) -> Self {
         Self::new(key, "(created_at, id) < (")
     }
 
+    /// Selects the rows that follow `key` in ascending order.
     pub(super) fn oldest_first(key: RowKey) -> Self {
         Self::new(key, "(created_at, id) > (")
     }

@@ -66,13 +66,14 @@ impl Jwk {
         self.kid.as_deref()
     }
 
-    /// Returns the key for an algorithm, if it may verify it.
+    /// Returns the form of the key for an algorithm, if the key may verify that algorithm.
     pub(crate) fn key(&self, algorithm: JwtAlgorithm) -> Option<&VerifyingKey> {
         self.keys.iter().find(|key| key.algorithm() == algorithm)
     }
 }
 
-/// Returns the key material and the algorithms of its family.
+/// Returns the public key and the algorithms of its family. `None` for an unsupported `kty` or `crv`, and if
+/// a member is missing or malformed.
 fn material(jwk: &Map<String, Value>) -> Option<(PKey<Public>, &'static [JwtAlgorithm])> {
     let bytes = |name| URL_SAFE_NO_PAD.decode(text(jwk, name)??).ok();
     match (text(jwk, "kty")??, text(jwk, "crv")?) {
@@ -91,6 +92,7 @@ fn material(jwk: &Map<String, Value>) -> Option<(PKey<Public>, &'static [JwtAlgo
     }
 }
 
+/// Creates an RSA key from modulus and exponent; `None` if they make no key, or one above [`MAX_RSA_BITS`].
 fn rsa(n: &[u8], e: &[u8]) -> Option<PKey<Public>> {
     let (n, e) = (BigNum::from_slice(n).ok()?, BigNum::from_slice(e).ok()?);
     if n.num_bits() > MAX_RSA_BITS {
@@ -99,7 +101,8 @@ fn rsa(n: &[u8], e: &[u8]) -> Option<PKey<Public>> {
     PKey::from_rsa(Rsa::from_public_components(n, e).ok()?).ok()
 }
 
-/// Creates an EC key from coordinates of full length. Checks that the point is on the curve.
+/// Creates an EC key from coordinates of full length; `None` for another length, and for a point that is not
+/// on the curve.
 fn ec(curve: Nid, length: usize, x: &[u8], y: &[u8]) -> Option<PKey<Public>> {
     if x.len() != length || y.len() != length {
         return None;

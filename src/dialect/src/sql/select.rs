@@ -72,6 +72,7 @@ impl SqlWriter {
         self.push(before).column(table, column).push(after)
     }
 
+    /// Writes the selected columns under the names that the result shows.
     pub(super) fn fields(&mut self, table: &str, fields: &Projection) -> Result<(), DialectRefusal> {
         match fields {
             Projection::All => {
@@ -85,7 +86,8 @@ impl SqlWriter {
         }
     }
 
-    /// Writes the sort order with nulls first, which is the default of MySQL and SQLite.
+    /// Writes the sort order. Null counts as less than every value: it comes first in ascending order and
+    /// last in descending order, as MySQL and SQLite have it by default.
     pub(super) fn order(&mut self, table: &str, sort: &[SortKey]) -> Result<(), DialectRefusal> {
         self.list(", ", sort, |writer, sort| {
             writer.column(table, &sort.column);

@@ -1,4 +1,7 @@
 //! Scans of whole documents for uncompiled source, and for secret references that nothing resolves.
+//!
+//! Uncompiled source is what the compiler of sources replaces: `$from` names a shared value, `$param` a
+//! parameter of a fragment, `use` calls a fragment.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +11,8 @@ use crate::entity::{EntityKind, WorkflowContent};
 use crate::field::{FieldCode, FieldError};
 use crate::mask::is_secret_reference;
 
-/// Scans a workflow.
+/// Adds an error for each piece of uncompiled source in a workflow, and for each secret reference that is not
+/// resolved. Only the input of a function resolves references, in the fields that `checks` admits.
 pub(super) fn workflow(content: &WorkflowContent, checks: &dyn WorkflowChecks, errors: &mut Vec<FieldError>) {
     let resolves = |function: &str, place: &str| checks.resolves_reference(function, place);
     let mut scan = Scan { errors, resolves: &resolves, resolving: None, marks_use: false };
@@ -60,7 +64,8 @@ pub(super) fn nul(kind: EntityKind, document: &Value, errors: &mut Vec<FieldErro
     }
 }
 
-/// Returns the path of a top-level field. The parts of a workflow that are executed are roots of their own.
+/// Returns the path of a top-level field: `tasks`, `condition` and `loop` of a workflow stand alone, every
+/// other field follows the kind of the entity.
 pub(super) fn place(kind: EntityKind, field: &str) -> String {
     let own = kind == EntityKind::Workflow && matches!(field, "tasks" | "condition" | "loop");
     if own { field.to_owned() } else { format!("{kind}.{field}") }
@@ -99,17 +104,22 @@ pub(super) fn reads_secret(expression: &Value) -> bool {
     }
 }
 
+/// The parameters of a scan, and the errors it has found.
 struct Scan<'e> {
     errors: &'e mut Vec<FieldError>,
-    /// Returns true if the function (first argument) resolves a reference at this path of its input.
+    /// Returns true if the function (first argument) resolves a reference at this path of its input (second
+    /// argument).
     resolves: &'e dyn Fn(&str, &str) -> bool,
-    /// Returns true if a secret reference at this path is resolved.
+    /// Returns true if a secret reference at this path of the document is resolved. `None` outside of the
+    /// input of a function: no reference is resolved there.
     resolving: Option<&'e dyn Fn(&str) -> bool>,
-    /// True if `use` marks uncompiled source anywhere; in a workflow it does so only in place of a step.
+    /// True if any object with a string `use` counts as a fragment call. In a workflow only a step can be
+    /// one.
     marks_use: bool,
 }
 
 impl Scan<'_> {
+    /// Scans a list of tasks and groups.
     fn steps(&mut self, path: &str, steps: &[Value]) {
         for (index, step) in steps.iter().enumerate() {
             let path = format!("{path}[{index}]");
@@ -135,6 +145,7 @@ impl Scan<'_> {
         }
     }
 
+    /// Scans a function block, with the references that the function resolves in its input.
     fn function(&mut self, path: &str, function: &Map<String, Value>) {
         if self.marked(path, function) {
             return;
@@ -158,6 +169,7 @@ impl Scan<'_> {
         }
     }
 
+    /// Scans a value and its members.
     fn value(&mut self, path: &str, value: &Value) {
         match value {
             Value::String(text) => self.text(path, text),
@@ -175,6 +187,7 @@ impl Scan<'_> {
         }
     }
 
+    /// Adds an error for a secret reference that is not resolved here.
     fn text(&mut self, path: &str, text: &str) {
         if is_secret_reference(text) && !self.resolving.is_some_and(|resolving| resolving(path)) {
             let message = "a secret reference is not resolved in this field";
@@ -182,7 +195,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Reports an object that is a marker of uncompiled source.
+    /// Adds an error for an object that is uncompiled source. Returns true if it is: its members need no
+    /// scan.
     fn marked(&mut self, path: &str, object: &Map<String, Value>) -> bool {
         let marker = [("$from", "shared value"), ("$param", "fragment parameter")]
             .into_iter()
@@ -197,6 +211,7 @@ impl Scan<'_> {
         marker.is_some()
     }
 
+    /// Adds the error for uncompiled source. `what` names its kind, `target` the name that it refers to.
     fn uncompiled(&mut self, path: &str, what: &str, target: Option<&Value>) {
         let target = target.and_then(Value::as_str).unwrap_or("?");
         let message = format!("the {what} '{target}' is not expanded, compile the source first");

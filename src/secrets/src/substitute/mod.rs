@@ -160,8 +160,9 @@ fn toml_comments(text: &str) -> Vec<Range<usize>> {
     comments
 }
 
-/// Returns the length of the TOML string at the start of a text, including quotes. An unclosed string ends
-/// with its line (a multi-line string with the text) and is left for the parser to report.
+/// Returns the length in bytes of the TOML string at the start of a text, including quotes. The text must
+/// begin with a quote. An unclosed string ends with its line (a multi-line string with the text) and is left
+/// for the parser to report.
 fn string_length(text: &str) -> usize {
     let quote = &text[..1];
     let triple = quote.repeat(3);
@@ -172,7 +173,7 @@ fn string_length(text: &str) -> usize {
     while let Some(next) = text[at..].chars().next() {
         if text[at..].starts_with(close) {
             at += close.len();
-            // `""""` closes a multi-line string that ends with a quote.
+            // A multi-line string may end with quotes of its own, directly before the closing ones.
             while multi_line && text[at..].starts_with(quote) {
                 at += 1;
             }

@@ -23,8 +23,8 @@ impl TrustedProxies {
         Self { networks: networks.to_vec(), ignored: AtomicBool::new(false) }
     }
 
-    /// Returns `true` once: for the first request with forwarded headers where no proxy is trusted. Every client behind
-    /// a proxy then has the address of the proxy, to rate limits, lock-outs and logs.
+    /// Returns `true` once: for the first request with forwarded headers where no proxy is trusted. Every
+    /// client behind a proxy then has the address of the proxy, to rate limits, lock-outs and logs.
     pub(crate) fn notice_ignored(&self, headers: &HeaderMap) -> bool {
         self.networks.is_empty()
             && !self.has_ignored()
@@ -37,9 +37,10 @@ impl TrustedProxies {
         self.ignored.load(Ordering::Relaxed)
     }
 
-    /// Returns the client's address: the peer, unless the peer is trusted; then the rightmost hop of
-    /// `X-Forwarded-For` that is not trusted (the leftmost when all are), without that header `X-Real-IP`, else the
-    /// peer. Nothing to the left of a hop that is no address counts: whoever wrote it is not known to be trusted.
+    /// Returns the client's address. If the peer is not trusted, that is the peer. Otherwise it is the
+    /// rightmost hop of `X-Forwarded-For` that is not trusted (the leftmost one if all are), without that
+    /// header `X-Real-IP`, and without either the peer. Hops to the left of one that is no address do not
+    /// count, because nobody trusted has vouched for them.
     pub(crate) fn client_address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.is_trusted(peer) {

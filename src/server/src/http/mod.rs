@@ -1,7 +1,8 @@
 //! The HTTP edge: the middleware around it, and the handlers of the data plane and of operation.
 //!
-//! Owns no state of its own: everything is reached through [`AppState`](crate::state::AppState). Nothing here waits for an actor except the
-//! data plane for its channel and the admin handlers for the store and the registry; health and metrics read atomics.
+//! It owns no state: everything is reached through [`AppState`](crate::state::AppState). Nothing here waits
+//! for an actor except the data plane for its channel and the admin handlers for the store and the registry;
+//! health and metrics read atomics.
 
 pub(crate) mod actors;
 mod auth;

@@ -1,9 +1,9 @@
 //! The pace of refusals under overload.
 //!
-//! Callers that do not pause after a refusal would take the threads that accepted work needs: each comes back as soon as
-//! it is answered. Refusals therefore leave at a bounded rate, measured by what the refused request cost; those beyond
-//! are held back, which costs their callers time and the service a timer and a connection. A held refusal keeps nothing
-//! of its message. A burst is refused at once.
+//! Callers that retry as soon as they are refused would take the threads that accepted work needs. Refusals
+//! therefore leave at a bounded rate, measured by the cost of the refused requests. Those beyond the rate are
+//! held back, which costs their callers time, and the service a timer and a connection. A held refusal keeps
+//! nothing of its message. A short burst is refused at once.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -16,14 +16,15 @@ use tokio::time::{Instant, sleep};
 
 use super::Error;
 
-/// Time that one refusal adds to the schedule: a thousand small ones leave each second, a few per cent of a core. The time
-/// that a refusal took is no measure of its cost: on a busy machine it has mostly waited.
+/// Time that one refusal adds to the schedule: a thousand small ones leave each second, a few per cent of a
+/// core. The time that a refusal took is no measure of its cost: on a busy machine it has mostly waited.
 const INTERVAL: Duration = Duration::from_millis(1);
 /// Bytes of a refused body that cost as much as a request without one.
 const BYTES_PER_INTERVAL: usize = 8192;
 /// Lead of the schedule that makes nobody wait: a burst of a hundred small refusals.
 const BURST: Duration = Duration::from_millis(100);
-/// Longest time a refusal is held. Clients that give up sooner come back as new requests, so more would gain nothing.
+/// Longest time a refusal is held. Clients that give up sooner come back as new requests, so more would gain
+/// nothing.
 const LONGEST: Duration = Duration::from_secs(2);
 /// Refusals held at the same time at most; those beyond leave at once.
 const MOST_HELD: usize = 20_000;

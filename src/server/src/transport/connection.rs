@@ -1,9 +1,9 @@
 //! The byte stream of one connection, with the time limits of its client.
 //!
-//! The HTTP dispatcher above has timers of its own, which look at a clock that stands still while the thread is blocked,
-//! and which fire before the socket is read. They are switched off; the limits are kept here instead. A limit is judged
-//! only after everything that the socket holds was read, straight from the socket: what the poller knows of it may be
-//! old when the process was stopped.
+//! The timers of the HTTP dispatcher above are switched off: they read a clock that stands still while the
+//! thread is blocked, and they fire before the socket is read. The limits are kept here instead. A limit is
+//! judged only after the socket was read until it is empty. The readiness that the poller reports is not
+//! enough for that: it may be out of date after the process was stopped.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -101,7 +101,8 @@ impl HttpConnection {
         Poll::Pending
     }
 
-    /// Judges an expired limit: reads the socket directly, whatever the poller knows, and gives up if it is empty.
+    /// Judges an expired limit: reads the socket directly, without asking the poller, and gives up if it is
+    /// empty.
     fn judge_input(
         &mut self,
         expiry: Expiry,
@@ -130,7 +131,8 @@ impl HttpConnection {
                 self.state.expire(expiry);
                 match expiry {
                     Expiry::Head => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-                    // The end of input: a handler answers for its body, an idle connection is closed in order.
+                    // The end of input: a handler answers for its body, an idle connection is closed in
+                    // order.
                     _ => Poll::Ready(Ok(())),
                 }
             }

@@ -1,8 +1,9 @@
-//! The sockets below HTTP: listening, time limits, bounds on connections, and the answers that no handler gives.
+//! The sockets below HTTP: listening, time limits, bounds on connections, and the answers that no handler
+//! gives.
 //!
-//! Owns no application: [`Transport`] serves whatever it is given, HTTP/1.1 today. A request finds the state of its
-//! connection in the connection data, so that its handler can say when it waits for a body. Inside a larger application
-//! there is none of this: the server around the service keeps its own limits.
+//! [`Transport`] serves any application that it is given, over HTTP/1.1. A request finds the state of its
+//! connection in the connection data, so that its handler can say when it waits for a body. An embedded
+//! service has no transport: the server of the host keeps its own limits.
 
 mod admission;
 mod connection;

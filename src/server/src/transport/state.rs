@@ -1,4 +1,5 @@
-//! The phase of a connection, shared by its stream, which sees bytes, and the requests on it, which know their meaning.
+//! The phase of a connection, shared by its stream, which sees bytes, and the requests on it, which know
+//! their meaning.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -18,7 +19,7 @@ const READ_AHEAD: usize = 16 * 1024;
 enum ConnectionPhase {
     /// Accepted; no byte has come.
     Accepted,
-    /// Between two requests.
+    /// Open, with no request in progress.
     Idle,
     /// A head is arriving.
     Head,
@@ -141,7 +142,8 @@ impl ConnectionState {
         }
     }
 
-    /// Returns `true` to stop reading ahead of the handler, and stores the waker for its next request for input.
+    /// Returns `true` to stop reading ahead of the handler, and stores the waker for its next request for
+    /// input.
     pub(super) fn pause_reading(&self, waker: &Waker) -> bool {
         let unasked = matches!(
             self.phase.get(),
@@ -159,7 +161,8 @@ impl ConnectionState {
         matches!(self.phase.get(), ConnectionPhase::Accepted | ConnectionPhase::Idle | ConnectionPhase::Head)
     }
 
-    /// Returns `true` if output may be a response of the dispatcher, which refuses a malformed head by itself.
+    /// Returns `true` if output may be a response of the dispatcher, which refuses a malformed head by
+    /// itself.
     pub(super) fn may_refuse(&self) -> bool {
         self.reads_head() || self.phase.get() == ConnectionPhase::Answering
     }
