@@ -14,7 +14,7 @@ pub struct Settings {
     pub poll: Duration,
     /// Runs at the same time.
     pub workers: usize,
-    /// Rows claimed at once, at most.
+    /// Maximum number of rows in one claim.
     pub claim_batch: u32,
     /// For how long a claim holds without being renewed.
     pub lease: Duration,
@@ -22,7 +22,7 @@ pub struct Settings {
     pub heartbeat: Duration,
     /// Age up to which an instant does not count as missed.
     pub misfire_grace: Duration,
-    /// Missed instants of a schedule that are made up for, at most.
+    /// Maximum number of missed instants of a schedule that are made up for.
     pub max_catch_up: u32,
     /// Leases of a row that may end before it fails.
     pub max_recoveries: u32,

@@ -7,7 +7,7 @@ use svc_auth::{Jwks, JwksError};
 use svc_outbound::header::{CACHE_CONTROL, HeaderMap};
 use svc_outbound::{FetchError, OutboundClient, StatusCode, Url};
 
-/// The longest key set that is read, in bytes.
+/// Maximum length of a key set, in bytes.
 const CAP: usize = 262_144;
 
 /// A key set and for how long it may be kept, if it says.

@@ -14,7 +14,7 @@ use crate::handle::Registry;
 use crate::snapshot::LoadedChannel;
 use crate::worker::WorkerId;
 
-/// Actors that a message is offered to at most.
+/// Maximum number of actors that a message is offered to.
 const MAX_OFFERS: usize = 3;
 
 /// The worker whose actor is asked first: that of the calling thread, or else the first one, and `offset` places on.

@@ -46,9 +46,9 @@ pub struct NodeView {
     pub restarts: u64,
     /// Calls in flight: queued, or handled and not yet answered.
     pub mailbox_depth: usize,
-    /// Calls admitted at the same time at most.
+    /// Maximum number of calls admitted at the same time.
     pub mailbox_bound: usize,
-    /// The most calls that were ever in flight.
+    /// Greatest number of calls that were ever in flight.
     pub mailbox_high_water: usize,
     /// Messages handled over the node's life.
     pub handled: u64,

@@ -11,7 +11,7 @@ const DEFAULT_LIFE: Duration = Duration::from_secs(300);
 const SHORTEST_LIFE: Duration = Duration::from_secs(30);
 /// A longer life is taken for this one: ten years.
 const LONGEST_LIFE: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
-/// The longest code of an error that is repeated.
+/// Maximum length of an error code that is repeated.
 const LONGEST_CODE: usize = 64;
 
 /// A granted token. Holds secrets.

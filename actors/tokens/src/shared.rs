@@ -17,7 +17,7 @@ use crate::slot::TokenSlot;
 
 /// The time limit of a request to a token endpoint.
 pub(crate) const REQUEST_LIMIT: Duration = Duration::from_secs(10);
-/// The longest answer that is read, in bytes.
+/// Maximum length of a response, in bytes.
 const CAP: usize = 64 * 1024;
 /// Characters of a description that the log shows.
 const SHOWN: usize = 256;

@@ -26,7 +26,7 @@ pub enum FetchError {
     /// that is [unresolved](AddressError::Unresolved) now and may have an address later.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// No whole answer in time.
+    /// No complete response within the time limit.
     #[error("no answer from '{host}' within {} ms", .limit.as_millis())]
     Timeout {
         /// The host asked.
@@ -63,7 +63,7 @@ pub enum FetchError {
     TooLarge {
         /// The host asked.
         host: String,
-        /// The most the caller takes, in bytes.
+        /// Maximum length that the caller accepts, in bytes.
         cap: usize,
     },
 }

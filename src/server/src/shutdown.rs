@@ -14,7 +14,7 @@ use crate::lifecycle::Lifecycle;
 use crate::state::AppState;
 use crate::tree;
 
-/// The longest deadline; a longer one counts as none.
+/// Maximum deadline, a year. A longer one is shortened to it, so that instants can be computed.
 pub(crate) const UNBOUNDED: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 /// Time for a body to arrive once nothing new is accepted, if the deadline is later.
 const UPLOADS: Duration = Duration::from_secs(30);

@@ -50,10 +50,10 @@ static ENTRY: FunctionEntry = FunctionEntry {
     ..FunctionEntry::utility("channel_call", "Runs the workflow of another channel and takes over its data")
 };
 
-/// The most calls in a row that [`CallLimits::max_depth`] may allow: a chain nests on the stack of its thread.
+/// Upper bound of [`CallLimits::max_depth`]: calls in a chain nest on the stack of their thread.
 pub const MAX_DEPTH: usize = 32;
 
-/// The longest a task may let a call take.
+/// Maximum time limit that a task may set for a call.
 const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Bounds of calls.

@@ -30,7 +30,7 @@ const OWN: usize = 8_192;
 const SHARED: usize = 128;
 /// Size of a shard at which it is looked through for the first time.
 const FIRST_SWEEP: usize = 128;
-/// A full shard is looked through this often at most.
+/// Minimum time between two sweeps of a full shard.
 const PAUSE: Nanos = Nanos::new(100_000_000);
 
 /// Admits so many requests each second for each key, and so many at once.

@@ -54,7 +54,7 @@ pub(crate) fn fixed(input: &Map<String, Value>, field: &str) -> Option<Value> {
     svc_engine::Template::compile(input.get(field)?).as_literal().filter(|value| !value.is_null()).cloned()
 }
 
-/// The longest time that is waited for anything, in milliseconds: a day.
+/// Maximum of every time limit and delay, in milliseconds: a day.
 pub(crate) const LONGEST_MS: u64 = 86_400_000;
 
 /// Refuses a time in milliseconds that cannot be waited.

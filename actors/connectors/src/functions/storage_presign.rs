@@ -45,7 +45,7 @@ static ENTRY: FunctionEntry = FunctionEntry {
     )
 };
 
-/// The longest a URL may be good for: a week, as the signature's definition has it.
+/// Maximum lifetime of a URL, in seconds: a week, as the definition of the signature has it.
 const LONGEST: u64 = 604_800;
 const LIFETIME: &str = "use whole seconds or a duration like 15m, from 1 second to 7 days";
 const GET_ONLY: [&str; 2] = ["response_content_type", "response_content_disposition"];

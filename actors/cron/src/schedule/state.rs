@@ -6,7 +6,7 @@ use svc_store::Backend;
 
 use crate::schedule_handle::ScheduleSpec;
 
-/// The longest that a cursor may be behind that another node follows, with room for a slow answer.
+/// Maximum lag of a cursor that another node follows, with room for a slow answer.
 const FOLLOWED: TimeDelta = TimeDelta::seconds(5);
 
 /// Tolerance by which a cursor may be ahead of its next instant: the estimates of the database clock on two

@@ -8,12 +8,12 @@ use actix_supervision::Backoff;
 use svc_auth::Jwks;
 use tokio::time::Instant;
 
-/// The longest a fetch may take, and with it any caller's wait.
+/// Time limit of a fetch, and of the wait of its callers.
 pub(crate) const FETCH_LIMIT: Duration = Duration::from_secs(5);
 /// The time after which a fetch without an end counts as lost. None is lost in an orderly service.
 const LOST_AFTER: Duration = Duration::from_secs(6);
-/// The least time between two fetches for unknown key ids. Other fetches do not count: the first key id that is not there
-/// makes for a fetch at once, however young the keys are.
+/// Minimum time between two fetches for unknown key ids. Other fetches do not count: the first unknown key id
+/// causes a fetch at once, even if the keys are fresh.
 const FORCED_EVERY: Duration = Duration::from_secs(30);
 /// The freshness of keys whose response does not specify one.
 const DEFAULT_AGE: Duration = Duration::from_secs(300);

@@ -8,7 +8,7 @@ const NUMERIC: [&str; 17] = [
     "+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", "max", "min", "abs", "ceil", "floor", "round",
 ];
 
-/// Operands that a text names at most.
+/// Maximum number of operands that an error names.
 const NAMED: usize = 3;
 
 /// Returns the text of an error. Where arithmetic met what is no number, it names the operator and the operands that

@@ -17,7 +17,7 @@ use super::response::data_response;
 use crate::http::{Error, JsonBody};
 use crate::state::AppState;
 
-/// Items of one request at most.
+/// Maximum number of items in one request.
 const MAX_ITEMS: usize = 1000;
 
 /// The report of a batch.

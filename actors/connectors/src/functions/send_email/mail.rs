@@ -27,7 +27,7 @@ const OWN: [&str; 10] = [
     "mime-version",
 ];
 const REPLY_TO: &str = "reply-to";
-/// The longest name that leaves room for a value in a line.
+/// Maximum length of the name of a header, so that a value has room in the same line.
 const LONGEST_NAME: usize = 76;
 
 /// A mail but for its sender.

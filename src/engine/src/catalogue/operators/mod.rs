@@ -18,7 +18,7 @@ pub struct Operator {
     pub category: &'static str,
     /// The fewest operands that make sense.
     pub least: usize,
-    /// The most operands that make sense; [`MANY`] = no bound.
+    /// Maximum number of operands that make sense; [`MANY`] for no bound.
     pub most: usize,
     /// True where a call with fewer or more operands is refused: it fails, or gives null, whatever they are.
     pub is_strict: bool,
