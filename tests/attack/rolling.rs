@@ -30,7 +30,7 @@ pub(crate) const ATTACK: Attack = (
 /// Submissions offered in a second.
 const RATE: u64 = 5_000;
 const CLIENTS: u64 = 32;
-/// What runs at the end may take until it has ended.
+/// Longest wait for the runs that are left at the end.
 const SETTLED: Duration = Duration::from_secs(120);
 
 fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::root;
 
-/// What each crate may use of ours. A new crate must be added here by hand: that is the point.
+/// Crates of this workspace that each crate may use. A new crate must be added here by hand: that is the point.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("src/schedule", &[]),
     ("src/model", &["svc-schedule"]),

@@ -56,7 +56,7 @@ pub enum CallErrorKind {
     },
     /// The node is quarantined.
     Quarantined {
-        /// Why.
+        /// Reason, for people.
         reason: Arc<str>,
     },
     /// The message was being handled when the instance, or the read, ended.
@@ -112,7 +112,7 @@ pub enum TreeExit {
     Escalated {
         /// The path of the node.
         path: NodePath,
-        /// Why.
+        /// Reason, for people.
         reason: String,
     },
 }
@@ -161,7 +161,7 @@ pub enum NotRunningError {
     /// It is quarantined.
     #[error("quarantined: {reason}")]
     Quarantined {
-        /// Why.
+        /// Reason, for people.
         reason: Arc<str>,
     },
     /// It is stopped, or about to be.

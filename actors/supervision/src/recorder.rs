@@ -55,7 +55,7 @@ pub enum EventKind {
     },
     /// The node admits no message any more.
     Quarantined {
-        /// Why.
+        /// Reason, for people.
         reason: String,
     },
     /// The node left quarantine.
@@ -68,7 +68,7 @@ pub enum EventKind {
     Replaced,
     /// The failure was escalated to the parent group.
     Escalated {
-        /// Why.
+        /// Reason, for people.
         reason: String,
     },
 }
