@@ -5,12 +5,12 @@
 
 use std::error::Error;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 
-use crate::config::{self, ConfigFormat};
+use crate::config::ConfigFormat;
 use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
 
 /// Exit code of success.
@@ -39,7 +39,7 @@ pub struct Cli {
 }
 
 /// The commands beside starting the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum CliCommand {
     /// Check the configuration and print all of it, secrets struck out
     ValidateConfig {
@@ -66,31 +66,6 @@ pub fn environment() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Runs `validate-config` and returns the exit code.
-///
-/// # Errors
-/// The output cannot be written.
-pub fn validate_config(
-    path: Option<&Path>,
-    environment: &[(String, String)],
-    format: ConfigFormat,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> io::Result<u8> {
-    match config::load(path, environment) {
-        Ok(loaded) => {
-            loaded.notes.iter().try_for_each(|note| writeln!(err, "warning: {note}"))?;
-            out.write_all(config::render(&loaded.config, format).as_bytes())?;
-            writeln!(err, "note: the configuration is valid")?;
-            Ok(EXIT_OK)
-        }
-        Err(error) => {
-            write_error(&error, err)?;
-            Ok(EXIT_CONFIG)
-        }
-    }
-}
-
 /// Writes `Error: …` and a line for each cause.
 ///
 /// # Errors
@@ -107,20 +82,14 @@ pub fn write_error(error: &dyn Error, err: &mut dyn Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use clap::CommandFactory as _;
 
     use super::*;
 
     fn parse(line: &str) -> Result<Cli, clap::Error> {
         Cli::try_parse_from(line.split_whitespace())
-    }
-
-    fn validate(text: &str, format: ConfigFormat) -> (u8, String, String) {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let code = validate_config(Some(file.path()), &[], format, &mut out, &mut err).unwrap();
-        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }
 
     #[test]
@@ -153,25 +122,6 @@ mod tests {
         assert_eq!(
             parse("svc-server -V").unwrap_err().to_string().trim(),
             concat!("svc-server ", env!("CARGO_PKG_VERSION"))
-        );
-    }
-
-    #[test]
-    fn a_valid_configuration_is_printed_and_called_valid() {
-        let (code, out, err) = validate("server.port = 9000", ConfigFormat::Toml);
-        assert_eq!(code, EXIT_OK);
-        assert!(out.contains("port = 9000"), "{out}");
-        assert!(err.ends_with("note: the configuration is valid\n"), "{err}");
-    }
-
-    #[test]
-    fn an_invalid_configuration_exits_with_78_and_prints_nothing_on_standard_output() {
-        let (code, out, err) = validate("server.prot = 9000\nserver.host = ''", ConfigFormat::Json);
-        assert_eq!((code, out.as_str()), (EXIT_CONFIG, ""));
-        assert_eq!(
-            err,
-            "Error: the configuration has 2 problems\n  server.prot: unknown key; did you mean server.port?\n  \
-             server.host: must not be empty\n"
         );
     }
 }

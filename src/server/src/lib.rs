@@ -55,6 +55,7 @@
 mod admin;
 mod assembly;
 pub mod cli;
+pub mod commands;
 pub mod config;
 mod descriptors;
 mod error;
@@ -67,7 +68,6 @@ mod listener_shutdown;
 pub mod logging;
 mod operations;
 mod options;
-pub mod reencrypt;
 mod routes;
 pub mod serve;
 pub mod service;

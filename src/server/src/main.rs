@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use clap::Parser;
 use mimalloc::MiMalloc;
-use svc::cli::{self, Cli, CliCommand, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
+use svc::cli::{self, Cli, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
 use svc::logging::Logs;
 use svc::serve::{ServeOutcome, serve};
-use svc::{Options, config, logging, settings};
+use svc::{Options, commands, config, logging};
 
 /// Requests consist of small allocations that one thread makes and another frees, which is slow in the C library.
 #[global_allocator]
@@ -28,11 +28,7 @@ fn main() -> ExitCode {
     let (mut out, mut err) = (io::stdout(), io::stderr());
     let code = match cli.command {
         None => start(path, environment, &mut err),
-        Some(CliCommand::ValidateConfig { format }) => {
-            cli::validate_config(path, &environment, format, &mut out, &mut err)
-        }
-        Some(CliCommand::Migrate { dry_run }) => migrate(path, &environment, dry_run, &mut out, &mut err),
-        Some(CliCommand::Reencrypt) => reencrypt(path, &environment, &mut err),
+        Some(command) => commands::run(&command, path, &environment, &mut out, &mut err),
     };
     // A failed write to a closed stream cannot be reported.
     ExitCode::from(code.unwrap_or(EXIT_FAILURE))
@@ -74,64 +70,4 @@ fn force_exit(logs: &Arc<Mutex<Option<Logs>>>) {
         let _late = is_written.recv_timeout(LAST_LOG);
     }
     std::process::exit(EXIT_FAILURE.into());
-}
-
-/// Lists or applies the pending migrations.
-fn migrate(
-    path: Option<&Path>,
-    environment: &[(String, String)],
-    dry_run: bool,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> io::Result<u8> {
-    let config = match config::load(path, environment) {
-        Ok(loaded) => loaded.config,
-        Err(error) => return cli::write_error(&error, err).map(|()| EXIT_CONFIG),
-    };
-    let store = settings::store_config(&config);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let done = runtime.block_on(async {
-        if dry_run {
-            return svc_store::migrate::pending(&store).await;
-        }
-        // No schema changes under a server that uses the file.
-        let _file_lock = svc_store::FileLock::acquire(&store, "svc-server migrate")?;
-        svc_store::migrate::run(&store).await
-    });
-    match done {
-        Ok(migrations) => {
-            for name in &migrations {
-                let line = svc_store::migrate::describe(&store, name).unwrap_or_else(|_| name.clone());
-                writeln!(out, "{line}")?;
-            }
-            let did = if dry_run { "pending" } else { "applied" };
-            writeln!(err, "note: {} migrations {did}", migrations.len())?;
-            Ok(EXIT_OK)
-        }
-        Err(error) => {
-            let code = if error.is_configuration() { EXIT_CONFIG } else { EXIT_FAILURE };
-            cli::write_error(&error, err).map(|()| code)
-        }
-    }
-}
-
-/// Rewrites the connectors under the current key; fails where one cannot be read.
-fn reencrypt(path: Option<&Path>, environment: &[(String, String)], err: &mut dyn Write) -> io::Result<u8> {
-    let config = match config::load(path, environment) {
-        Ok(loaded) => loaded.config,
-        Err(error) => return cli::write_error(&error, err).map(|()| EXIT_CONFIG),
-    };
-    let logs = logging::start(&config.logging, None);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    match runtime.block_on(svc::reencrypt::reencrypt(&config, environment, &logs.log)) {
-        Ok(done) => {
-            for (name, why) in &done.failed {
-                writeln!(err, "warning: connector '{name}' was left as it is: {why}")?;
-            }
-            let (connectors, tokens) = (done.connectors, done.tokens);
-            writeln!(err, "note: connectors rewritten: {connectors}, stored tokens rewritten: {tokens}")?;
-            Ok(if done.failed.is_empty() { EXIT_OK } else { EXIT_FAILURE })
-        }
-        Err(error) => cli::write_error(&error, err).map(|()| error.exit_code()),
-    }
 }

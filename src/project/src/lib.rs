@@ -1,0 +1,10 @@
+//! The project directory: definitions and test cases in files, checked, compiled and run without a server.
+//!
+//! In go the files of a directory; out come findings, compiled documents and the results of test cases. The library
+//! reads files and nothing else: it opens no socket, reads no environment variable and keeps no state.
+
+mod finding;
+mod source;
+
+pub use finding::{Finding, Severity, SourcePlace};
+pub use source::{SourceError, SourceFile, SourceFormat};

@@ -1,0 +1,32 @@
+//! The commands of `svc-server` beside starting the server, a file each.
+//!
+//! Machine output goes to `out`; findings, notes and warnings go to `err`. Each command returns its exit code.
+
+mod migrate;
+mod reencrypt;
+mod validate_config;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::cli::CliCommand;
+
+/// Runs a command and returns its exit code. `config` is the configuration file that was named.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn run(
+    command: &CliCommand,
+    config: Option<&Path>,
+    environment: &[(String, String)],
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
+    match command {
+        CliCommand::ValidateConfig { format } => {
+            validate_config::validate_config(config, environment, *format, out, err)
+        }
+        CliCommand::Migrate { dry_run } => migrate::migrate(config, environment, *dry_run, out, err),
+        CliCommand::Reencrypt => reencrypt::reencrypt(config, environment, err),
+    }
+}

@@ -1,0 +1,59 @@
+//! `svc-server reencrypt`: rewrites connectors and stored tokens under the current key.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use slog::Logger;
+use svc_store::{ReencryptionReport, StoreConfig};
+use tokio::runtime::Handle;
+
+use crate::cli::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
+use crate::config::Config;
+use crate::error::ServiceStartError;
+use crate::{config, logging, settings};
+
+/// Rewrites the connectors under the current key; fails where one cannot be read.
+pub(super) fn reencrypt(
+    path: Option<&Path>,
+    environment: &[(String, String)],
+    err: &mut dyn Write,
+) -> io::Result<u8> {
+    let config = match config::load(path, environment) {
+        Ok(loaded) => loaded.config,
+        Err(error) => return cli::write_error(&error, err).map(|()| EXIT_CONFIG),
+    };
+    let logs = logging::start(&config.logging, None);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match runtime.block_on(reencrypt_stored(&config, environment, &logs.log)) {
+        Ok(done) => {
+            for (name, why) in &done.failed {
+                writeln!(err, "warning: connector '{name}' was left as it is: {why}")?;
+            }
+            let (connectors, tokens) = (done.connectors, done.tokens);
+            writeln!(err, "note: connectors rewritten: {connectors}, stored tokens rewritten: {tokens}")?;
+            Ok(if done.failed.is_empty() { EXIT_OK } else { EXIT_FAILURE })
+        }
+        Err(error) => cli::write_error(&error, err).map(|()| error.exit_code()),
+    }
+}
+
+/// Rewrites the connectors and stored tokens that are under another key. Servers may run meanwhile, if they know both
+/// keys.
+///
+/// # Errors
+/// There is no current key, a key cannot be read, or the database cannot be used.
+async fn reencrypt_stored(
+    config: &Config,
+    environment: &[(String, String)],
+    log: &Logger,
+) -> Result<ReencryptionReport, ServiceStartError> {
+    if config.storage.connector_encryption_key.is_empty() {
+        let why = "storage.connector_encryption_key: is not set, so there is nothing to encrypt with";
+        return Err(ServiceStartError::Config(why.to_owned()));
+    }
+    let outbound = settings::build_outbound(log)?;
+    let secrets = settings::build_keyring(config, environment, &outbound, Handle::current())?;
+    let connector_keys = settings::connector_keys(config, &secrets).await?;
+    let store = StoreConfig { connector_keys, ..settings::store_config(config) };
+    Ok(svc_store::reencrypt(&store).await?)
+}
