@@ -6,26 +6,25 @@ use std::sync::Arc;
 use actix_supervision::{Address, ChildSpec, GroupSpec, Placement, SpawnError, Tree};
 use serde_json::Value;
 use slog::Logger;
-use svc_model::config::connector::DatabaseKind;
 use svc_store::StoredConnector;
 
-use crate::breaker::{BreakerState, Breakers};
-use crate::error::{ConnectorReloadError, LoadError, NotLoaded};
+use crate::breaker::BreakerState;
+use crate::directory::ConnectorDirectory;
+use crate::error::{ConnectorReloadError, LoadError};
 use crate::inspection::{self, UnresolvedText};
 use crate::metrics::ConnectorMetrics;
 use crate::probe::ConnectorProbe;
 use crate::reconciler::{ProbeConnector, RECONCILER, Reconciler, ReconcilerShared, ReloadConnectors};
 use crate::scope::ConnectorScope;
 use crate::settings::Settings;
-use crate::table::{ConnectorState, LoadStatus, LoadedConnector};
+use crate::table::{ConnectorState, LoadStatus};
 
 /// The connectors of a service. Cheap to clone; survives restarts of every actor.
 #[derive(Clone)]
 pub struct Connectors {
     shared: Arc<ReconcilerShared>,
     reconciler: Address<Reconciler>,
-    breakers: Arc<Breakers>,
-    metrics: ConnectorMetrics,
+    directory: ConnectorDirectory,
 }
 
 impl Connectors {
@@ -44,10 +43,16 @@ impl Connectors {
         log: Logger,
     ) -> Result<Self, SpawnError> {
         tree.add_group(path, GroupSpec::new()).await?;
-        let breakers = Arc::new(Breakers::new(settings.breakers));
+        let directory = ConnectorDirectory::new(settings.breakers, metrics);
         let needs = settings.needs.clone();
-        let shared =
-            Arc::new(ReconcilerShared::new(tree.clone(), path.to_owned(), at.clone(), settings, log));
+        let shared = Arc::new(ReconcilerShared::new(
+            directory.clone(),
+            tree.clone(),
+            path.to_owned(),
+            at.clone(),
+            settings,
+            log,
+        ));
         let spec = ChildSpec::new().needs([needs]);
         let for_reconciler = Arc::clone(&shared);
         let factory = move |_| {
@@ -55,7 +60,7 @@ impl Connectors {
             std::future::ready(Ok::<_, actix_supervision::StartError>(reconciler))
         };
         let reconciler = tree.spawn(&format!("{path}/{RECONCILER}"), spec, at, factory).await?;
-        Ok(Self { shared, reconciler, breakers, metrics })
+        Ok(Self { shared, reconciler, directory })
     }
 
     /// Brings the running connectors in line with the stored ones. The failed load of a connector is no
@@ -70,7 +75,7 @@ impl Connectors {
 
     /// Returns the load status of every connector, ordered by name.
     pub fn statuses(&self) -> Vec<LoadStatus> {
-        let table = self.shared.table();
+        let table = self.directory.table();
         let mut statuses: Vec<_> = table.entries().map(|entry| LoadStatus::from(&**entry)).collect();
         statuses.sort_by(|one, other| one.name.cmp(&other.name));
         statuses
@@ -78,27 +83,19 @@ impl Connectors {
 
     /// Returns the load status of a connector; `None` for one that no load has seen.
     pub fn status(&self, id: &str) -> Option<LoadStatus> {
-        self.shared.table().by_id(id).map(|entry| LoadStatus::from(&**entry))
+        self.directory.table().by_id(id).map(|entry| LoadStatus::from(&**entry))
     }
 
     /// Tells whether a connector is not in use because the secret store could not be read.
     pub fn lacks_secrets(&self, name: &str) -> bool {
-        let table = self.shared.table();
+        let table = self.directory.table();
         let state = table.by_name(name).map(|entry| &entry.state);
         matches!(state, Some(ConnectorState::Failed(error)) if error.is_unread)
     }
 
-    /// Tells whether a database connector leads to MongoDB; `None` for one that is not in use, or is no
-    /// database.
-    pub fn is_mongodb(&self, name: &str) -> Option<bool> {
-        let database = self.find(name).ok()?.settings.database()?;
-        Some(database == DatabaseKind::Mongo)
-    }
-
-    /// Tells whether a Kafka connector names a topic for tasks that name none; `None` for one that is not in
-    /// use, or of another type.
-    pub fn names_topic(&self, name: &str) -> Option<bool> {
-        self.find(name).ok()?.settings.names_topic()
+    /// Returns the connectors in use, as task functions see them.
+    pub fn directory(&self) -> &ConnectorDirectory {
+        &self.directory
     }
 
     /// Tries out a stored connector, loaded anew, whether it is in use or not.
@@ -125,30 +122,12 @@ impl Connectors {
 
     /// The breakers by their keys, `{channel}:{connector}`; `None` where there are none.
     pub fn breakers(&self) -> Option<Vec<(String, BreakerState)>> {
-        self.breakers.list()
+        self.directory.breakers().list()
     }
 
     /// Closes a breaker; `false` if there is none of that key.
     pub fn reset_breaker(&self, key: &str) -> bool {
-        self.breakers.reset(key)
-    }
-
-    pub(crate) fn find(&self, name: &str) -> Result<Arc<LoadedConnector>, NotLoaded> {
-        let table = self.shared.table();
-        match table.by_name(name).map(|entry| &entry.state) {
-            Some(ConnectorState::Loaded(loaded)) => Ok(Arc::clone(loaded)),
-            Some(ConnectorState::Disabled) => Err(NotLoaded::Disabled(name.to_owned())),
-            Some(ConnectorState::Failed(error)) => Err(NotLoaded::Failed(name.to_owned(), error.to_string())),
-            None => Err(NotLoaded::Unknown(name.to_owned())),
-        }
-    }
-
-    pub(crate) fn guard(&self) -> &Breakers {
-        &self.breakers
-    }
-
-    pub(crate) fn metrics(&self) -> &ConnectorMetrics {
-        &self.metrics
+        self.directory.breakers().reset(key)
     }
 }
 

@@ -18,6 +18,7 @@
 //! No secret is in an error, a log or a status. Nothing here survives the process.
 
 mod breaker;
+mod directory;
 mod driver;
 mod drivers;
 mod error;
@@ -34,6 +35,7 @@ mod shared_cache;
 mod table;
 
 pub use breaker::{BreakerSettings, BreakerState};
+pub use directory::ConnectorDirectory;
 pub use drivers::{BrokerHealth, OwnDatabase};
 pub use error::{ConnectorReloadError, LoadError, LoadStage};
 pub use functions::{CallSettings, QuerySettings, WriteSettings, register};

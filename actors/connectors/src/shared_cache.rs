@@ -11,6 +11,7 @@ use actix_supervision::ReadHandler;
 use svc_channels::{CacheError, CacheFuture, CacheUnavailable, ConnectorAccess, SharedCache};
 use svc_engine::TaskError;
 
+use crate::directory::ConnectorDirectory;
 use crate::drivers::cache::{CacheActor, CacheDriver, ClaimCacheKey, ReadEntry, ReleaseCacheKey, WriteEntry};
 use crate::drivers::failure::CallFailure;
 use crate::error::NotLoaded;
@@ -20,14 +21,14 @@ use crate::handle::Connectors;
 /// A cache in a server that other processes reach too. Cheap to clone.
 #[derive(Clone, Debug)]
 struct ConnectorCache {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
     channel: Arc<str>,
     connector: Arc<str>,
 }
 
 impl ConnectorAccess for Connectors {
     fn shared_cache(&self, connector: &str, channel: &str) -> Result<Arc<dyn SharedCache>, CacheUnavailable> {
-        let loaded = self.find(connector).map_err(|error| match error {
+        let loaded = self.directory().find(connector).map_err(|error| match error {
             NotLoaded::Unknown(_) => not_shared(error.into()),
             NotLoaded::Disabled(_) | NotLoaded::Failed(..) => {
                 CacheUnavailable::NotLoaded(cache_error(error.into()))
@@ -42,7 +43,7 @@ impl ConnectorAccess for Connectors {
             return Err(CacheUnavailable::NotShared(CacheError(reason)));
         }
         Ok(Arc::new(ConnectorCache {
-            connectors: self.clone(),
+            connectors: self.directory().clone(),
             channel: channel.into(),
             connector: connector.into(),
         }))

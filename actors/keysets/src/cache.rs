@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix_supervision::{Address, ChildSpec, Placement, SpawnError, Tree};
 use slog::Logger;
 use svc_auth::{KeySet, KeySets};
-use svc_outbound::{ClientOptions, Outbound, SetupError, check_url};
+use svc_outbound::{ClientOptions, Outbound, SetupError, Url, check_url};
 
 use crate::fetcher::{FETCH_LIMIT, KeySetFetcher};
 use crate::set::{KeySetDirectory, KeySetSlot, SharedSet};
@@ -86,12 +86,21 @@ impl KeySetCache {
     }
 }
 
+/// Returns the URL of a key set that may be fetched.
+///
+/// # Errors
+/// The reason why the URL can never be used.
+pub fn key_set_url(url: &str, allow_private: bool) -> Result<Url, String> {
+    let url = check_url(url, allow_private).map_err(|error| error.to_string())?;
+    if url.scheme() != "https" {
+        return Err("key sets are fetched over https only".to_owned());
+    }
+    Ok(url)
+}
+
 impl KeySets for KeySetCache {
     fn key_set(&self, url: &str) -> Result<Arc<dyn KeySet>, String> {
-        let url = check_url(url, self.allow_private).map_err(|error| error.to_string())?;
-        if url.scheme() != "https" {
-            return Err("key sets are fetched over https only".to_owned());
-        }
+        let url = key_set_url(url, self.allow_private)?;
         let slot = self.directory.get_or_insert(url.as_str(), |_| true, || KeySetSlot::new(url.clone()));
         Ok(Arc::new(SharedSet { slot, fetcher: self.fetcher.clone() }))
     }

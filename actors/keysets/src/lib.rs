@@ -21,4 +21,4 @@ mod fetcher;
 mod set;
 mod source;
 
-pub use cache::{KeySetCache, KeySetStartError, Settings};
+pub use cache::{KeySetCache, KeySetStartError, Settings, key_set_url};

@@ -29,6 +29,7 @@ pub struct BreakerSettings {
 }
 
 /// All breakers of a node.
+#[derive(Default)]
 pub(crate) struct Breakers {
     settings: Option<BreakerSettings>,
     kept: Mutex<BreakerTable>,

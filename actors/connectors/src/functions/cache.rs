@@ -10,8 +10,8 @@ use svc_model::{ConnectorType, FieldError};
 
 use super::call::{call_driver, call_with_breaker, channel_of, check_operation};
 use super::input::{self, text};
+use crate::directory::ConnectorDirectory;
 use crate::drivers::cache::{CacheDriver, ReadEntry, WriteEntry};
-use crate::handle::Connectors;
 
 /// The catalogue entry of `cache_read`.
 static READ_ENTRY: FunctionEntry = FunctionEntry {
@@ -48,10 +48,10 @@ static WRITE_ENTRY: FunctionEntry = FunctionEntry {
 pub(crate) const LONGEST_SECS: u64 = 100 * 365 * 86_400;
 
 /// `cache_read`.
-pub(crate) struct CacheRead(pub(crate) Connectors);
+pub(crate) struct CacheRead(pub(crate) ConnectorDirectory);
 
 /// `cache_write`.
-pub(crate) struct CacheWrite(pub(crate) Connectors);
+pub(crate) struct CacheWrite(pub(crate) ConnectorDirectory);
 
 impl Function for CacheRead {
     fn entry(&self) -> &'static FunctionEntry {
@@ -92,7 +92,7 @@ impl Function for CacheWrite {
 }
 
 struct ReadTask {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
     connector: Arc<str>,
     inputs: Inputs,
     output: Path,
@@ -118,7 +118,7 @@ impl CompiledTask for ReadTask {
 }
 
 struct WriteTask {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
     connector: Arc<str>,
     inputs: Inputs,
 }

@@ -9,9 +9,9 @@ use svc_model::config::connector::OperationSwitches;
 use tokio::time::Instant;
 
 use crate::breaker::CallVerdict;
+use crate::directory::ConnectorDirectory;
 use crate::driver::Driver;
 use crate::error::NotLoaded;
-use crate::handle::Connectors;
 use crate::table::LoadedConnector;
 
 /// The channel name of a run that belongs to no channel.
@@ -31,12 +31,12 @@ pub(crate) fn channel_of(cx: &TaskCx<'_>) -> Arc<str> {
 /// # Errors
 /// `circuit_open` while the breaker rejects calls; otherwise the error of the call.
 pub(crate) async fn call_with_breaker<T>(
-    connectors: &Connectors,
+    connectors: &ConnectorDirectory,
     channel: &str,
     connector: &str,
     call: impl Future<Output = Result<T, TaskError>>,
 ) -> Result<T, TaskError> {
-    let Some(pass) = connectors.guard().admit(channel, connector) else {
+    let Some(pass) = connectors.breakers().admit(channel, connector) else {
         connectors.metrics().rejected(channel, connector);
         let message =
             format!("the circuit breaker of connector '{connector}' is open for channel '{channel}'");
@@ -93,7 +93,7 @@ pub(crate) fn check_operation(
 /// # Errors
 /// The connector is not loaded or of another type, `message` fails, or the actor cannot answer.
 pub(crate) async fn call_driver<D, A, M>(
-    connectors: &Connectors,
+    connectors: &ConnectorDirectory,
     connector: &str,
     message: impl Fn(&D) -> Result<(Address<A>, M), TaskError>,
 ) -> Result<(Arc<LoadedConnector>, M::Result), TaskError>

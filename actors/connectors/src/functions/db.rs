@@ -12,10 +12,10 @@ use super::QuerySettings;
 use super::call::{call_with_breaker, channel_of, check_operation};
 use super::input::{self, text};
 use super::sql::run;
+use crate::directory::ConnectorDirectory;
 use crate::drivers::sql::{
     BoundStatement, ResultBounds, RunStatements, StatementAccess, StatementOrigin, TransactionMode, is_blank,
 };
-use crate::handle::Connectors;
 
 const SQL_PARAMS: InputField = InputField::array(
     "params",
@@ -57,13 +57,13 @@ static WRITE_ENTRY: FunctionEntry = FunctionEntry {
 
 /// `db_read`.
 pub(crate) struct DbRead {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
     bounds: ResultBounds,
 }
 
 impl DbRead {
     /// A result beyond the bounds of `settings` is refused.
-    pub(crate) fn new(connectors: Connectors, settings: QuerySettings) -> Self {
+    pub(crate) fn new(connectors: ConnectorDirectory, settings: QuerySettings) -> Self {
         Self { connectors, bounds: ResultBounds::new(settings.max_limit, settings.max_result_bytes) }
     }
 }
@@ -84,11 +84,11 @@ impl Function for DbRead {
 
 /// `db_write`.
 pub(crate) struct DbWrite {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
 }
 
 impl DbWrite {
-    pub(crate) fn new(connectors: Connectors) -> Self {
+    pub(crate) fn new(connectors: ConnectorDirectory) -> Self {
         Self { connectors }
     }
 }
@@ -122,7 +122,7 @@ fn check(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
 fn compile(
     table: &'static FunctionEntry,
     input: &Value,
-    connectors: &Connectors,
+    connectors: &ConnectorDirectory,
     operation: Operation,
 ) -> Result<Box<dyn CompiledTask>, String> {
     Ok(Box::new(DbTask {
@@ -136,7 +136,7 @@ fn compile(
 }
 
 struct DbTask {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
     connector: Arc<str>,
     query: String,
     inputs: Inputs,

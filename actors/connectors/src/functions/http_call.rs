@@ -20,8 +20,8 @@ use super::input::{self, Either, LONGEST_MS, check_timeout, given, text};
 use super::request::{self, BodyFormat};
 use super::response::{self, ResponseFormat};
 use super::retry::{RetryPlan, random_fraction};
+use crate::directory::ConnectorDirectory;
 use crate::drivers::http::{Exchange, HttpDriver, HttpSettings};
-use crate::handle::Connectors;
 
 /// The catalogue entry of `http_call`.
 static ENTRY: FunctionEntry = FunctionEntry {
@@ -65,12 +65,12 @@ static ENTRY: FunctionEntry = FunctionEntry {
 
 /// The task function.
 pub(crate) struct HttpCall {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
     timeout: Duration,
 }
 
 impl HttpCall {
-    pub(crate) fn new(connectors: Connectors, timeout: Duration) -> Self {
+    pub(crate) fn new(connectors: ConnectorDirectory, timeout: Duration) -> Self {
         Self { connectors, timeout }
     }
 }
@@ -131,7 +131,7 @@ fn headers(given: Option<&Value>) -> Result<HeaderMap, String> {
 }
 
 struct HttpCallTask {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
     connector: Arc<str>,
     method: Method,
     path: Option<Either>,

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use svc_engine::EngineBuilder;
 
-use crate::handle::Connectors;
+use crate::directory::ConnectorDirectory;
 
 pub(crate) use cache::LONGEST_SECS;
 pub(crate) use call::{call_driver, call_with_breaker, check_operation, driver_of};
@@ -37,7 +37,11 @@ pub use settings::{CallSettings, QuerySettings, WriteSettings};
 
 /// Registers the functions over connectors. A function whose driver was left out of this build is not registered.
 #[must_use]
-pub fn register(builder: EngineBuilder, connectors: &Connectors, settings: CallSettings) -> EngineBuilder {
+pub fn register(
+    builder: EngineBuilder,
+    connectors: &ConnectorDirectory,
+    settings: CallSettings,
+) -> EngineBuilder {
     let builder = builder
         .function(Arc::new(cache::CacheRead(connectors.clone())))
         .function(Arc::new(cache::CacheWrite(connectors.clone())))

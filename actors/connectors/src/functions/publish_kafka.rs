@@ -10,8 +10,8 @@ use svc_model::{ConnectorType, FieldError};
 
 use super::call::{call_driver, call_with_breaker, channel_of, check_operation};
 use super::input::text;
+use crate::directory::ConnectorDirectory;
 use crate::drivers::kafka::{KafkaDriver, Publish};
-use crate::handle::Connectors;
 
 /// The catalogue entry of `publish_kafka`.
 static ENTRY: FunctionEntry = FunctionEntry {
@@ -32,7 +32,7 @@ static ENTRY: FunctionEntry = FunctionEntry {
 };
 
 /// The task function.
-pub(crate) struct PublishKafka(pub(crate) Connectors);
+pub(crate) struct PublishKafka(pub(crate) ConnectorDirectory);
 
 impl Function for PublishKafka {
     fn entry(&self) -> &'static FunctionEntry {
@@ -63,7 +63,7 @@ impl Function for PublishKafka {
 }
 
 struct PublishTask {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
     connector: Arc<str>,
     topic: Option<String>,
     key: Option<Expression>,

@@ -4,15 +4,15 @@ use svc_engine::{ErrorCode, TaskError};
 use svc_model::config::connector::DatabaseKind;
 
 use super::call::call_driver;
+use crate::directory::ConnectorDirectory;
 use crate::drivers::sql::{RunStatements, SqlDriver, SqlError, SqlSettings, StatementResult};
-use crate::handle::Connectors;
 
 /// Runs what `run` makes of the settings of a connector.
 ///
 /// # Errors
 /// The connector is not loaded or is no SQL database, `run` fails, or the database does.
 pub(crate) async fn run(
-    connectors: &Connectors,
+    connectors: &ConnectorDirectory,
     connector: &str,
     run: impl Fn(&SqlSettings) -> Result<RunStatements, TaskError>,
 ) -> Result<Vec<StatementResult>, TaskError> {

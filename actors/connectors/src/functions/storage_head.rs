@@ -14,8 +14,8 @@ use svc_outbound::{OutboundResponse, StatusCode};
 
 use super::call::{call_driver, call_with_breaker, channel_of, check_operation};
 use super::{input, response};
+use crate::directory::ConnectorDirectory;
 use crate::drivers::storage::{HeadObject, StorageDriver, check_key};
-use crate::handle::Connectors;
 
 /// The catalogue entry of `storage_head`.
 static ENTRY: FunctionEntry = FunctionEntry {
@@ -35,11 +35,11 @@ static ENTRY: FunctionEntry = FunctionEntry {
 
 /// The task function.
 pub(crate) struct StorageHead {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
 }
 
 impl StorageHead {
-    pub(crate) fn new(connectors: Connectors) -> Self {
+    pub(crate) fn new(connectors: ConnectorDirectory) -> Self {
         Self { connectors }
     }
 }
@@ -79,7 +79,7 @@ pub(super) fn key(inputs: &Inputs, cx: &TaskCx<'_>) -> Result<String, TaskError>
 }
 
 struct StorageHeadTask {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
     connector: Arc<str>,
     inputs: Inputs,
     output: Path,

@@ -14,8 +14,8 @@ use svc_model::{ConnectorType, FieldError};
 use super::call::{check_operation, driver_of};
 use super::input;
 use super::storage_head::{check_fixed_key, key};
+use crate::directory::ConnectorDirectory;
 use crate::drivers::storage::{ObjectAccess, PresignGrant, StorageDriver};
-use crate::handle::Connectors;
 
 /// The catalogue entry of `storage_presign`.
 static ENTRY: FunctionEntry = FunctionEntry {
@@ -53,11 +53,11 @@ const PUT_ONLY: [&str; 1] = ["content_type"];
 
 /// The task function.
 pub(crate) struct StoragePresign {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
 }
 
 impl StoragePresign {
-    pub(crate) fn new(connectors: Connectors) -> Self {
+    pub(crate) fn new(connectors: ConnectorDirectory) -> Self {
         Self { connectors }
     }
 }
@@ -134,7 +134,7 @@ fn header_value(text: &str) -> Result<(), &'static str> {
 }
 
 struct StoragePresignTask {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
     connector: Arc<str>,
     put: bool,
     inputs: Inputs,

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix_supervision::{ChildSpec, ExhaustedAction, Placement, RestartPolicy, SpawnError, Tree};
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::Guard;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use slog::{Logger, info, warn};
 use svc_store::StoredConnector;
 use tokio::sync::Mutex;
 
+use crate::directory::ConnectorDirectory;
 use crate::driver::SpawnContext;
 use crate::drivers::pool::OpenPools;
 use crate::error::{ConnectorReloadError, LoadError, LoadStage};
@@ -35,7 +36,7 @@ type LoadResult = Result<ResolvedConnector, LoadError>;
 
 /// The state that outlives an instance of the reconciler.
 pub(crate) struct ReconcilerShared {
-    table: ArcSwap<ConnectorTable>,
+    directory: ConnectorDirectory,
     /// Held by the reload that publishes.
     publication: Mutex<()>,
     /// Number of reloads begun.
@@ -50,6 +51,7 @@ pub(crate) struct ReconcilerShared {
 
 impl ReconcilerShared {
     pub(crate) fn new(
+        directory: ConnectorDirectory,
         tree: Tree,
         group: String,
         placement: Placement,
@@ -58,7 +60,7 @@ impl ReconcilerShared {
     ) -> Self {
         let pools = OpenPools::new(settings.max_pools);
         Self {
-            table: ArcSwap::default(),
+            directory,
             publication: Mutex::new(()),
             reloads: AtomicU64::new(0),
             tree,
@@ -75,7 +77,7 @@ impl ReconcilerShared {
     }
 
     pub(crate) fn table(&self) -> Guard<Arc<ConnectorTable>> {
-        self.table.load()
+        self.directory.table()
     }
 
     /// Brings the running connectors in line with the stored ones. Returns the paths of the actors to retire.
@@ -93,7 +95,7 @@ impl ReconcilerShared {
         let _publication = self.publication.lock().await;
         // A connector that was removed meanwhile does not come back.
         let rows = connectors.stored(id).await?;
-        let before = self.table.load_full();
+        let before = Arc::clone(&self.table());
         let mut next = (*before).clone();
         let stored: HashSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
         let looked_at = |entry: &ConnectorEntry| id.is_none_or(|id| *entry.id == *id);
@@ -219,7 +221,7 @@ impl ReconcilerShared {
             ConnectorState::Failed(_) => (loaded, failed + 1),
             ConnectorState::Disabled => (loaded, failed),
         });
-        self.table.store(Arc::new(next));
+        self.directory.publish(next);
         info!(self.log, "connectors loaded"; "loaded" => loaded, "failed" => failed, "retired" => retired.len());
         retired
     }

@@ -151,7 +151,7 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&ConnectorWorld)) {
             write: WriteSettings { max_rows: 1000, allow_unfiltered: false },
         };
         let declared = Engine::builder().secrets([("partner", json!(DECLARED))]);
-        let engine = svc_connectors::register(declared, &connectors, calls).build();
+        let engine = svc_connectors::register(declared, connectors.directory(), calls).build();
         let world = ConnectorWorld {
             tree: tree.clone(),
             connectors,

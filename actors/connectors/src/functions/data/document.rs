@@ -9,6 +9,7 @@ use svc_engine::{CompileCx, ErrorCode, Inputs, Path, TaskCx, TaskError, Template
 use svc_model::FieldError;
 use svc_model::config::connector::DialectConfig;
 
+use crate::directory::ConnectorDirectory;
 #[cfg(feature = "es")]
 use crate::drivers::es::EsDriver;
 #[cfg(feature = "mongo")]
@@ -17,11 +18,10 @@ use crate::drivers::mongo::MongoDriver;
 use crate::drivers::sql::SqlDriver;
 use crate::functions::CallSettings;
 use crate::functions::input::{self, given, text};
-use crate::handle::Connectors;
 
 /// The parts of a task that `data_query` and `data_write` share.
 pub(super) struct DocumentTask {
-    pub(super) connectors: Connectors,
+    pub(super) connectors: ConnectorDirectory,
     pub(super) connector: Arc<str>,
     pub(super) inputs: Inputs,
     /// The database of a connector that has several.
@@ -71,7 +71,7 @@ impl DocumentTask {
     pub(super) fn new(
         table: &FunctionEntry,
         input: &Value,
-        (connectors, settings): (&Connectors, CallSettings),
+        (connectors, settings): (&ConnectorDirectory, CallSettings),
         open: &[Value],
         cx: &CompileCx<'_>,
     ) -> Result<Self, String> {

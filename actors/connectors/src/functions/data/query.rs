@@ -14,9 +14,9 @@ use super::es;
 use super::mongo;
 #[cfg(feature = "sql")]
 use super::sql;
+use crate::directory::ConnectorDirectory;
 use crate::functions::call::{call_with_breaker, channel_of};
 use crate::functions::{CallSettings, QuerySettings};
-use crate::handle::Connectors;
 
 /// The catalogue entry of `data_query`.
 static ENTRY: FunctionEntry = FunctionEntry {
@@ -41,12 +41,12 @@ static ENTRY: FunctionEntry = FunctionEntry {
 
 /// The task function.
 pub(crate) struct DataQuery {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
     settings: CallSettings,
 }
 
 impl DataQuery {
-    pub(crate) const fn new(connectors: Connectors, settings: CallSettings) -> Self {
+    pub(crate) const fn new(connectors: ConnectorDirectory, settings: CallSettings) -> Self {
         Self { connectors, settings }
     }
 }

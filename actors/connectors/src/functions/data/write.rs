@@ -16,9 +16,9 @@ use super::es;
 use super::mongo;
 #[cfg(feature = "sql")]
 use super::sql;
+use crate::directory::ConnectorDirectory;
 use crate::functions::call::{call_with_breaker, channel_of};
 use crate::functions::{CallSettings, WriteSettings};
-use crate::handle::Connectors;
 
 /// The catalogue entry of `data_write`.
 static ENTRY: FunctionEntry = FunctionEntry {
@@ -43,12 +43,12 @@ static ENTRY: FunctionEntry = FunctionEntry {
 
 /// The task function.
 pub(crate) struct DataWrite {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
     settings: CallSettings,
 }
 
 impl DataWrite {
-    pub(crate) const fn new(connectors: Connectors, settings: CallSettings) -> Self {
+    pub(crate) const fn new(connectors: ConnectorDirectory, settings: CallSettings) -> Self {
         Self { connectors, settings }
     }
 }

@@ -9,9 +9,9 @@ use svc_model::{ConnectorType, FieldError};
 use super::common::{COLLECTION, CollectionTarget, DATABASE, allowed, check_names, documents};
 use super::operator_guard::{GuardedInput, InputContext};
 use super::pipeline;
+use crate::directory::ConnectorDirectory;
 use crate::drivers::mongo::{self, CollectionOperation, MongoSettings};
 use crate::functions::QuerySettings;
-use crate::handle::Connectors;
 
 /// The catalogue entry of `mongo_aggregate`.
 static ENTRY: FunctionEntry = FunctionEntry {
@@ -34,12 +34,12 @@ static ENTRY: FunctionEntry = FunctionEntry {
 
 /// The task function.
 pub(crate) struct MongoAggregate {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
     settings: QuerySettings,
 }
 
 impl MongoAggregate {
-    pub(crate) fn new(connectors: Connectors, settings: QuerySettings) -> Self {
+    pub(crate) fn new(connectors: ConnectorDirectory, settings: QuerySettings) -> Self {
         Self { connectors, settings }
     }
 }

@@ -9,12 +9,12 @@ use svc_engine::catalogue::{FunctionEntry, InputField};
 use svc_engine::{ErrorCode, Inputs, Path, TaskCx, TaskError};
 use svc_model::FieldError;
 
+use crate::directory::ConnectorDirectory;
 use crate::drivers::mongo::{
     CollectionOperation, InsertedItem, MongoDriver, MongoError, MongoSettings, OperationResult, RunOperation,
 };
 use crate::functions::call::{call_driver, call_with_breaker, channel_of};
 use crate::functions::input::{self, text};
-use crate::handle::Connectors;
 
 /// The inputs that name a collection.
 pub(super) const DATABASE: InputField = InputField::string("database", "Database").required();
@@ -22,7 +22,7 @@ pub(super) const COLLECTION: InputField = InputField::string("collection", "Coll
 
 /// The collection of a task, and where its result goes.
 pub(super) struct CollectionTarget {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
     connector: Arc<str>,
     database: String,
     collection: String,
@@ -33,7 +33,7 @@ pub(super) struct CollectionTarget {
 
 impl CollectionTarget {
     pub(super) fn compile(
-        connectors: &Connectors,
+        connectors: &ConnectorDirectory,
         max_result_bytes: u64,
         table: &'static FunctionEntry,
         input: &Value,

@@ -8,9 +8,9 @@ use svc_model::{ConnectorType, FieldError};
 
 use super::common::{COLLECTION, CollectionTarget, DATABASE, allowed, check_names, check_number, document};
 use super::operator_guard::{GuardedInput, InputContext};
+use crate::directory::ConnectorDirectory;
 use crate::drivers::mongo::{self, CollectionOperation, Find};
 use crate::functions::QuerySettings;
-use crate::handle::Connectors;
 
 /// The catalogue entry of `mongo_read`.
 static ENTRY: FunctionEntry = FunctionEntry {
@@ -35,12 +35,12 @@ static ENTRY: FunctionEntry = FunctionEntry {
 
 /// The task function.
 pub(crate) struct MongoRead {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
     settings: QuerySettings,
 }
 
 impl MongoRead {
-    pub(crate) fn new(connectors: Connectors, settings: QuerySettings) -> Self {
+    pub(crate) fn new(connectors: ConnectorDirectory, settings: QuerySettings) -> Self {
         Self { connectors, settings }
     }
 }

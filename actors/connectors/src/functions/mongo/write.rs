@@ -12,9 +12,9 @@ use super::common::{
 };
 use super::content;
 use super::operator_guard::{GuardedInput, InputContext, is_var};
+use crate::directory::ConnectorDirectory;
 use crate::drivers::mongo::{self, CollectionOperation};
 use crate::functions::{WriteSettings, input};
-use crate::handle::Connectors;
 
 /// The catalogue entry of `mongo_write`.
 static ENTRY: FunctionEntry = FunctionEntry {
@@ -48,12 +48,12 @@ static ENTRY: FunctionEntry = FunctionEntry {
 
 /// The task function.
 pub(crate) struct MongoWrite {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
     settings: WriteSettings,
 }
 
 impl MongoWrite {
-    pub(crate) fn new(connectors: Connectors, settings: WriteSettings) -> Self {
+    pub(crate) fn new(connectors: ConnectorDirectory, settings: WriteSettings) -> Self {
         Self { connectors, settings }
     }
 

@@ -19,8 +19,8 @@ use uuid::Uuid;
 
 use super::call::{call_driver, call_with_breaker, channel_of, driver_of};
 use super::input;
+use crate::directory::ConnectorDirectory;
 use crate::drivers::smtp::{MailError, SendMail, SmtpDriver, SmtpSettings, mailbox};
-use crate::handle::Connectors;
 use mail::{Body, Draft, header, line, lines, mailboxes};
 
 /// The catalogue entry of `send_email`.
@@ -55,11 +55,11 @@ const NO_BODY: &str = "give text, html, or both";
 
 /// The task function.
 pub(crate) struct SendEmail {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
 }
 
 impl SendEmail {
-    pub(crate) fn new(connectors: Connectors) -> Self {
+    pub(crate) fn new(connectors: ConnectorDirectory) -> Self {
         Self { connectors }
     }
 }
@@ -122,7 +122,7 @@ impl Function for SendEmail {
 }
 
 struct SendEmailTask {
-    connectors: Connectors,
+    connectors: ConnectorDirectory,
     connector: Arc<str>,
     inputs: Inputs,
     headers: Vec<(HeaderName, String)>,
