@@ -4,6 +4,7 @@
 //! reads files and nothing else: it opens no socket, reads no environment variable and keeps no state.
 
 mod finding;
+pub mod rules;
 mod source;
 
 pub use finding::{Finding, Severity, SourcePlace};

@@ -66,6 +66,7 @@ mod jobs;
 mod lifecycle;
 mod listener_shutdown;
 pub mod logging;
+pub mod offline;
 mod operations;
 mod options;
 mod routes;

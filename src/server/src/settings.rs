@@ -345,17 +345,21 @@ pub(crate) async fn engine_builder(
     if !failed.is_empty() {
         return Err(ServiceStartError::Config(failed.join("; ")));
     }
-    let max_loop_iterations = i64::try_from(config.engine.max_loop_iterations).unwrap_or(i64::MAX);
     Ok(Engine::builder()
         .vars(vars(config))
         .secrets(secrets)
-        .limits(EngineLimits {
-            max_loop_iterations,
-            max_message_bytes: max_message_bytes(config),
-            cpu_budget: Duration::from_millis(config.engine.cpu_budget_ms),
-        })
+        .limits(engine_limits(config))
         .logger(log.clone())
         .version(crate::VERSION))
+}
+
+/// Returns the limits of workflows.
+pub(crate) fn engine_limits(config: &Config) -> EngineLimits {
+    EngineLimits {
+        max_loop_iterations: i64::try_from(config.engine.max_loop_iterations).unwrap_or(i64::MAX),
+        max_message_bytes: max_message_bytes(config),
+        cpu_budget: Duration::from_millis(config.engine.cpu_budget_ms),
+    }
 }
 
 /// Registers the functions of the embedding application.

@@ -294,7 +294,7 @@ impl Functions<'_> {
     fn register(self, engine: EngineBuilder) -> Result<(Arc<Engine>, DirectoryHandle), ServiceStartError> {
         let engine = svc_functions::register(engine, self.key_sets);
         let calls = settings::call_settings(self.config);
-        let engine = svc_connectors::register(engine, self.connectors, calls);
+        let engine = svc_connectors::register(engine, self.connectors.directory(), calls);
         let directory = DirectoryHandle::default();
         let engine = call::register(engine, directory.clone(), settings::call_limits(self.config));
         Ok((Arc::new(settings::register_plugins(engine, self.functions)?.build()), directory))

@@ -11,20 +11,16 @@ use svc_model::config::{AuthConfig, GuardExpression};
 use svc_model::{ChannelChecks, ChannelConfig, FieldError, Issue};
 use svc_outbound::check_url;
 
-use crate::state::AppState;
-
-/// The checks, with the settings they depend on.
-pub(super) struct ChannelRules {
+/// The rules of channels, with the settings they depend on.
+pub struct ChannelRules {
     engine: Arc<Engine>,
     allow_private_key_sets: bool,
 }
 
 impl ChannelRules {
-    pub(super) fn from_state(state: &AppState) -> Self {
-        Self {
-            engine: Arc::clone(&state.engine),
-            allow_private_key_sets: state.config.jwt.allow_private_jwks_urls,
-        }
+    /// Creates the rules. `allow_private_key_sets` accepts key sets at private addresses.
+    pub fn new(engine: Arc<Engine>, allow_private_key_sets: bool) -> Self {
+        Self { engine, allow_private_key_sets }
     }
 }
 

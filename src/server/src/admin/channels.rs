@@ -7,12 +7,17 @@ use svc_model::{
     Channel, ChannelContent, FieldError, Issue, LifecycleStatus, channel_warnings, next_fires,
     parse_channel_update, parse_new_channel, validate_channel,
 };
+use svc_project::rules::ChannelRules;
 use svc_registry::ReloadScope;
 use svc_store::{ChannelGates, Merge, Repository, StoreError};
 
 use super::admin_entity::AdminEntity;
-use super::channel_rules::ChannelRules;
 use crate::state::AppState;
+
+/// Returns the rules under the settings of this process.
+fn channel_rules(state: &AppState) -> ChannelRules {
+    ChannelRules::new(Arc::clone(&state.engine), state.config.jwt.allow_private_jwks_urls)
+}
 
 /// Returns the reason that keeps the workflow of a channel from running.
 async fn find_workflow_issue(state: &AppState, workflow: Option<&str>) -> Result<Option<Issue>, StoreError> {
@@ -62,23 +67,23 @@ impl AdminEntity for Channel {
         state: &AppState,
         body: &Value,
     ) -> Result<(Option<String>, ChannelContent), Vec<FieldError>> {
-        parse_new_channel(body, &ChannelRules::from_state(state))
+        parse_new_channel(body, &channel_rules(state))
     }
 
     fn merge_update(state: &AppState, body: Value) -> Merge<ChannelContent> {
-        let rules = ChannelRules::from_state(state);
+        let rules = channel_rules(state);
         Box::new(move |current| parse_channel_update(&body, current, &rules))
     }
 
     async fn list_warnings(state: &AppState, content: &ChannelContent) -> Result<Vec<Issue>, StoreError> {
-        let mut warnings = channel_warnings(&content.config, &ChannelRules::from_state(state));
+        let mut warnings = channel_warnings(&content.config, &channel_rules(state));
         warnings.extend(find_workflow_issue(state, content.workflow_id.as_deref()).await?);
         Ok(warnings)
     }
 
     /// Validates a create body. The report has the next instants of a valid schedule, whatever else is wrong.
     async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError> {
-        let mut report = validate_channel(body, &ChannelRules::from_state(state));
+        let mut report = validate_channel(body, &channel_rules(state));
         let workflow = body.get("workflow_id").and_then(Value::as_str).filter(|id| !id.is_empty());
         report.warnings.extend(find_workflow_issue(state, workflow).await?);
         let mut report = report.to_json();

@@ -8,12 +8,12 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
 use svc_connectors::{ConnectorScope, LoadState, OwnDatabase};
-use svc_model::config::connector::{ConnectionTarget, ConnectorConfig};
+use svc_model::config::connector::ConnectorConfig;
 use svc_model::{
     Connector, ConnectorChecks, ConnectorContent, EntityKind, FieldCode, FieldError, Issue, LifecycleStatus,
     Page, PageOf, ServiceError, parse_connector_update, parse_new_connector, validate_connector,
 };
-use svc_outbound::{check_host, check_peer_url};
+use svc_project::rules::ConnectorRules;
 use svc_store::{EntityFilter, Merge, Mutation};
 
 use super::entities::with_warnings;
@@ -28,29 +28,20 @@ use crate::state::AppState;
 
 type Answer = Result<HttpResponse, Error>;
 
-/// Checks of a connector beyond its document: an address that could never be dialled is refused, and so is the
-/// database of the service itself.
-pub(super) struct ConnectorRules {
+/// The rules of connectors, and the one that only this process can judge: no connector opens its own database.
+pub(super) struct LocalConnectorRules {
     own: OwnDatabase,
 }
 
-impl ConnectorRules {
+impl LocalConnectorRules {
     fn from_state(state: &AppState) -> Self {
         Self { own: OwnDatabase::of(&state.store) }
     }
 }
 
-impl ConnectorChecks for ConnectorRules {
+impl ConnectorChecks for LocalConnectorRules {
     fn config(&self, config: &ConnectorConfig) -> Vec<FieldError> {
-        let private = config.allows_private();
-        let refused = config.connection_targets().into_iter().filter_map(|(field, place)| {
-            let checked = match place {
-                ConnectionTarget::Url(url) => check_peer_url(url, private).map(drop),
-                ConnectionTarget::Host(host) => check_host(host, private),
-            };
-            checked.err().map(|why| FieldError::invalid(field, why.to_string()))
-        });
-        refused.chain(self.own.check(config)).collect()
+        ConnectorRules.config(config).into_iter().chain(self.own.check(config)).collect()
     }
 }
 
@@ -75,7 +66,7 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answe
 
 pub(super) async fn create(state: Data<AppState>, change: MutationRequest, body: JsonBody) -> Answer {
     let outcome: Result<Connector, ServiceError> = async {
-        let (id, content) = parse_new_connector(&body.0, &ConnectorRules::from_state(&state))?;
+        let (id, content) = parse_new_connector(&body.0, &LocalConnectorRules::from_state(&state))?;
         Ok(state.store.connectors().create(id, content, connector_mutation(&change, "create", "")).await?)
     }
     .await;
@@ -99,7 +90,7 @@ pub(super) async fn update(
     id: Path<String>,
     body: JsonBody,
 ) -> Answer {
-    let rules = ConnectorRules::from_state(&state);
+    let rules = LocalConnectorRules::from_state(&state);
     let merge: Merge<_> = Box::new(move |current| parse_connector_update(&body.0, current, &rules));
     store_update(&state, "update", &id, merge, &change, ReloadTiming::Now).await
 }
@@ -152,7 +143,7 @@ pub(super) async fn export(state: Data<AppState>, query: QueryParameters) -> Ans
 /// `POST /connectors/import`: connectors are identified by their names.
 pub(super) async fn import(state: Data<AppState>, change: MutationRequest, body: JsonBody) -> Answer {
     let mut names = HashSet::new();
-    let rules = ConnectorRules::from_state(&state);
+    let rules = LocalConnectorRules::from_state(&state);
     let report = import_batch(
         &state,
         &change,
@@ -176,7 +167,7 @@ pub(super) async fn import(state: Data<AppState>, change: MutationRequest, body:
 
 /// `POST /connectors/validate`: reports the result of a create, and the references that cannot be resolved now.
 pub(super) async fn validate(state: Data<AppState>, body: JsonBody) -> Answer {
-    let mut report = validate_connector(&body.0, &ConnectorRules::from_state(&state));
+    let mut report = validate_connector(&body.0, &LocalConnectorRules::from_state(&state));
     if let Some(config) = body.0.get("config") {
         let unresolved = state.connectors.unresolved(config).await;
         report.warnings.extend(unresolved.into_iter().map(|text| Issue {
@@ -250,7 +241,7 @@ async fn store_update(
 
 /// Lists the warnings of validation about a stored connector. The response itself shows its load status.
 fn list_warnings(state: &AppState, connector: &Connector) -> Vec<Issue> {
-    validate_connector(&connector.content.hashable(), &ConnectorRules::from_state(state)).warnings
+    validate_connector(&connector.content.hashable(), &LocalConnectorRules::from_state(state)).warnings
 }
 
 /// Counts a committed change and reloads the connector.

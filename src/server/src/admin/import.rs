@@ -2,13 +2,13 @@
 //!
 //! Each kind stores its own items; [`import_batch`] does the rest for all kinds.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 use serde_json::{Value, json};
-use svc_model::{Code, EntityKind, FieldError, ServiceError, check_import_item};
+use svc_model::{Code, EntityKind, FieldError, ServiceError};
+use svc_project::rules::import_body;
 use svc_store::{ImportAction, ImportOutcome, Mutation, OnConflict};
 
 use super::admin_entity::AdminEntity;
@@ -102,11 +102,9 @@ pub(super) async fn import_batch(
     for (index, item) in items.iter().enumerate() {
         let mutation = Mutation { epoch, ..change.mutation("import", kind.name(), "") };
         let unique = dry_run || on_conflict != OnConflict::Fail;
-        let masked = check_import_item(kind, item);
-        let item = &without_directives(item);
-        let done = match masked.is_empty() {
-            true => one(item, ImportItemOptions { on_conflict, mutation, unique }).await,
-            false => Err(ServiceError::invalid(masked)),
+        let done = match import_body(kind, item) {
+            Ok(body) => one(&body, ImportItemOptions { on_conflict, mutation, unique }).await,
+            Err(masked) => Err(ServiceError::invalid(masked)),
         };
         match done {
             Ok(imported) => report.record_success(index, &imported),
@@ -137,20 +135,6 @@ pub(super) async fn import_batch(
         }
     }
     Ok(report)
-}
-
-/// Members of an item that direct its activation; an import ignores them.
-const DIRECTIVES: [&str; 2] = ["activate", "rollout_percentage"];
-
-/// Returns an item without the members that an import ignores.
-fn without_directives(item: &Value) -> Cow<'_, Value> {
-    match item {
-        Value::Object(members) if DIRECTIVES.iter().any(|order| members.contains_key(*order)) => {
-            let kept = members.iter().filter(|(key, _)| !DIRECTIVES.contains(&key.as_str()));
-            Cow::Owned(Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect()))
-        }
-        _ => Cow::Borrowed(item),
-    }
 }
 
 impl ImportReport {

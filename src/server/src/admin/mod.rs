@@ -6,7 +6,6 @@
 
 mod admin_entity;
 mod audit;
-mod channel_rules;
 mod channels;
 mod connectors;
 mod cron;

@@ -5,13 +5,14 @@ use std::time::Duration;
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
-use svc_connectors::{Connectors, LoadState};
+use svc_connectors::LoadState;
 use svc_engine::catalogue::{Catalogue, QueryLanguage};
-use svc_engine::{CompileSecrets, ConnectorUse, Engine, Flow, Message, RunOptions, Stubs, TraceOptions};
+use svc_engine::{CompileSecrets, ConnectorUse, Flow, Message, RunOptions, Stubs, TraceOptions};
 use svc_model::{
-    FieldCode, FieldError, Issue, ServiceError, Workflow, WorkflowContent, parse_new_workflow,
-    parse_workflow_update, validate_workflow, workflow_warnings,
+    FieldError, Issue, ServiceError, Workflow, WorkflowContent, parse_new_workflow, parse_workflow_update,
+    validate_workflow, workflow_warnings,
 };
+use svc_project::rules::{NO_TOPIC, check_topics, lacks_topic};
 use svc_registry::ReloadScope;
 use svc_store::{ConnectorNeed, Merge, Repository, StoreError, WorkflowGates};
 
@@ -43,9 +44,10 @@ impl AdminEntity for Workflow {
     /// Returns the connectors that the version needs.
     fn activation_gates(state: &AppState, content: Option<&WorkflowContent>) -> WorkflowGates {
         let uses = content.map(|content| state.engine.dependencies(content).connectors).unwrap_or_default();
-        let connectors = uses.into_iter().map(|one| ConnectorNeed {
-            is_mongodb: state.connectors.is_mongodb(&one.connector),
-            objection: lacks_topic(&state.connectors, &one).then(|| NO_TOPIC.to_owned()),
+        let connectors = state.connectors.directory();
+        let needs = uses.into_iter().map(|one| ConnectorNeed {
+            is_mongodb: connectors.is_mongodb(&one.connector),
+            objection: lacks_topic(&one, connectors.names_topic(&one.connector)).then(|| NO_TOPIC.to_owned()),
             field: one.path,
             connector: one.connector,
             accepts: one.accepts.iter().map(|kind| kind.name().to_owned()).collect(),
@@ -53,7 +55,7 @@ impl AdminEntity for Workflow {
             speaks_mongodb: one.language == Some(QueryLanguage::MongoDb),
             names_database: one.names_database,
         });
-        WorkflowGates { connectors: connectors.collect() }
+        WorkflowGates { connectors: needs.collect() }
     }
 
     /// Warns of connectors that are stored and not loaded: their tasks will fail.
@@ -76,15 +78,15 @@ impl AdminEntity for Workflow {
         body: &Value,
     ) -> Result<(Option<String>, WorkflowContent), Vec<FieldError>> {
         let (id, content) = parse_new_workflow(body, &*state.engine)?;
-        check_topics(&state.engine, &state.connectors, &content)?;
+        check_topics(&state.engine, &content, |name| state.connectors.directory().names_topic(name))?;
         Ok((id, content))
     }
 
     fn merge_update(state: &AppState, body: Value) -> Merge<WorkflowContent> {
-        let (engine, connectors) = (state.engine.clone(), state.connectors.clone());
+        let (engine, connectors) = (state.engine.clone(), state.connectors.directory().clone());
         Box::new(move |current| {
             let content = parse_workflow_update(&body, current, &*engine)?;
-            check_topics(&engine, &connectors, &content)?;
+            check_topics(&engine, &content, |name| connectors.names_topic(name))?;
             Ok(content)
         })
     }
@@ -121,30 +123,6 @@ async fn missing_connectors(state: &AppState, content: &WorkflowContent) -> Resu
         Issue::new(one.path, format!("connector '{}' is not in the registry", one.connector))
     };
     Ok(missing.map(warn).collect())
-}
-
-/// The refusal of a task that publishes to no topic.
-const NO_TOPIC: &str = "required: the connector names no topic either";
-
-/// Tells whether neither the task nor its connector, which is known, names a topic.
-fn lacks_topic(connectors: &Connectors, used: &ConnectorUse) -> bool {
-    used.inherited_input.is_some() && connectors.names_topic(&used.connector) == Some(false)
-}
-
-/// Refuses tasks that publish to no topic. A task with an unknown connector passes: that connector may name a topic
-/// later.
-fn check_topics(
-    engine: &Engine,
-    connectors: &Connectors,
-    content: &WorkflowContent,
-) -> Result<(), Vec<FieldError>> {
-    let uses = engine.dependencies(content).connectors.into_iter();
-    let errors = uses.filter(|used| lacks_topic(connectors, used)).map(|used| {
-        let input = used.path.strip_suffix(".connector").unwrap_or(&used.path);
-        FieldError::new(format!("{input}.topic"), FieldCode::Required, NO_TOPIC)
-    });
-    let errors: Vec<_> = errors.collect();
-    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
 /// `GET /workflows/{id}/dependencies`.

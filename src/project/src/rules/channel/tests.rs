@@ -5,7 +5,7 @@ use svc_model::validate_channel;
 use super::*;
 
 fn rules() -> ChannelRules {
-    ChannelRules { engine: Arc::new(Engine::builder().build()), allow_private_key_sets: false }
+    ChannelRules::new(Arc::new(Engine::builder().build()), false)
 }
 
 fn documents() -> [Value; 3] {
