@@ -6,6 +6,8 @@
 mod finding;
 pub mod rules;
 mod source;
+mod walk;
 
 pub use finding::{Finding, Severity, SourcePlace};
-pub use source::{SourceError, SourceFile, SourceFormat};
+pub use source::{MAX_FILE_BYTES, SourceError, SourceFile, SourceFormat};
+pub use walk::{ProjectFiles, UNREADABLE, is_case, walk};

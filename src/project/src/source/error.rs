@@ -1,0 +1,107 @@
+//! Files that hold no value.
+
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::string::FromUtf8Error;
+
+use super::MAX_FILE_BYTES;
+use super::lines::LineIndex;
+use crate::finding::{Finding, Severity, SourcePlace};
+
+/// A file or text that holds no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceError {
+    /// The reason.
+    pub message: String,
+    /// The place of the first problem, where it is known.
+    pub place: Option<SourcePlace>,
+    /// The remedy, where there is one.
+    pub fix: Option<String>,
+}
+
+impl std::error::Error for SourceError {}
+
+impl fmt::Display for SourceError {
+    /// Writes the reason, and line and column where they are known.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.place {
+            Some(place) => write!(f, " at line {} column {}", place.line, place.column),
+            None => Ok(()),
+        }
+    }
+}
+
+impl SourceError {
+    /// Returns a finding about the file.
+    pub fn to_finding(&self, severity: Severity, check: &'static str, entity: &str) -> Finding {
+        Finding {
+            severity,
+            check,
+            entity: entity.to_owned(),
+            message: self.to_string(),
+            fix: self.fix.clone(),
+            place: self.place.clone(),
+        }
+    }
+
+    pub(crate) fn without_place(message: impl Into<String>, fix: &str) -> Self {
+        Self { message: message.into(), place: None, fix: Some(fix.to_owned()) }
+    }
+
+    pub(crate) fn unreadable(error: &io::Error) -> Self {
+        Self::without_place(format!("cannot be read: {error}"), "check that the file exists and may be read")
+    }
+
+    pub(super) fn too_large() -> Self {
+        let message = format!("is larger than {} MiB", MAX_FILE_BYTES >> 20);
+        Self::without_place(message, "split it, or move it out of the project directory")
+    }
+
+    pub(super) fn not_utf8(name: &str, error: &FromUtf8Error) -> Self {
+        let bytes = error.as_bytes();
+        let fix = Some("save it as UTF-8".to_owned());
+        if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
+            return Self { message: "is UTF-16, not UTF-8".to_owned(), place: None, fix };
+        }
+        let valid = error.utf8_error().valid_up_to();
+        let text = String::from_utf8_lossy(&bytes[..valid]);
+        let place = LineIndex::new(&text).place(name, &text, valid..valid);
+        Self { message: "is not UTF-8".to_owned(), place: Some(place), fix }
+    }
+}
+
+/// A problem of a text, by its offset.
+#[derive(Debug)]
+pub(super) struct SyntaxError {
+    pub(super) message: String,
+    pub(super) span: Range<usize>,
+    pub(super) fix: Option<String>,
+}
+
+impl SyntaxError {
+    pub(super) fn new(message: impl Into<String>, span: Range<usize>) -> Self {
+        Self { message: message.into(), span, fix: None }
+    }
+
+    pub(super) fn with_fix(self, fix: impl Into<String>) -> Self {
+        Self { fix: Some(fix.into()), ..self }
+    }
+
+    pub(super) fn empty() -> Self {
+        Self::new("the file is empty", 0..0)
+    }
+
+    /// Creates the refusal of a key that is already there, at `first` of the text.
+    pub(super) fn duplicate_key(key: &str, first: (usize, usize), span: Range<usize>) -> Self {
+        let (line, column) = first;
+        Self::new(format!("duplicate key {key:?} (first at line {line} column {column})"), span)
+            .with_fix("keep one of the two")
+    }
+
+    pub(super) fn in_file(self, name: &str, text: &str, lines: &LineIndex) -> SourceError {
+        let place = Some(lines.place(name, text, self.span));
+        SourceError { message: self.message, place, fix: self.fix }
+    }
+}

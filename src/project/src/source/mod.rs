@@ -1,0 +1,143 @@
+//! Authored files: their text, the value it holds, and the places of its elements.
+
+mod element;
+mod error;
+mod json;
+mod lines;
+mod path;
+mod yaml;
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::finding::SourcePlace;
+use element::Element;
+pub use error::SourceError;
+use lines::LineIndex;
+
+/// Maximum size of an authored file. The admin API takes far less in one body.
+pub const MAX_FILE_BYTES: usize = 16 << 20;
+
+/// Maximum nesting depth of a value, that of `serde_json`.
+const MAX_DEPTH: usize = 128;
+
+/// The byte order mark of UTF-8. Editors write it, and it means nothing.
+const BYTE_ORDER_MARK: char = '\u{FEFF}';
+
+/// The notation of an authored file, told by its extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceFormat {
+    /// `.json`
+    Json,
+    /// `.yaml` or `.yml`
+    Yaml,
+}
+
+impl SourceFormat {
+    /// Returns the notation of a file by its extension; `None` for a file that holds no definition.
+    pub fn from_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "json" => Some(Self::Json),
+            "yaml" | "yml" => Some(Self::Yaml),
+            _ => None,
+        }
+    }
+}
+
+/// An authored file.
+#[derive(Clone, Debug)]
+pub struct SourceFile {
+    /// The name in findings.
+    pub name: String,
+    /// The text, without a byte order mark.
+    pub text: String,
+    /// The value.
+    pub value: Value,
+    format: SourceFormat,
+    root: Element,
+    lines: LineIndex,
+}
+
+impl SourceFile {
+    /// Reads a file. One without a known extension is read as JSON.
+    ///
+    /// # Errors
+    /// The file cannot be read, is larger than [`MAX_FILE_BYTES`], or holds no value of its notation.
+    pub fn read(name: &str, path: &Path) -> Result<Self, SourceError> {
+        let format = SourceFormat::from_path(path).unwrap_or(SourceFormat::Json);
+        let bytes = read_bounded(path).map_err(|error| SourceError::unreadable(&error))?;
+        Self::from_bytes(name, format, bytes)
+    }
+
+    /// Reads the content of a file.
+    ///
+    /// # Errors
+    /// The content is no UTF-8, too large, or holds no value of its notation.
+    pub fn from_bytes(name: &str, format: SourceFormat, bytes: Vec<u8>) -> Result<Self, SourceError> {
+        if bytes.len() > MAX_FILE_BYTES {
+            return Err(SourceError::too_large());
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => Self::parse(name, format, text),
+            Err(error) => Err(SourceError::not_utf8(name, &error)),
+        }
+    }
+
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// The text is too large, or no document of its notation.
+    pub fn parse(name: &str, format: SourceFormat, text: String) -> Result<Self, SourceError> {
+        if text.len() > MAX_FILE_BYTES {
+            return Err(SourceError::too_large());
+        }
+        let text = without_byte_order_mark(text);
+        let lines = LineIndex::new(&text);
+        let parsed = match format {
+            SourceFormat::Json => json::parse(&text, &lines),
+            SourceFormat::Yaml => yaml::parse(&text, &lines),
+        };
+        match parsed {
+            Ok((value, root)) => Ok(Self { name: name.to_owned(), text, value, format, root, lines }),
+            Err(error) => Err(error.in_file(name, &text, &lines)),
+        }
+    }
+
+    /// Returns the notation.
+    pub fn format(&self) -> SourceFormat {
+        self.format
+    }
+
+    /// Returns the place of the element at a path of authored coordinates (`tasks[1].function.input.query`), or of its nearest
+    /// ancestor that is there. A leading name of the resource (`channel.protocol`, `body.tasks`) is skipped.
+    ///
+    /// The place of an object or array is that of its key, so that a report points at one line.
+    pub fn place(&self, path: &str) -> Option<SourcePlace> {
+        let (value, element) = path::locate(&self.value, &self.root, path);
+        let span = match (value, element.key()) {
+            (Value::Object(_) | Value::Array(_), Some(key)) => key,
+            _ => element.span(),
+        };
+        Some(self.lines.place(&self.name, &self.text, span))
+    }
+}
+
+/// Reads a file up to one byte more than it may have.
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn without_byte_order_mark(text: String) -> String {
+    match text.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests;

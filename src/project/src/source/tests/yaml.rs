@@ -1,0 +1,138 @@
+//! YAML: types of scalars, places and refusals.
+
+use serde_json::json;
+
+use super::*;
+
+fn yaml(text: &str) -> Result<Value, String> {
+    read(SourceFormat::Yaml, text)
+}
+
+#[test]
+fn only_what_json_types_is_typed() {
+    for text in [
+        "no",
+        "No",
+        "yes",
+        "on",
+        "off",
+        "y",
+        "n",
+        "012",
+        "0x1F",
+        "0o17",
+        "0b1",
+        "1_000",
+        "+1",
+        ".5",
+        "5.",
+        ".inf",
+        ".nan",
+        "2026-11-23",
+        "2026-11-23T07:00:00Z",
+        "12:30:45",
+        "1e",
+        "1.2.3",
+        "nULL",
+        "tRUE",
+        "=",
+        "Infinity",
+    ] {
+        assert_eq!(yaml(&format!("x: {text}\ny: [{text}]\n")), Ok(json!({"x": text, "y": [text]})), "{text}");
+    }
+    for (text, expected) in [
+        ("true", json!(true)),
+        ("True", json!(true)),
+        ("FALSE", json!(false)),
+        ("null", json!(null)),
+        ("~", json!(null)),
+        ("", json!(null)),
+        ("0", json!(0)),
+        ("-17", json!(-17)),
+        ("1.0", json!(1.0)),
+        ("-1.5e-3", json!(-1.5e-3)),
+        ("\"12\"", json!("12")),
+        ("'true'", json!("true")),
+        ("!!str 12", json!("12")),
+        ("! 12", json!("12")),
+        ("!!int 12", json!(12)),
+        ("!!map {a: 1}", json!({"a": 1})),
+    ] {
+        assert_eq!(yaml(&format!("x: {text}\n")), Ok(json!({"x": expected})), "{text}");
+    }
+}
+
+#[test]
+fn multi_line_text_and_comments_are_read() {
+    let text =
+        "# about\nquery: |\n  select *\n  from t\nfolded: >-\n  one\n  two # text\nplain: a\n  b # comment\n";
+    assert_eq!(
+        yaml(text),
+        Ok(json!({"query": "select *\nfrom t\n", "folded": "one two # text", "plain": "a b"}))
+    );
+}
+
+#[test]
+fn json_is_yaml() {
+    let text = "{\"a\": [1, 2.50, \"\\u00e9\\ud83d\\ude00\", null], \"b\": {\"!\": [{\"var\": \"x\"}]}}";
+    assert_eq!(yaml(text), read(SourceFormat::Json, text));
+}
+
+#[test]
+fn what_json_does_not_have_is_refused_with_its_place() {
+    for (text, expected) in [
+        ("a: 1\n---\nb: 2\n", "a second document begins at line 2 column 1"),
+        ("a: &x {b: 1}\nc:\n  <<: *x\n", "merge keys are not supported at line 3 column 3"),
+        ("1: x\n", "a key is not text at line 1 column 1"),
+        ("a:\n  true: x\n", "a key is not text at line 2 column 3"),
+        ("? [a]\n: x\n", "a key is not text at line 1 column 3"),
+        ("a: 1\nb: 2\na: 3\n", "duplicate key \"a\" (first at line 1 column 1) at line 3 column 1"),
+        ("a: !local 1\n", "the tag !local is not supported at line 1 column 11"),
+        ("a: !!binary aGk=\n", "the tag !!binary is not supported at line 1 column 13"),
+        ("a: !!int x\n", "\"x\" is no int at line 1 column 10"),
+        ("a: !!seq {}\n", "the tag !!seq is not supported at line 1 column 10"),
+        ("a: 1e999\n", "the number 1e999 is out of range at line 1 column 4"),
+        ("a: &x [*x]\n", "the alias is part of the value it names at line 1 column 8"),
+        ("", "the file is empty at line 1 column 1"),
+        ("# only a comment\n", "the file is empty at line 1 column 1"),
+    ] {
+        assert_eq!(yaml(text).unwrap_err(), expected, "{text}");
+    }
+    for text in [
+        "a: *x\n",
+        "%YAML 1.1\n---\na: 1\n",
+        "a: [1\nb: 2\n",
+        "a: b: c\n",
+        "a:\n\t- 1\n  - 2\n",
+        "a: \"\\q\"\n",
+        "a: \u{1}\n",
+    ] {
+        let error = parse(SourceFormat::Yaml, text).unwrap_err();
+        assert!(error.place.is_some() && !error.message.is_empty(), "{text}: {error:?}");
+    }
+}
+
+#[test]
+fn aliases_repeat_values_and_keep_the_places_of_the_original() {
+    let file = parse(SourceFormat::Yaml, "base: &b\n  k: [1, 2]\nuse: *b\n").unwrap();
+    assert_eq!(file.value, json!({"base": {"k": [1, 2]}, "use": {"k": [1, 2]}}));
+    assert_eq!(placed(&file, "use.k[1]"), (2, 10, "2"));
+}
+
+#[test]
+fn places_are_those_of_the_source() {
+    let text = "# about\nworkflow_id: w\ntasks:\n  - id: a\n  - id: b\n    function:\n      name: map\n      input: {mappings: [{path: data.ä, logic: 1}]}\n";
+    let file = parse(SourceFormat::Yaml, text).unwrap();
+    for (path, expected) in [
+        ("workflow_id", (2, 14, "w")),
+        ("tasks[1].id", (5, 9, "b")),
+        ("tasks[1].function.name", (7, 13, "map")),
+        ("tasks[1].function.input.mappings[0].path", (8, 33, "data.ä")),
+        ("tasks[1].function.input.mappings[0].logic", (8, 48, "1")),
+        ("tasks[1].function.output", (6, 5, "function")),
+        ("tasks[0]", (4, 5, "id: a")),
+        ("", (2, 1, "workflow_id: w")),
+    ] {
+        assert_eq!(placed(&file, path), expected, "{path}");
+    }
+}

@@ -1,0 +1,52 @@
+//! YAML 1.2: one document of the JSON data model, by the events of `granit-parser`.
+//!
+//! A plain scalar is typed only where JSON would read it as `true`, `false`, `null` or a number, or where the core schema
+//! spells one of the first three otherwise (`True`, `~`, an empty value); all else is text. What has no counterpart in
+//! JSON is refused: other tags, directives, several documents, merge keys, keys that are no text.
+
+mod builder;
+mod scalar;
+
+use granit_parser::{Event, Options, Parser, ScanError, Span, options};
+use serde_json::Value;
+
+use super::element::Element;
+use super::error::SyntaxError;
+use super::lines::LineIndex;
+use builder::Builder;
+
+/// Reads a text and finds the places of its elements.
+pub(super) fn parse(text: &str, lines: &LineIndex) -> Result<(Value, Element), SyntaxError> {
+    let mut builder = Builder::new(text, lines);
+    for next in Parser::new_from_str_with_options(text, parser_options()) {
+        let (event, span) = next.map_err(|error| syntax_error(&error))?;
+        let span = span.byte_range().unwrap_or_default();
+        match event {
+            Event::Scalar(value, style, anchor, tag) => {
+                builder.scalar(&value, style, anchor, tag.as_deref(), span)?;
+            }
+            Event::SequenceStart(_, anchor, tag) => builder.begin_list(anchor, tag.as_deref(), span)?,
+            Event::MappingStart(_, anchor, tag) => builder.begin_object(anchor, tag.as_deref(), span)?,
+            Event::SequenceEnd | Event::MappingEnd => builder.end(span)?,
+            Event::Alias(anchor) => builder.alias(anchor, span)?,
+            Event::DocumentStart(..) => builder.begin_document(span)?,
+            _ => {}
+        }
+    }
+    builder.finish()
+}
+
+/// Deeper nesting than this is refused by [`Builder`], with a message of its own.
+fn parser_options() -> Options {
+    let mut options = options! {
+        disallow_directives: true,
+        max_buffered_comment_events: usize::MAX,
+    };
+    options.set_emit_comments(false);
+    options
+}
+
+fn syntax_error(error: &ScanError) -> SyntaxError {
+    let at = Span::empty(*error.marker()).byte_range().unwrap_or_default();
+    SyntaxError::new(error.info(), at)
+}

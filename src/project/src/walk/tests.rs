@@ -1,0 +1,108 @@
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+fn names(found: &ProjectFiles) -> Vec<&str> {
+    found.files.iter().map(|file| file.name.as_str()).collect()
+}
+
+fn warnings(found: &ProjectFiles) -> Vec<String> {
+    found.unreadable.iter().map(ToString::to_string).collect()
+}
+
+fn write(directory: &Path, name: &str, text: &[u8]) {
+    let path = directory.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn authored_files_are_found_at_any_depth_in_the_order_of_their_paths() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in
+        ["b.yml", "a/z.json", "a/b/c.yaml", "a-b.json", "a/README.md", "a/schema.sql", "tests/x.case.json"]
+    {
+        write(directory.path(), name, b"{}");
+    }
+    let found = walk(directory.path()).unwrap();
+    assert_eq!(names(&found), ["a/b/c.yaml", "a/z.json", "a-b.json", "b.yml"]);
+    assert_eq!(
+        (found.cases.as_slice(), found.unreadable.len()),
+        (["tests/x.case.json".to_owned()].as_slice(), 0)
+    );
+}
+
+#[test]
+fn hidden_entries_and_made_directories_are_skipped_silently() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in [".git/a.json", ".b.json", "target/c.json", "node_modules/d/e.json", "src/target/f.json"] {
+        write(directory.path(), name, b"no json");
+    }
+    symlink("/nowhere", directory.path().join(".broken.json")).unwrap();
+    write(directory.path(), "kept/target.json", b"1");
+    let found = walk(directory.path()).unwrap();
+    assert_eq!((names(&found), warnings(&found)), (vec!["kept/target.json"], vec![]));
+}
+
+#[test]
+fn a_directory_that_is_named_like_a_skipped_one_is_walked() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), ".hidden/target/a.json", b"1");
+    assert_eq!(names(&walk(&directory.path().join(".hidden/target")).unwrap()), ["a.json"]);
+}
+
+#[test]
+fn unreadable_entries_become_warnings_and_the_walk_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    write(root, "a/broken.json", b"{\n  \"x\": 1,\n}");
+    write(root, "binary.json", b"{\"x\": \"\xff\"}");
+    write(root, "good.json", b"{}");
+    symlink("missing", root.join("gone.json")).unwrap();
+    symlink(root, root.join("a/loop")).unwrap();
+    make_pipe(&root.join("pipe.json"));
+    let found = walk(root).unwrap();
+    assert_eq!(names(&found), ["good.json"]);
+    assert_eq!(
+        warnings(&found),
+        [
+            "warning: [source.unreadable] a/broken.json: trailing comma at line 3 column 1\n        fix: remove the comma before the closing bracket",
+            "warning: [source.unreadable] a/loop: is a link back to the project directory\n        fix: remove the link",
+            "warning: [source.unreadable] binary.json: is not UTF-8 at line 1 column 8\n        fix: save it as UTF-8",
+            "warning: [source.unreadable] gone.json: cannot be read: No such file or directory (os error 2)\n        fix: check that the file exists and may be read",
+            "warning: [source.unreadable] pipe.json: is not a regular file\n        fix: remove it from the project directory",
+        ]
+    );
+}
+
+/// Makes a named pipe by the tool of the system.
+fn make_pipe(path: &Path) {
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[test]
+fn a_name_that_is_not_utf_8_becomes_a_warning() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join(OsStr::from_bytes(b"a\xff.json")), "{}").unwrap();
+    let found = walk(directory.path()).unwrap();
+    assert_eq!(
+        warnings(&found),
+        ["warning: [source.unreadable] a\u{FFFD}.json: the name is not UTF-8\n        fix: rename the file"]
+    );
+}
+
+#[test]
+fn links_to_files_and_directories_are_followed() {
+    let (directory, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    write(other.path(), "x.json", b"1");
+    symlink(other.path(), directory.path().join("linked")).unwrap();
+    symlink(other.path().join("x.json"), directory.path().join("y.json")).unwrap();
+    assert_eq!(names(&walk(directory.path()).unwrap()), ["linked/x.json", "y.json"]);
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_an_error() {
+    assert!(walk(Path::new("/nowhere")).is_err());
+}
