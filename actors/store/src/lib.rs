@@ -35,7 +35,7 @@ pub use metrics::StoreMetrics;
 pub use reencrypt::{ReencryptionReport, reencrypt};
 pub use repo::{
     AdoptedRun, AlignOutcome, AuditEntry, AuditFilter, AuditLog, Backlog, ChannelFacts, ChannelGates,
-    ClaimBatch, ClaimedLetter, ConfigEpoch, ConnectorNeed, ConnectorRepository, DeadLetter, DeadLetterFilter,
+    ClaimBatch, ClaimedLetter, ConfigEpoch, ConnectorRepository, DeadLetter, DeadLetterFilter,
     DeadLetterRepository, DeadLetterRow, EntityFilter, ExhaustedOccurrence, ExpectedTokens, ImportAction,
     ImportOutcome, Ledger, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewNode, NewTrace,
     NodeLeases, NodeRow, NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord,

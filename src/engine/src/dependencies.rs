@@ -24,6 +24,15 @@ pub struct ConnectorUse {
     pub inherited_input: Option<&'static str>,
 }
 
+/// A task that calls a channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChannelCallUse {
+    /// Path of the field that names or computes the channel.
+    pub path: String,
+    /// Name of the channel; `None` where it is computed.
+    pub channel: Option<String>,
+}
+
 /// The systems that a workflow calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dependencies {
@@ -31,6 +40,8 @@ pub struct Dependencies {
     pub connectors: Vec<ConnectorUse>,
     /// Names of called channels, each once, in the order of the tasks.
     pub channels: Vec<String>,
+    /// Every call of a channel, in the order of the tasks.
+    pub channel_calls: Vec<ChannelCallUse>,
     /// True if a called channel is chosen at run time, so that `channels` cannot be complete.
     pub has_dynamic_channel_calls: bool,
 }
@@ -57,7 +68,7 @@ impl Dependencies {
     fn add_task(&mut self, catalogue: &Catalogue, function: &str, input: &Value, path: &str) {
         let Some(entry) = catalogue.find(function) else { return };
         match (entry.target, input["connector"].as_str()) {
-            (FunctionTarget::Channel, _) => self.add_channel_call(input),
+            (FunctionTarget::Channel, _) => self.add_channel_call(input, path),
             (FunctionTarget::Connector(accepted), Some(connector)) => self.connectors.push(ConnectorUse {
                 path: format!("{path}.function.input.connector"),
                 connector: connector.to_owned(),
@@ -71,14 +82,18 @@ impl Dependencies {
         }
     }
 
-    fn add_channel_call(&mut self, input: &Value) {
-        match input["channel"].as_str() {
-            Some(channel) if input.get("channel_logic").is_none() => {
-                if !self.channels.iter().any(|known| known == channel) {
-                    self.channels.push(channel.to_owned());
-                }
-            }
-            _ => self.has_dynamic_channel_calls = true,
+    fn add_channel_call(&mut self, input: &Value, path: &str) {
+        let is_computed = input.get("channel_logic").is_some();
+        let channel = input["channel"].as_str().filter(|_| !is_computed);
+        match channel {
+            Some(channel) if self.channels.iter().any(|known| known == channel) => {}
+            Some(channel) => self.channels.push(channel.to_owned()),
+            None => self.has_dynamic_channel_calls = true,
         }
+        let field = if is_computed { "channel_logic" } else { "channel" };
+        self.channel_calls.push(ChannelCallUse {
+            path: format!("{path}.function.input.{field}"),
+            channel: channel.map(str::to_owned),
+        });
     }
 }

@@ -86,7 +86,7 @@ mod template;
 mod trace;
 
 pub use checks::UnknownCall;
-pub use dependencies::{ConnectorUse, Dependencies};
+pub use dependencies::{ChannelCallUse, ConnectorUse, Dependencies};
 pub use engine::{Engine, EngineBuilder};
 pub use error::{CompileError, RunFailure, TaskError};
 pub use error_code::{ErrorCode, FailureKind};

@@ -15,6 +15,8 @@ pub struct SecretUses {
     pub references: BTreeSet<Reference>,
     /// True if it reads declared secrets.
     pub declared: bool,
+    /// The declared secrets that it reads by their literal names.
+    pub names: BTreeSet<String>,
 }
 
 /// Finds what a workflow takes from outside its document.
@@ -29,7 +31,9 @@ pub fn secret_uses(content: &WorkflowContent) -> SecretUses {
 impl SecretUses {
     fn add(&mut self, part: &Value) {
         svc_secrets::collect(part, &mut self.references);
-        self.declared |= !Survey::analyse(part).secrets.is_empty();
+        let secrets = Survey::analyse(part).secrets;
+        self.declared |= !secrets.is_empty();
+        self.names.extend(secrets.into_iter().flatten().map(str::to_owned));
     }
 }
 
@@ -58,7 +62,8 @@ mod tests {
         assert_eq!(found.references, BTreeSet::from([Reference::Env { var: "A".into() }]));
         assert!(!found.declared);
         assert!(of(json!({"==": [{"secret": "a"}, 1]}), json!([])).declared);
-        assert!(of(json!(true), json!([{"function": {"input": {"key": {"secret": ["a"]}}}}])).declared);
+        let found = of(json!(true), json!([{"function": {"input": {"key": {"secret": ["a"]}}}}]));
+        assert_eq!((found.declared, found.names), (true, BTreeSet::from(["a".to_owned()])));
         assert_eq!(of(json!(true), json!([{"id": "a"}])), SecretUses::default());
     }
 }

@@ -52,6 +52,10 @@ codes! {
     /// An object in an expression is probably a misspelt operator call; it is evaluated as data.
     SuspectOperator = "logic.unknown_operator", "A warning: an object reads like the call of an operator and is data.",
         "Use the operator that the message names; leave it where the object is meant to be data.";
+    /// An expression stands where only reads of the message are folded; it is kept as data.
+    UnresolvableLogic = "logic.unresolvable",
+        "A warning: an expression stands in a field that folds only `{\"var\": path}`; it is kept as data.",
+        "Compute the value with `map` before, and read it in the field with `{\"var\": path}`.";
     /// An expression or task writes outside of the parts of the message that are returned and stored.
     PathRoot = "path.root", "A warning: a path begins with none of `data`, `metadata` and `temp_data`.",
         "Begin the path with one of them; leave it where only later tasks are to read the value.";

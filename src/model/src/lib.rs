@@ -11,6 +11,7 @@
 
 mod code;
 pub mod config;
+mod connector_need;
 mod entity;
 mod error;
 mod error_reason;
@@ -32,6 +33,7 @@ mod validate;
 
 pub use code::{Code, CodeEntry};
 pub use config::{ChannelConfig, SecretText};
+pub use connector_need::ConnectorNeed;
 pub use entity::{
     AuditRow, Channel, ChannelContent, ChannelType, Connector, ConnectorContent, ConnectorType, EntityKind,
     LifecycleStatus, NewAudit, Protocol, Workflow, WorkflowContent, WorkflowVersion, key_principal,

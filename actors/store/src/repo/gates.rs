@@ -5,35 +5,15 @@ use std::sync::Arc;
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_model::config::connector::DatabaseKind;
-use svc_model::{ChannelContent, FieldCode, FieldError, Issue, Protocol, RoutePattern, ServiceError};
+use svc_model::route::methods_overlap;
+use svc_model::{
+    ChannelContent, ConnectorNeed, FieldCode, FieldError, Issue, Protocol, RoutePattern, ServiceError,
+};
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::json;
 use crate::schema::{channels, connectors, workflows};
-
-/// A connector that a task refers to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConnectorNeed {
-    /// Path of the field with the reference, such as `tasks[2].function.input.connector`.
-    pub field: String,
-    /// Name of the connector.
-    pub connector: String,
-    /// Types that the function of the task accepts; empty for any.
-    pub accepts: Vec<String>,
-    /// True if the function uses SQL, which MongoDB does not support.
-    pub speaks_sql: bool,
-    /// True if the function works only with MongoDB.
-    pub speaks_mongodb: bool,
-    /// True if the task names a `database`, which a MongoDB connector requires.
-    pub names_database: bool,
-    /// True if the loaded connector leads to MongoDB; `None` if that is unknown. The stored settings do not always
-    /// tell: they may be encrypted, or a reference.
-    pub is_mongodb: Option<bool>,
-    /// The objection of the loaded connector to the task, if it is known in advance.
-    pub objection: Option<String>,
-}
 
 /// The conditions on the activation of a workflow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,43 +92,11 @@ pub(super) async fn workflow(conn: &mut Conn, gates: &WorkflowGates) -> Result<V
                 objections.push(Objection::missing(&need.field, message));
                 continue;
             }
-            Some((kind, _)) if !need.accepts.is_empty() && !need.accepts.contains(&kind) => {
-                let accepted = need.accepts.join(", ");
-                Some(format!("connector '{}' is of type '{kind}', accepted: {accepted}", need.connector))
-            }
-            Some(_) if need.objection.is_some() => need.objection.clone(),
-            Some((_, config)) => match need.is_mongodb.or_else(|| is_mongodb(&config)) {
-                Some(true) => mongodb_objection(need),
-                Some(false) => sql_objection(need),
-                None => None,
-            },
+            Some((kind, config)) => need.objection_to(&kind, &json::value(&config)),
         };
         objections.extend(objection.map(|message| Objection::invalid(&need.field, message)));
     }
     Ok(objections)
-}
-
-fn mongodb_objection(need: &ConnectorNeed) -> Option<String> {
-    if need.speaks_sql {
-        let remedy = "use the mongo functions, or data_query and data_write";
-        return Some(format!(
-            "connector '{}' is MongoDB, which does not speak SQL: {remedy}",
-            need.connector
-        ));
-    }
-    let named = format!("connector '{}' is MongoDB, so the task must name a database", need.connector);
-    (!need.names_database).then_some(named)
-}
-
-fn sql_objection(need: &ConnectorNeed) -> Option<String> {
-    let remedy = "use db_read and db_write, or data_query and data_write";
-    need.speaks_mongodb.then(|| format!("connector '{}' is a SQL database: {remedy}", need.connector))
-}
-
-/// Returns whether a stored config leads to MongoDB, if it names its target at all.
-fn is_mongodb(config: &str) -> Option<bool> {
-    DatabaseKind::from_connection_string(json::value(config)["connection_string"].as_str()?)
-        .map(|database| database == DatabaseKind::Mongo)
 }
 
 pub(super) async fn channel(
@@ -206,16 +154,9 @@ async fn route_rival(
     let mine = content.methods.as_deref().unwrap_or_default();
     let rival = rows.into_iter().find(|(_, methods)| {
         let theirs = methods.as_deref().map(json::strings).unwrap_or_default();
-        overlap(mine, &theirs)
+        methods_overlap(mine, &theirs)
     });
     Ok(rival.map(|(name, _)| name))
-}
-
-/// An empty list means every method.
-fn overlap(mine: &[String], theirs: &[String]) -> bool {
-    mine.is_empty()
-        || theirs.is_empty()
-        || mine.iter().any(|m| theirs.iter().any(|t| t.eq_ignore_ascii_case(m)))
 }
 
 async fn is_active(conn: &mut Conn, workflow: &str) -> Result<bool, StoreError> {

@@ -35,7 +35,7 @@ pub use cron::{
 };
 pub use dead_letters::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow};
 pub use epoch::ConfigEpoch;
-pub use gates::{ChannelGates, ConnectorNeed, PlatformRoute, WorkflowGates};
+pub use gates::{ChannelGates, PlatformRoute, WorkflowGates};
 pub use keyset::RowKey;
 pub use lifecycle::RollbackSource;
 pub(crate) use mutation::record;

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use svc_model::lifecycle::Rollout;
-use svc_model::{FieldCode, LifecycleStatus, Page, Precondition, ServiceError, Timestamp};
-use svc_store::{ConnectorNeed, EntityFilter, ImportAction, Mutation, OnConflict, WorkflowGates};
+use svc_model::{ConnectorNeed, FieldCode, LifecycleStatus, Page, Precondition, ServiceError, Timestamp};
+use svc_store::{EntityFilter, ImportAction, Mutation, OnConflict, WorkflowGates};
 
 use super::database::TestDatabase;
 use super::{any, refusal, workflow};

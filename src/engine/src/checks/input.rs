@@ -150,8 +150,8 @@ impl Check<'_, '_> {
     }
 
     fn warn_computed(&mut self, at: &str) {
-        self.warnings
-            .push(Issue::new(at, "only {\"var\": path} is folded here; the operator is kept as data"));
+        let message = "only {\"var\": path} is folded here; the operator is kept as data";
+        self.warnings.push(Issue::new(at, message).with_code(FieldCode::UnresolvableLogic));
     }
 
     fn looks_computed(&self, value: &Value) -> bool {

@@ -6,10 +6,12 @@
 
 mod channel;
 mod connector;
+mod connector_need;
 mod import;
 mod topics;
 
 pub use channel::ChannelRules;
 pub use connector::ConnectorRules;
+pub use connector_need::connector_need;
 pub use import::import_body;
-pub use topics::{NO_TOPIC, check_topics, lacks_topic};
+pub use topics::check_topics;

@@ -4,11 +4,11 @@ use svc_engine::{ConnectorUse, Engine};
 use svc_model::{FieldCode, FieldError, WorkflowContent};
 
 /// The refusal of a task that publishes to no topic.
-pub const NO_TOPIC: &str = "required: the connector names no topic either";
+pub(super) const NO_TOPIC: &str = "required: the connector names no topic either";
 
 /// Tells whether neither the task nor its connector names a topic. `names_topic` is `None` for a connector that is not
 /// known.
-pub fn lacks_topic(used: &ConnectorUse, names_topic: Option<bool>) -> bool {
+pub(super) fn lacks_topic(used: &ConnectorUse, names_topic: Option<bool>) -> bool {
     used.inherited_input.is_some() && names_topic == Some(false)
 }
 

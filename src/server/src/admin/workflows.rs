@@ -6,15 +6,15 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
 use svc_connectors::LoadState;
-use svc_engine::catalogue::{Catalogue, QueryLanguage};
+use svc_engine::catalogue::Catalogue;
 use svc_engine::{CompileSecrets, ConnectorUse, Flow, Message, RunOptions, Stubs, TraceOptions};
 use svc_model::{
     FieldError, Issue, ServiceError, Workflow, WorkflowContent, parse_new_workflow, parse_workflow_update,
     validate_workflow, workflow_warnings,
 };
-use svc_project::rules::{NO_TOPIC, check_topics, lacks_topic};
+use svc_project::rules::{check_topics, connector_need};
 use svc_registry::ReloadScope;
-use svc_store::{ConnectorNeed, Merge, Repository, StoreError, WorkflowGates};
+use svc_store::{Merge, Repository, StoreError, WorkflowGates};
 
 use super::admin_entity::AdminEntity;
 use super::entities::not_found;
@@ -45,15 +45,10 @@ impl AdminEntity for Workflow {
     fn activation_gates(state: &AppState, content: Option<&WorkflowContent>) -> WorkflowGates {
         let uses = content.map(|content| state.engine.dependencies(content).connectors).unwrap_or_default();
         let connectors = state.connectors.directory();
-        let needs = uses.into_iter().map(|one| ConnectorNeed {
-            is_mongodb: connectors.is_mongodb(&one.connector),
-            objection: lacks_topic(&one, connectors.names_topic(&one.connector)).then(|| NO_TOPIC.to_owned()),
-            field: one.path,
-            connector: one.connector,
-            accepts: one.accepts.iter().map(|kind| kind.name().to_owned()).collect(),
-            speaks_sql: one.language == Some(QueryLanguage::Sql),
-            speaks_mongodb: one.language == Some(QueryLanguage::MongoDb),
-            names_database: one.names_database,
+        let needs = uses.into_iter().map(|used| {
+            let is_mongodb = connectors.is_mongodb(&used.connector);
+            let names_topic = connectors.names_topic(&used.connector);
+            connector_need(used, is_mongodb, names_topic)
         });
         WorkflowGates { connectors: needs.collect() }
     }

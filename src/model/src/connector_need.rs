@@ -1,0 +1,67 @@
+//! The requirements of a task on the connector that it names.
+
+use serde_json::Value;
+
+use crate::config::connector::DatabaseKind;
+
+/// A connector that a task refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectorNeed {
+    /// Path of the field with the reference, such as `tasks[2].function.input.connector`.
+    pub field: String,
+    /// Name of the connector.
+    pub connector: String,
+    /// Types that the function of the task accepts; empty for any.
+    pub accepts: Vec<String>,
+    /// True if the function uses SQL, which MongoDB does not support.
+    pub speaks_sql: bool,
+    /// True if the function works only with MongoDB.
+    pub speaks_mongodb: bool,
+    /// True if the task names a `database`, which a MongoDB connector requires.
+    pub names_database: bool,
+    /// True if the loaded connector leads to MongoDB; `None` if that is unknown. The stored settings do not always
+    /// tell: they may be encrypted, or a reference.
+    pub is_mongodb: Option<bool>,
+    /// The objection of the loaded connector to the task, if it is known in advance.
+    pub objection: Option<String>,
+}
+
+impl ConnectorNeed {
+    /// Returns the reason why a connector of this type and config cannot be used.
+    pub fn objection_to(&self, kind: &str, config: &Value) -> Option<String> {
+        if !self.accepts.is_empty() && self.accepts.iter().all(|accepted| accepted != kind) {
+            let accepted = self.accepts.join(", ");
+            return Some(format!("connector '{}' is of type '{kind}', accepted: {accepted}", self.connector));
+        }
+        if self.objection.is_some() {
+            return self.objection.clone();
+        }
+        match self.is_mongodb.or_else(|| is_mongodb(config))? {
+            true => self.mongodb_objection(),
+            false => self.sql_objection(),
+        }
+    }
+
+    fn mongodb_objection(&self) -> Option<String> {
+        if self.speaks_sql {
+            let remedy = "use the mongo functions, or data_query and data_write";
+            return Some(format!(
+                "connector '{}' is MongoDB, which does not speak SQL: {remedy}",
+                self.connector
+            ));
+        }
+        let named = format!("connector '{}' is MongoDB, so the task must name a database", self.connector);
+        (!self.names_database).then_some(named)
+    }
+
+    fn sql_objection(&self) -> Option<String> {
+        let remedy = "use db_read and db_write, or data_query and data_write";
+        self.speaks_mongodb.then(|| format!("connector '{}' is a SQL database: {remedy}", self.connector))
+    }
+}
+
+/// Tells whether a config leads to MongoDB; `None` if it does not name its target.
+fn is_mongodb(config: &Value) -> Option<bool> {
+    DatabaseKind::from_connection_string(config["connection_string"].as_str()?)
+        .map(|database| database == DatabaseKind::Mongo)
+}
