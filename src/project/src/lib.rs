@@ -3,11 +3,30 @@
 //! In go the files of a directory; out come findings, compiled documents and the results of test cases. The library
 //! reads files and nothing else: it opens no socket, reads no environment variable and keeps no state.
 
+mod boundary;
+mod checks;
+mod compile;
+mod content;
 mod finding;
+mod lint;
+mod package;
+mod project;
+mod recognize;
 pub mod rules;
+pub mod shared;
 mod source;
 mod walk;
 
+pub use boundary::Boundary;
+pub use checks::{Check, check_table};
+pub use compile::{CompiledDocument, IMPORT_ORDER, compile, mirrored_files, to_json_text};
+pub use content::EntityContent;
 pub use finding::{Finding, Severity, SourcePlace};
+pub use lint::{
+    CheckedEntity, LintSummary, LintedFile, LintedProject, RefusedField, SetForm, lint, lint_file,
+};
+pub use package::{PackageHeader, build_package, lint_package};
+pub use project::{AuthoredEntity, Project};
+pub use recognize::DocumentShape;
 pub use source::{MAX_FILE_BYTES, SourceError, SourceFile, SourceFormat};
 pub use walk::{ProjectFiles, UNREADABLE, is_case, walk};

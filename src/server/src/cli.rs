@@ -1,26 +1,18 @@
 //! The command line of `svc-server`: commands, output and exit codes.
 //!
 //! Machine output goes to standard output; notes, warnings and errors to standard error. Usage errors exit with 2
-//! (clap's own), run-time failures with [`EXIT_FAILURE`], refused configurations with [`EXIT_CONFIG`].
+//! ([`EXIT_USAGE`], which is clap's own), run-time failures with [`EXIT_FAILURE`], refused configurations with [`EXIT_CONFIG`].
 
-use std::error::Error;
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 
+pub use crate::exit::{EXIT_CONFIG, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, write_error};
+
+use crate::commands::{CompileArgs, LintArgs, PackageArgs};
 use crate::config::ConfigFormat;
 use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
-
-/// Exit code of success.
-pub const EXIT_OK: u8 = 0;
-
-/// Exit code of a failure while running.
-pub const EXIT_FAILURE: u8 = 1;
-
-/// Exit code of a configuration that is refused (`EX_CONFIG` of sysexits).
-pub const EXIT_CONFIG: u8 = 78;
 
 /// Version, commit and time of the build.
 static LONG_VERSION: LazyLock<String> =
@@ -41,6 +33,12 @@ pub struct Cli {
 /// The commands beside starting the server.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum CliCommand {
+    /// Make a package, or documents to import, of a project directory
+    Compile(CompileArgs),
+    /// Check a definition, or a project directory as a whole
+    Lint(LintArgs),
+    /// Work with packages
+    Package(PackageArgs),
     /// Check the configuration and print all of it, secrets struck out
     ValidateConfig {
         /// Output format
@@ -64,20 +62,6 @@ pub fn environment() -> Vec<(String, String)> {
     std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
         .collect()
-}
-
-/// Writes `Error: …` and a line for each cause.
-///
-/// # Errors
-/// The text cannot be written.
-pub fn write_error(error: &dyn Error, err: &mut dyn Write) -> io::Result<()> {
-    writeln!(err, "Error: {error}")?;
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        writeln!(err, "  Caused by: {error}")?;
-        cause = error.source();
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -60,6 +60,7 @@ pub mod config;
 mod descriptors;
 mod error;
 pub mod error_codes;
+pub mod exit;
 pub mod http;
 mod io_runtime;
 mod jobs;

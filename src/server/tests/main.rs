@@ -6,4 +6,5 @@ mod crashes;
 mod faults;
 mod hanging;
 mod kit;
+mod project;
 mod reference;

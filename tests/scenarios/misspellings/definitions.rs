@@ -9,7 +9,7 @@ use crate::support::start;
 /// written, and what was meant.
 type Slip = (&'static str, &'static str, &'static str);
 
-fn webhook() -> (Value, Value) {
+pub(super) fn webhook() -> (Value, Value) {
     let workflow = json!({"workflow_id": "payments", "name": "Payments", "priority": 1, "tags": ["money"],
         "condition": {"==": [{"var": "metadata.http_method"}, "POST"]}, "tasks": [
         {"id": "read", "name": "Read", "function": {"name": "parse_json", "input": {"source": "payload", "target": "event"}}},
@@ -53,7 +53,7 @@ const WEBHOOK: [Slip; 20] = [
     ("c/config/validation_logic/!!", "!!!", "!!"),
 ];
 
-fn rest() -> (Value, Value) {
+pub(super) fn rest() -> (Value, Value) {
     let workflow = json!({"workflow_id": "orders", "name": "Orders", "description": "Lists orders", "tasks": [
         {"id": "known", "name": "Known", "function": {"name": "cache_read", "input": {"connector": "cache",
             "key": {"var": "metadata.query.page"}, "output": "temp_data.hit"}}},
@@ -98,7 +98,7 @@ const REST: [Slip; 20] = [
     ("c/config/principal_rate_limit/key_logic/cat", "concat", "cat"),
 ];
 
-fn nightly() -> (Value, Value) {
+pub(super) fn nightly() -> (Value, Value) {
     let workflow = json!({"workflow_id": "report", "name": "Report", "continue_on_error": true,
         "loop": {"counter": "page", "init": 0, "increment": 1, "max": 3}, "tasks": [
         {"id": "read", "name": "Read", "description": "Sales", "function": {"name": "db_read", "input": {"connector": "warehouse",
@@ -140,7 +140,7 @@ const NIGHTLY: [Slip; 20] = [
     ("c/config/backpressure/max_concurrent_per_node", "max_concurrent", "max_concurrent_per_node"),
 ];
 
-fn pipeline() -> (Value, Value) {
+pub(super) fn pipeline() -> (Value, Value) {
     let workflow = json!({"workflow_id": "pipeline", "name": "Pipeline", "tasks": [
         {"id": "sign", "name": "Sign", "function": {"name": "crypto", "input": {"op": "hmac", "data": {"var": "payload.id"},
             "key": "0123456789abcdef", "encoding": "hex", "output": "data.signature"}}},

@@ -1,5 +1,6 @@
 //! Definitions mean what they say: names that stand for nothing are refused, at every depth, with the name meant.
 
+mod agreement;
 mod definitions;
 mod old_rows;
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::cli::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
+use crate::exit::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
 use crate::{config, settings};
 
 /// Lists or applies the pending migrations.
@@ -16,7 +16,7 @@ pub(super) fn migrate(
 ) -> io::Result<u8> {
     let config = match config::load(path, environment) {
         Ok(loaded) => loaded.config,
-        Err(error) => return cli::write_error(&error, err).map(|()| EXIT_CONFIG),
+        Err(error) => return exit::write_error(&error, err).map(|()| EXIT_CONFIG),
     };
     let store = settings::store_config(&config);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -40,7 +40,7 @@ pub(super) fn migrate(
         }
         Err(error) => {
             let code = if error.is_configuration() { EXIT_CONFIG } else { EXIT_FAILURE };
-            cli::write_error(&error, err).map(|()| code)
+            exit::write_error(&error, err).map(|()| code)
         }
     }
 }

@@ -2,9 +2,19 @@
 //!
 //! Machine output goes to `out`; findings, notes and warnings go to `err`. Each command returns its exit code.
 
+mod compile;
+mod lint;
 mod migrate;
+mod output;
+mod package;
+mod project_files;
 mod reencrypt;
 mod validate_config;
+
+pub use compile::{CompileArgs, CompileFormat};
+pub use lint::LintArgs;
+pub use package::{PackageArgs, PackageCommand};
+pub use project_files::Boundaries;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -23,6 +33,9 @@ pub fn run(
     err: &mut dyn Write,
 ) -> io::Result<u8> {
     match command {
+        CliCommand::Compile(args) => compile::compile(args, out, err),
+        CliCommand::Lint(args) => lint::lint(args, out, err),
+        CliCommand::Package(args) => package::package(args, out, err),
         CliCommand::ValidateConfig { format } => {
             validate_config::validate_config(config, environment, *format, out, err)
         }

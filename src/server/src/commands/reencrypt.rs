@@ -7,9 +7,9 @@ use slog::Logger;
 use svc_store::{ReencryptionReport, StoreConfig};
 use tokio::runtime::Handle;
 
-use crate::cli::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
 use crate::config::Config;
 use crate::error::ServiceStartError;
+use crate::exit::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
 use crate::{config, logging, settings};
 
 /// Rewrites the connectors under the current key; fails where one cannot be read.
@@ -20,7 +20,7 @@ pub(super) fn reencrypt(
 ) -> io::Result<u8> {
     let config = match config::load(path, environment) {
         Ok(loaded) => loaded.config,
-        Err(error) => return cli::write_error(&error, err).map(|()| EXIT_CONFIG),
+        Err(error) => return exit::write_error(&error, err).map(|()| EXIT_CONFIG),
     };
     let logs = logging::start(&config.logging, None);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -33,7 +33,7 @@ pub(super) fn reencrypt(
             writeln!(err, "note: connectors rewritten: {connectors}, stored tokens rewritten: {tokens}")?;
             Ok(if done.failed.is_empty() { EXIT_OK } else { EXIT_FAILURE })
         }
-        Err(error) => cli::write_error(&error, err).map(|()| error.exit_code()),
+        Err(error) => exit::write_error(&error, err).map(|()| error.exit_code()),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::cli::{EXIT_CONFIG, EXIT_OK, write_error};
 use crate::config::{self, ConfigFormat};
+use crate::exit::{EXIT_CONFIG, EXIT_OK, write_error};
 
 /// Runs `validate-config` and returns the exit code.
 ///

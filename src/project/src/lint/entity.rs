@@ -1,0 +1,172 @@
+//! Checks of one entity: those of a create and of an import, and the warnings that documents alone give rise to.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use svc_engine::Engine;
+use svc_engine::catalogue::{Catalogue, DefaultOutput};
+use svc_model::{
+    EntityKind, FieldCode, FieldError, Issue, WorkflowContent, parse_new_channel, parse_new_connector,
+    parse_new_workflow, workflow_warnings,
+};
+
+use super::placed::{document_path, finding_at, finding_from};
+use super::set::SetMembers;
+use crate::checks::Check;
+use crate::content::EntityContent;
+use crate::finding::Finding;
+use crate::project::AuthoredEntity;
+use crate::rules::{ChannelRules, ConnectorRules, check_topics, import_body};
+
+/// Checks one entity of a set as an import does. Returns its content if it is accepted.
+pub(super) fn check(
+    entity: &AuthoredEntity,
+    engine: &Arc<Engine>,
+    members: &SetMembers<'_>,
+) -> (Option<EntityContent>, Vec<Finding>) {
+    let imported = import_body(entity.kind, &entity.document)
+        .and_then(|body| create(entity.kind, &body, engine, |name| members.names_topic(name)));
+    let (content, refused) = match imported {
+        Ok(content) => (Some(content), Vec::new()),
+        Err(errors) => (None, errors),
+    };
+    let mut findings: Vec<_> = reported(entity, &refused).map(|error| refusal(entity, error)).collect();
+    findings.extend(warnings(entity, content.as_ref(), engine));
+    (content, findings)
+}
+
+/// Returns the content that a create body holds.
+///
+/// # Errors
+/// All problems for which the admin API refuses it.
+pub(super) fn create(
+    kind: EntityKind,
+    body: &Value,
+    engine: &Arc<Engine>,
+    names_topic: impl Fn(&str) -> Option<bool>,
+) -> Result<EntityContent, Vec<FieldError>> {
+    Ok(match kind {
+        EntityKind::Connector => {
+            EntityContent::Connector(Box::new(parse_new_connector(body, &ConnectorRules)?.1))
+        }
+        EntityKind::Channel => {
+            let rules = ChannelRules::new(Arc::clone(engine), false);
+            EntityContent::Channel(Box::new(parse_new_channel(body, &rules)?.1))
+        }
+        EntityKind::Workflow => {
+            let content = parse_new_workflow(body, &**engine)?.1;
+            check_topics(engine, &content, names_topic)?;
+            EntityContent::Workflow(Box::new(content))
+        }
+    })
+}
+
+/// Returns the refusals that are no consequence of something that could not be expanded.
+pub(super) fn reported<'e>(
+    entity: &'e AuthoredEntity,
+    refused: &'e [FieldError],
+) -> impl Iterator<Item = &'e FieldError> {
+    refused.iter().filter(|error| !entity.expansion.is_broken(document_path(entity.kind, &error.path)))
+}
+
+/// Returns the finding for a refusal.
+pub(super) fn refusal(entity: &AuthoredEntity, error: &FieldError) -> Finding {
+    let path = document_path(entity.kind, &error.path);
+    let is_top_level = error.path.starts_with("body") || error.path == "loop";
+    let check = match error.code {
+        FieldCode::UnresolvedSecretRef => Check::EnvUnresolved,
+        FieldCode::TypeMismatch if is_top_level => Check::parse(entity.kind),
+        _ => Check::schema(entity.kind),
+    };
+    let message = format!("{} ({})", error.message, error.code.name());
+    // The tasks of a fragment are unique; the call that repeats them is not.
+    let call = Some(path).filter(|_| error.code == FieldCode::DuplicateTaskId);
+    let finding = match call.and_then(|path| entity.expansion.origins.call(path)) {
+        Some(call) => finding_from(check, entity, call, &message),
+        None => finding_at(check, entity, path, &message),
+    };
+    match check {
+        Check::EnvUnresolved => finding,
+        _ => Finding { fix: Some(error.code.entry().remedy.to_owned()), ..finding },
+    }
+}
+
+/// Returns the warnings about a workflow that its document alone gives rise to.
+pub(super) fn warnings(
+    entity: &AuthoredEntity,
+    content: Option<&EntityContent>,
+    engine: &Engine,
+) -> Vec<Finding> {
+    if entity.kind != EntityKind::Workflow {
+        return Vec::new();
+    }
+    let readable;
+    let workflow = match content {
+        Some(EntityContent::Workflow(workflow)) => &**workflow,
+        _ => {
+            readable = readable_workflow(&entity.document);
+            &readable
+        }
+    };
+    let known = workflow_warnings(workflow, engine);
+    let known = known
+        .iter()
+        .filter_map(|issue| Some((warning_check(issue)?, issue.field.as_str(), issue.message.as_str())));
+    let mut whole = Vec::new();
+    replaced_data(engine.catalogue(), "tasks", &workflow.tasks, &mut whole);
+    let message = "the task has no output, so its result replaces the whole of data";
+    let whole = whole.iter().map(|path| (Check::OutputDefault, path.as_str(), message));
+    known
+        .chain(whole)
+        .filter(|(_, path, _)| !entity.expansion.is_broken(path))
+        .map(|(check, path, message)| finding_at(check, entity, path, message))
+        .collect()
+}
+
+/// Returns the check that a warning of validation belongs to; `None` for those that only a server can judge.
+fn warning_check(issue: &Issue) -> Option<Check> {
+    match issue.code? {
+        FieldCode::PathRoot => Some(Check::PathRoot),
+        FieldCode::SuspectOperator => Some(Check::LogicUnknownOperator),
+        FieldCode::UnresolvableLogic => Some(Check::LogicUnresolvable),
+        _ => None,
+    }
+}
+
+/// Reads the parts of a refused workflow that say what it calls, as far as they are there.
+pub(super) fn readable_workflow(document: &Value) -> WorkflowContent {
+    WorkflowContent {
+        name: String::new(),
+        description: None,
+        priority: 0,
+        condition: document.get("condition").cloned().unwrap_or(Value::Bool(true)),
+        tasks: document.get("tasks").and_then(Value::as_array).cloned().unwrap_or_default(),
+        tags: Vec::new(),
+        loop_: document.get("loop").filter(|block| block.is_object()).cloned(),
+        continue_on_error: false,
+    }
+}
+
+/// Collects the inputs of tasks whose result replaces the whole of `data` without saying so.
+fn replaced_data(catalogue: &Catalogue, at: &str, steps: &[Value], found: &mut Vec<String>) {
+    for (index, step) in steps.iter().enumerate() {
+        let at = format!("{at}[{index}]");
+        if let Some(members) = step.get("tasks") {
+            replaced_data(
+                catalogue,
+                &format!("{at}.tasks"),
+                members.as_array().map_or(&[], Vec::as_slice),
+                found,
+            );
+            continue;
+        }
+        let function = &step["function"];
+        let Some(entry) = function["name"].as_str().and_then(|name| catalogue.find(name)) else { continue };
+        let Some(output) = entry.field("output") else { continue };
+        let is_named =
+            std::iter::once(output.name).chain(output.alias).any(|name| !function["input"][name].is_null());
+        if entry.default_output == DefaultOutput::ReplacesData && !is_named {
+            found.push(format!("{at}.function.input"));
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Packages: a compiled project in one document, with its boundary and the hash of its content.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use svc_engine::Engine;
+use svc_model::content_hash;
+
+use crate::boundary::Boundary;
+use crate::checks::Check;
+use crate::compile::{IMPORT_ORDER, compile, hashable, package_items};
+use crate::content::EntityContent;
+use crate::finding::Finding;
+use crate::lint::{LintSummary, LintedProject, SetForm, lint};
+use crate::project::Project;
+use crate::shared::Origin;
+use crate::source::SourceFile;
+
+/// The header of a package to be made.
+#[derive(Clone, Debug)]
+pub struct PackageHeader {
+    /// The name.
+    pub name: String,
+    /// The version.
+    pub version: String,
+    /// The version of the tool.
+    pub tool_version: String,
+    /// The channels and connectors that the package needs from elsewhere.
+    pub requires: Boundary,
+    /// True if the entities are to be activated unless they say otherwise.
+    pub activates: bool,
+}
+
+/// Returns the package of a project that lint passed.
+pub fn build_package(linted: &LintedProject<'_>, header: &PackageHeader) -> Value {
+    let compiled = IMPORT_ORDER.map(|kind| (kind, compile(linted, kind)));
+    let hash = content_hash(&hashable(|kind| {
+        let of_kind = compiled.iter().filter(|(other, _)| *other == kind);
+        of_kind.flat_map(|(_, documents)| documents.iter().map(|document| document.content)).collect()
+    }));
+    let mut package = Map::new();
+    package.insert(
+        "package".to_owned(),
+        json!({
+            "name": header.name,
+            "version": header.version,
+            "content_hash": hash,
+            "svc": header.tool_version,
+        }),
+    );
+    package.insert("requires".to_owned(), header.requires.to_requires());
+    for (kind, documents) in &compiled {
+        package.insert(kind.plural().to_owned(), package_items(documents, header.activates).into());
+    }
+    Value::Object(package)
+}
+
+/// Checks a package: its header, its hash, and its content as a set.
+pub fn lint_package(source: &Arc<SourceFile>, engine: &Arc<Engine>) -> (Vec<Finding>, LintSummary) {
+    let project = Project::read_package(source);
+    let boundary = Boundary::from_requires(source.value.get("requires"));
+    let mut linted = lint(&project, engine, &boundary, SetForm::Package);
+    let mut findings = header_findings(source, &linted);
+    findings.append(&mut linted.findings);
+    let summary = linted.summary.with(&findings);
+    (findings, summary)
+}
+
+fn header_findings(source: &Arc<SourceFile>, linted: &LintedProject<'_>) -> Vec<Finding> {
+    let mut header = HeaderCheck { root: Origin::root(Arc::clone(source)), findings: Vec::new() };
+    let text = |member: &str| source.value.get("package")?.get(member)?.as_str();
+    for (check, member) in [(Check::PackageName, "name"), (Check::PackageVersion, "version")] {
+        if text(member).is_none_or(|text| text.trim().is_empty()) {
+            header.report(check, &format!("package.{member}"), "a text that is not blank is required");
+        }
+    }
+    for kind in IMPORT_ORDER {
+        if source.value.get(kind.plural()).is_some_and(|items| !items.is_array()) {
+            header.report(Check::parse(kind), kind.plural(), "expected an array of import items");
+        }
+    }
+    match (text("content_hash"), stored_hash(linted)) {
+        (None, _) => header.report(Check::PackageContentHash, "package.content_hash", "the hash is missing"),
+        (Some(named), Some(stored)) if named != stored => {
+            let message = format!("names {named}, and the content has {stored}");
+            header.report(Check::PackageContentHash, "package.content_hash", &message);
+        }
+        _ => {}
+    }
+    header.findings
+}
+
+/// Returns the hash of the content; `None` while an item is refused, as its content is not known then.
+fn stored_hash(linted: &LintedProject<'_>) -> Option<String> {
+    if linted.entities.iter().any(|checked| checked.content.is_none()) {
+        return None;
+    }
+    Some(content_hash(&hashable(|kind| {
+        let of_kind = linted.entities.iter().filter(|checked| checked.entity.kind == kind);
+        of_kind.filter_map(|checked| checked.content.as_ref()).collect::<Vec<&EntityContent>>()
+    })))
+}
+
+struct HeaderCheck {
+    root: Origin,
+    findings: Vec<Finding>,
+}
+
+impl HeaderCheck {
+    fn report(&mut self, check: Check, path: &str, message: &str) {
+        let finding = check.finding("package", format!("{path}: {message}"));
+        self.findings.push(Finding { place: self.root.join(path).place(), ..finding });
+    }
+}

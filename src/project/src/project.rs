@@ -1,0 +1,150 @@
+//! Projects: the entities of a directory or a package, expanded.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use svc_model::EntityKind;
+
+use crate::finding::Finding;
+use crate::recognize::DocumentShape;
+use crate::shared::{Expansion, ExpansionPass, Origin, SharedDefinitions};
+use crate::source::SourceFile;
+
+/// A workflow, connector or channel of a project, expanded.
+#[derive(Clone, Debug)]
+pub struct AuthoredEntity {
+    /// The kind.
+    pub kind: EntityKind,
+    /// The name in findings.
+    pub label: String,
+    /// The file, relative to the project directory.
+    pub file: String,
+    /// The document, without calls of fragments and references to shared values.
+    pub document: Value,
+    /// The problems of the expansion, and the authored places of the elements.
+    pub expansion: Expansion,
+}
+
+impl AuthoredEntity {
+    /// Takes the document of a file, as it is.
+    fn from_file(kind: EntityKind, source: &Arc<SourceFile>) -> Self {
+        let label = label(kind, &source.value, "", Some(&source.name));
+        Self::new(kind, label, Origin::root(Arc::clone(source)), &source.value)
+    }
+
+    fn new(kind: EntityKind, label: String, root: Origin, document: &Value) -> Self {
+        let file = root.source.as_ref().map(|source| source.name.clone()).unwrap_or_default();
+        let expansion = Expansion::new(root);
+        Self { kind, label, file, document: document.clone(), expansion }
+    }
+
+    /// Expands the document.
+    #[must_use]
+    fn expand(self, shared: &SharedDefinitions) -> Self {
+        let Self { kind, label, file, mut document, expansion } = self;
+        let root = expansion.origins.root().clone();
+        let expansion = shared.expand_entity(kind, &label, root, &mut document);
+        Self { kind, label, file, document, expansion }
+    }
+
+    /// Returns the value of a top-level field that is a text and not empty.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        self.document.get(field).and_then(Value::as_str).filter(|text| !text.is_empty())
+    }
+
+    /// Returns the key that an import finds the entity by: the id, or the name of a connector.
+    pub fn key(&self) -> Option<&str> {
+        self.text(key_field(self.kind))
+    }
+}
+
+/// Returns the field that holds the key of an import item.
+pub(crate) const fn key_field(kind: EntityKind) -> &'static str {
+    match kind {
+        EntityKind::Workflow => "workflow_id",
+        EntityKind::Channel => "channel_id",
+        EntityKind::Connector => "name",
+    }
+}
+
+/// Returns `workflow 'orders' (workflows/orders.json)`. An entity without a name is told by its path in the file.
+fn label(kind: EntityKind, document: &Value, path: &str, file: Option<&str>) -> String {
+    let named = [key_field(kind), "name"].into_iter().find_map(|field| document.get(field)?.as_str());
+    let name = match named.filter(|name| !name.trim().is_empty()) {
+        Some(name) => format!("{kind} '{name}'"),
+        None if path.is_empty() => kind.to_string(),
+        None => format!("{kind} {path}"),
+    };
+    file.map_or_else(|| name.clone(), |file| format!("{name} ({file})"))
+}
+
+/// The entities and shared definitions of a directory or a package.
+#[derive(Clone, Debug, Default)]
+pub struct Project {
+    /// The entities, in the order of their files.
+    pub entities: Vec<AuthoredEntity>,
+    /// The shared definitions.
+    pub shared: SharedDefinitions,
+    /// The problems of the shared definitions.
+    pub findings: Vec<Finding>,
+    /// The names of the files that hold neither entity nor shared definitions.
+    pub skipped: Vec<String>,
+}
+
+impl Project {
+    /// Reads the files of a directory. They are taken in the order of their names.
+    pub fn read(mut sources: Vec<Arc<SourceFile>>) -> Self {
+        sources.sort_by(|one, other| one.name.cmp(&other.name));
+        let (shared, findings) = SharedDefinitions::collect(&sources);
+        let mut project = Self { shared, findings, ..Self::default() };
+        for source in sources {
+            match DocumentShape::recognize(&source.value) {
+                DocumentShape::Entity(kind) => {
+                    let entity = AuthoredEntity::from_file(kind, &source).expand(&project.shared);
+                    project.entities.push(entity);
+                }
+                DocumentShape::Shared => {}
+                DocumentShape::Other => project.skipped.push(source.name.clone()),
+            }
+        }
+        project
+    }
+
+    /// Reads one document of a known kind, expanded with definitions from elsewhere where there are any.
+    pub fn read_one(kind: EntityKind, source: &Arc<SourceFile>, shared: Option<SharedDefinitions>) -> Self {
+        let entity = AuthoredEntity::from_file(kind, source);
+        match shared {
+            Some(shared) => Self { entities: vec![entity.expand(&shared)], shared, ..Self::default() },
+            None => Self { entities: vec![entity], ..Self::default() },
+        }
+    }
+
+    /// Reads the items of a package, which are compiled.
+    pub(crate) fn read_package(source: &Arc<SourceFile>) -> Self {
+        let mut project = Self::default();
+        for kind in [EntityKind::Connector, EntityKind::Workflow, EntityKind::Channel] {
+            let items = source.value.get(kind.plural()).and_then(Value::as_array);
+            for (index, item) in items.into_iter().flatten().enumerate() {
+                let root = Origin::root(Arc::clone(source)).join(&format!("{}[{index}]", kind.plural()));
+                let label = label(kind, item, &root.path, None);
+                project.entities.push(AuthoredEntity::new(kind, label, root, item));
+            }
+        }
+        project
+    }
+
+    /// Returns the entities of a kind.
+    pub fn entities(&self, kind: EntityKind) -> impl Iterator<Item = &AuthoredEntity> {
+        self.entities.iter().filter(move |entity| entity.kind == kind)
+    }
+
+    /// Returns the number of documents that each pass of the expansion has changed.
+    pub fn rewritten(&self) -> BTreeMap<ExpansionPass, usize> {
+        let mut counts = BTreeMap::new();
+        for pass in self.entities.iter().flat_map(|entity| &entity.expansion.passes) {
+            *counts.entry(*pass).or_default() += 1;
+        }
+        counts
+    }
+}

@@ -1,0 +1,145 @@
+//! Shared definitions: values that documents splice in with `$from`, and fragments, lists of tasks that workflows call
+//! with `use`.
+//!
+//! [`SharedDefinitions::expand`] runs two passes over an authored document, first `shared.fragments`, then
+//! `shared.values`. An expanded document holds neither calls nor references, so that a second expansion changes nothing.
+//! [`Origins`] lead from each element of it back to where it was written.
+
+mod collect;
+mod fragments;
+mod origin;
+mod values;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use svc_model::EntityKind;
+
+use crate::finding::Finding;
+use fragments::FragmentPass;
+use values::ValuePass;
+
+pub use origin::{Origin, Origins};
+
+/// A value under a namespace.
+#[derive(Clone, Debug)]
+struct SharedValue {
+    value: Value,
+    origin: Origin,
+    /// True if the value holds a reference, which has been reported.
+    is_broken: bool,
+}
+
+/// A list of tasks with parameters.
+#[derive(Clone, Debug)]
+struct Fragment {
+    tasks: Vec<FragmentTask>,
+    /// The parameters with their defaults.
+    params: BTreeMap<String, Option<Value>>,
+    origin: Origin,
+}
+
+/// A task or group of a fragment.
+#[derive(Clone, Debug)]
+struct FragmentTask {
+    /// The index in the authored list.
+    index: usize,
+    step: Value,
+}
+
+/// The shared definitions of a project directory.
+#[derive(Clone, Debug, Default)]
+pub struct SharedDefinitions {
+    namespaces: BTreeMap<String, BTreeMap<String, SharedValue>>,
+    fragments: BTreeMap<String, Fragment>,
+}
+
+/// The result of expanding one document.
+#[derive(Clone, Debug, Default)]
+pub struct Expansion {
+    /// The problems, each at its authored place.
+    pub findings: Vec<Finding>,
+    /// The authored places of the elements.
+    pub origins: Origins,
+    /// The passes that changed the document.
+    pub passes: Vec<ExpansionPass>,
+    /// Paths of what could not be expanded and has been reported: what a validator finds below them follows from it.
+    broken: Vec<String>,
+}
+
+/// A pass of the expansion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ExpansionPass {
+    /// Replaces the calls of fragments by their tasks.
+    Fragments,
+    /// Replaces references by shared values.
+    Values,
+}
+
+impl ExpansionPass {
+    /// All passes, in their order.
+    pub const ALL: [Self; 2] = [Self::Fragments, Self::Values];
+
+    /// Returns the name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fragments => "shared.fragments",
+            Self::Values => "shared.values",
+        }
+    }
+}
+
+impl Expansion {
+    /// Starts with a document that has not been expanded.
+    pub(crate) fn new(root: Origin) -> Self {
+        Self { origins: Origins::new(root), ..Self::default() }
+    }
+
+    /// Returns `true` if the element at a path is a part of something that could not be expanded.
+    pub fn is_broken(&self, path: &str) -> bool {
+        self.broken.iter().any(|broken| {
+            let rest = path.strip_prefix(broken.as_str());
+            rest.is_some_and(|rest| broken.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
+        })
+    }
+}
+
+impl SharedDefinitions {
+    /// Returns the number of values.
+    pub fn value_count(&self) -> usize {
+        self.namespaces.values().map(BTreeMap::len).sum()
+    }
+
+    /// Returns the number of fragments.
+    pub fn fragment_count(&self) -> usize {
+        self.fragments.len()
+    }
+
+    /// Expands a document in place. Only workflows call fragments.
+    pub fn expand(&self, kind: EntityKind, document: &mut Value) -> Vec<Finding> {
+        self.expand_entity(kind, kind.name(), Origin::default(), document).findings
+    }
+
+    /// Expands a document whose root is at `root`, in place. Findings name `entity`.
+    pub fn expand_entity(
+        &self,
+        kind: EntityKind,
+        entity: &str,
+        root: Origin,
+        document: &mut Value,
+    ) -> Expansion {
+        let mut expansion = Expansion::new(root);
+        let calls_fragments = kind == EntityKind::Workflow;
+        if calls_fragments {
+            FragmentPass { shared: self, entity, expansion: &mut expansion }.run(document);
+        }
+        ValuePass { shared: self, entity, expansion: &mut expansion }.run(document);
+        if calls_fragments {
+            FragmentPass { shared: self, entity, expansion: &mut expansion }.refuse_rest(document);
+        }
+        expansion
+    }
+}
+
+#[cfg(test)]
+mod tests;

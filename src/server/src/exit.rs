@@ -1,0 +1,30 @@
+//! Exit codes of `svc-server`, and errors as its commands write them.
+
+use std::error::Error;
+use std::io::{self, Write};
+
+/// Exit code of success.
+pub const EXIT_OK: u8 = 0;
+
+/// Exit code of a failure while running.
+pub const EXIT_FAILURE: u8 = 1;
+
+/// Exit code of arguments that do not fit each other, as clap has it.
+pub const EXIT_USAGE: u8 = 2;
+
+/// Exit code of a configuration that is refused (`EX_CONFIG` of sysexits).
+pub const EXIT_CONFIG: u8 = 78;
+
+/// Writes `Error: …` and a line for each cause.
+///
+/// # Errors
+/// The text cannot be written.
+pub fn write_error(error: &dyn Error, err: &mut dyn Write) -> io::Result<()> {
+    writeln!(err, "Error: {error}")?;
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        writeln!(err, "  Caused by: {error}")?;
+        cause = error.source();
+    }
+    Ok(())
+}

@@ -1,0 +1,280 @@
+//! The commands over projects: their output, their exit codes, and what they leave behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::kit::{CHANNEL, Files, WORKFLOW, note};
+
+/// A project on disk beside its outputs.
+struct Directory(TempDir);
+
+impl Directory {
+    fn new(files: &Files) -> Self {
+        let directory = Self(TempDir::new().unwrap());
+        for (name, document) in &files.0 {
+            directory.write(&format!("src/{name}"), &format!("{document:#}\n"));
+        }
+        directory
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Runs the binary in the directory.
+    fn run(&self, line: &str) -> Ran {
+        self.run_in(line, &[])
+    }
+
+    fn run_in(&self, line: &str, environment: &[(&str, &str)]) -> Ran {
+        let output = Command::new(env!("CARGO_BIN_EXE_svc-server"))
+            .args(line.split_whitespace())
+            .envs(environment.iter().copied())
+            .current_dir(self.0.path())
+            .output();
+        Ran::from(output.unwrap())
+    }
+
+    /// Lists the files below a directory.
+    fn list(&self, name: &str) -> Vec<String> {
+        let mut names = Vec::new();
+        collect_files(&self.path(name), &self.path(name), &mut names);
+        names.sort();
+        names
+    }
+}
+
+fn collect_files(root: &Path, directory: &Path, names: &mut Vec<String>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => collect_files(root, &path, names),
+            false => names.push(path.strip_prefix(root).unwrap().display().to_string()),
+        }
+    }
+}
+
+/// The result of a command.
+#[derive(Debug)]
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+const PACKAGE: &str = "compile src --name shop --version 1.0.0";
+
+fn with_fragment() -> Files {
+    Files::default().tasks(json!([{"id": "c", "use": "note"}]))
+}
+
+#[test]
+fn lint_of_a_directory_ends_with_its_counts_and_fails_on_errors() {
+    let directory = Directory::new(&Files::default());
+    directory.write("src/tests/a.case.json", "{}");
+    directory.write("src/package.json", "{\"name\": \"x\"}");
+    directory.write("src/broken.json", "{");
+    let ran = directory.run("lint src --deny-warnings");
+    let counts = "1 connector(s), 1 workflow(s), 1 channel(s), 1 shared value(s), 1 fragment(s)";
+    assert_eq!((ran.code, ran.out), (0, format!("{counts} — 0 error(s), 0 warning(s)\n")), "{}", ran.err);
+    assert!(ran.err.contains("warning: broken.json: "), "{}", ran.err);
+    assert!(ran.err.contains("note: package.json: skipped"), "{}", ran.err);
+    directory.write(&format!("src/{CHANNEL}"), "{\"protocol\": \"rest\"}");
+    let ran = directory.run("lint src");
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(
+        ran.err.contains("error: [schema.channel] channel (channels/orders.json): name: "),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains("\n        fix: "), "{}", ran.err);
+}
+
+#[test]
+fn warnings_fail_only_where_they_are_denied_and_notes_never() {
+    let files = Files::default().tasks(json!([note("n", &json!({"uper": 1}))]));
+    let files = files.set("connectors/shop.json", "/config/connection_string", json!("env://SHOP"));
+    let directory = Directory::new(&files);
+    let ran = directory.run("lint src");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        ran.err.ends_with("note: [env.reference] SHOP: read by connector 'shop' (connectors/shop.json)\n"),
+        "{ran:?}"
+    );
+    assert_eq!(directory.run("lint src --deny-warnings").code, 1);
+    let directory = Directory::new(&files.tasks(json!([note("n", &json!(1))])));
+    assert_eq!(directory.run("lint src --deny-warnings").code, 0);
+}
+
+#[test]
+fn lint_of_a_file_lists_the_fields_that_a_create_refuses() {
+    let directory = Directory::new(&with_fragment().set(WORKFLOW, "/priority", json!("x")));
+    let file = format!("lint src/{WORKFLOW}");
+    let ran = directory.run(&file);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("- body.priority [TYPE_MISMATCH]: expected integer"), "{}", ran.err);
+    assert!(
+        ran.err.contains("- tasks[0] [UNCOMPILED_SOURCE]: the fragment call 'note' is not expanded"),
+        "{}",
+        ran.err
+    );
+    let ran = directory.run(&format!("{file} --definitions src"));
+    assert!(!ran.err.contains("UNCOMPILED_SOURCE") && ran.err.contains("- body.priority"), "{}", ran.err);
+    let directory = Directory::new(&with_fragment());
+    assert_eq!(directory.run(&format!("{file} --definitions src --deny-warnings")).code, 0);
+    directory.write("src/shared/broken.json", "[");
+    let ran = directory.run(&format!("{file} --definitions src --deny-warnings"));
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("warning: [shared.unparseable] shared/broken.json: "), "{}", ran.err);
+    assert_eq!(directory.run(&format!("lint src/{CHANNEL}")).code, 0);
+}
+
+#[test]
+fn arguments_that_do_not_fit_exit_with_2_and_missing_inputs_with_1() {
+    let directory = Directory::new(&Files::default());
+    for line in [
+        "compile src",
+        "compile src --name shop",
+        "compile src --format dir",
+        "compile src --format bulk",
+        "lint src --definitions src",
+        "lint src/channels/orders.json --requires-channel a",
+        "package lint",
+        "compile src --format tar",
+    ] {
+        let ran = directory.run(line);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{line}: {}", ran.err);
+    }
+    fs::create_dir(directory.path("empty")).unwrap();
+    for line in
+        ["lint empty", "lint nothing", "compile nothing --name a --version 1", "package lint -f nothing"]
+    {
+        let ran = directory.run(line);
+        assert_eq!(ran.code, 1, "{line}");
+        assert!(ran.err.starts_with("Error: "), "{line}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_package_on_standard_output_stands_alone_and_passes_its_own_lint() {
+    let directory = Directory::new(&with_fragment());
+    let ran = directory.run(&format!("{PACKAGE} --requires-channel billing"));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("compiled: shared.fragments rewrote 1 document(s)\n"), "{}", ran.err);
+    let package: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(package["package"]["svc"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(package["workflows"][0]["activate"], true);
+    directory.write("p.json", &ran.out);
+    let linted = directory.run("package lint -f p.json --deny-warnings");
+    assert_eq!(linted.code, 0, "{}", linted.err);
+    directory.write("p.json", &ran.out.replace("late", "soon"));
+    let linted = directory.run("package lint -f p.json");
+    assert_eq!(linted.code, 1);
+    assert!(linted.err.contains("error: [package.content_hash] package: "), "{}", linted.err);
+    let quiet: Value = serde_json::from_str(&directory.run(&format!("{PACKAGE} --no-activate")).out).unwrap();
+    assert_eq!(quiet["workflows"][0].get("activate"), None);
+    assert_eq!(quiet["package"]["content_hash"], package["package"]["content_hash"]);
+}
+
+#[test]
+fn output_is_the_same_in_every_locale_and_time_zone() {
+    let directory = Directory::new(&with_fragment());
+    let plain = directory.run(PACKAGE).out;
+    let elsewhere = [("LC_ALL", "tr_TR.UTF-8"), ("LANG", "de_DE.UTF-8"), ("TZ", "Pacific/Kiritimati")];
+    assert_eq!(directory.run_in(PACKAGE, &elsewhere).out, plain);
+    assert_eq!(directory.run_in(PACKAGE, &[("LC_ALL", "C"), ("TZ", "America/Adak")]).out, plain);
+}
+
+#[test]
+fn nothing_is_written_for_a_project_that_lint_refuses() {
+    let directory = Directory::new(&Files::default().tasks(json!([{"id": "c", "use": "nothing"}])));
+    directory.write("p.json", "before");
+    for line in [format!("{PACKAGE} -o p.json"), "compile src --format dir -o out".into(), PACKAGE.to_owned()]
+    {
+        let ran = directory.run(&line);
+        assert_eq!(ran.code, 1, "{line}");
+        assert!(ran.err.contains("error: [closure.fragment]"), "{}", ran.err);
+    }
+    assert_eq!(fs::read_to_string(directory.path("p.json")).unwrap(), "before");
+    assert!(!directory.path("out").exists());
+}
+
+#[test]
+fn a_mirrored_directory_is_replaced_as_a_whole_and_another_is_left_alone() {
+    let directory = Directory::new(&with_fragment());
+    let compile = "compile src --format dir -o out/docs";
+    let ran = directory.run(compile);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(
+        ran.out.starts_with("compiled: shared.fragments rewrote 1 document(s)\n1 connector(s)"),
+        "{}",
+        ran.out
+    );
+    let files = [".svc-compiled", CHANNEL, "connectors/shop.json", WORKFLOW];
+    assert_eq!(directory.list("out/docs"), files);
+    let first = fs::read(directory.path(&format!("out/docs/{WORKFLOW}"))).unwrap();
+    fs::remove_file(directory.path(&format!("src/{CHANNEL}"))).unwrap();
+    assert_eq!(directory.run(compile).code, 0);
+    assert_eq!(directory.list("out/docs"), [".svc-compiled", "connectors/shop.json", WORKFLOW]);
+    assert_eq!(fs::read(directory.path(&format!("out/docs/{WORKFLOW}"))).unwrap(), first);
+    assert_eq!(directory.list("out").len(), 3, "nothing temporary is left");
+    assert_eq!(directory.run("lint out/docs").code, 0);
+    directory.write("mine/letter.txt", "keep");
+    for foreign in ["mine", "src/out", "src"] {
+        let ran = directory.run(&format!("compile src --format dir -o {foreign}"));
+        assert_eq!(ran.code, 1, "{foreign}");
+        assert!(ran.err.contains("Error: "), "{}", ran.err);
+    }
+    assert_eq!(directory.list("mine"), ["letter.txt"]);
+    assert_eq!(directory.run("compile src --format dir -o src/target/out").code, 0);
+}
+
+#[test]
+fn bulk_output_is_one_import_body_for_each_kind() {
+    let directory = Directory::new(&with_fragment());
+    assert_eq!(directory.run("compile src --format bulk -o out").code, 0);
+    assert_eq!(directory.list("out"), ["channels.json", "connectors.json", "workflows.json"]);
+    let read = |kind: &str| -> Value {
+        serde_json::from_str(&fs::read_to_string(directory.path(&format!("out/{kind}.json"))).unwrap())
+            .unwrap()
+    };
+    assert_eq!(read("workflows")[0]["tasks"][0]["id"], "c.n");
+    assert_eq!(
+        (read("channels")[0].get("activate"), read("connectors")[0]["name"].as_str()),
+        (None, Some("shop"))
+    );
+}
+
+#[test]
+fn sources_in_yaml_are_compiled_to_json() {
+    let directory = Directory::new(&Files::default());
+    fs::remove_file(directory.path(&format!("src/{WORKFLOW}"))).unwrap();
+    let yaml =
+        "workflow_id: orders # the only one\nname: Orders\ntasks:\n  - {id: c, use: note, with: {why: no}}\n";
+    directory.write("src/workflows/orders.yaml", yaml);
+    let ran = directory.run("compile src --format dir -o out");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let text = fs::read_to_string(directory.path("out/workflows/orders.json")).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["tasks"][0]["function"]["input"]["mappings"][0]["logic"], "no");
+}
