@@ -71,7 +71,7 @@ fn steps(outcome: &RunOutcome) -> ExecutionTrace {
     if let Some(last) = steps.last_mut().filter(|last| failed.is_some() && last.task_id == failed) {
         last.result = StepResult::Failed;
     }
-    ExecutionTrace { steps, truncated: entries.len() < outcome.audit_trail.len() }
+    ExecutionTrace { steps, input: None, truncated: entries.len() < outcome.audit_trail.len() }
 }
 
 fn step(entry: &AuditTrailEntry) -> TraceStep {
@@ -83,6 +83,8 @@ fn step(entry: &AuditTrailEntry) -> TraceStep {
         mapping_contexts: Vec::new(),
         started_at: None,
         duration_us: None,
+        function: None,
+        target: None,
         changes: Vec::new(),
         loop_counter: entry.loop_counter,
     }

@@ -149,7 +149,7 @@ impl CompiledChannel {
     /// Returns the options for recording the steps of a run; `None` if they are not wanted.
     pub(crate) fn trace_options(&self, wanted: bool) -> Option<TraceOptions> {
         let snapshot_bytes = self.services.settings.max_result_bytes.unwrap_or(usize::MAX);
-        wanted.then_some(TraceOptions { snapshot_bytes })
+        wanted.then_some(TraceOptions { snapshot_bytes, input: true })
     }
 
     /// Serializes the execution trace; `None` for one that is too large.

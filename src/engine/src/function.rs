@@ -157,6 +157,13 @@ impl TaskCx<'_> {
         self.chain
     }
 
+    /// Names the channel that the task calls, for the trace of the run. A connector is known by the input of the task.
+    pub fn name_target(&mut self, name: &str) {
+        if self.work.tracer.is_some() {
+            self.work.target = Some(name.into());
+        }
+    }
+
     /// Returns the secrets of this run that no output may show. They must be passed on with the payload.
     pub fn redaction(&self) -> &Redaction {
         &self.work.redaction

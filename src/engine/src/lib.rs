@@ -102,7 +102,7 @@ pub use program::{CompiledWorkflow, Flow};
 pub use redaction::Redaction;
 pub use run::{RunOptions, RunOutcome};
 pub use secret_uses::{SecretUses, secret_uses};
-pub use stubs::Stubs;
+pub use stubs::{StubCall, Stubs};
 pub use template::Template;
 pub use trace::{
     AuditChange, AuditTrailEntry, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, TraceStep,

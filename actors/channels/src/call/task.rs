@@ -72,6 +72,7 @@ impl CallTask {
             CallTarget::Named(name) => name.clone(),
             CallTarget::Computed(expression) => name_of(cx.evaluate_tainted(expression, redaction)?)?,
         };
+        cx.name_target(&redaction.mask_text(name.clone()));
         check_chain(cx.chain(), &name, self.limits.max_depth)?;
         let payload = match &self.payload {
             CallPayload::Original => cx.message().payload.clone(),

@@ -81,7 +81,7 @@ fn to_response(trace: TraceRecord, view: TraceView) -> Value {
     put("started_at", row.started_at.map(|instant| json!(instant)));
     put("completed_at", row.completed_at.map(|instant| json!(instant)));
     put("duration_ms", row.duration_ms.map(Value::from));
-    put("task_trace_json", parse_json(task_trace_json).map(visible_steps));
+    put("task_trace_json", parse_json(task_trace_json).map(|trace| visible_steps(trace, view)));
     shown
 }
 
@@ -115,8 +115,12 @@ fn visible_message(mut message: Value) -> Value {
     message
 }
 
-/// Returns an execution trace with the visible part of its snapshots.
-fn visible_steps(mut trace: Value) -> Value {
+/// Returns an execution trace with the visible part of its snapshots. The input, from which an operator makes a test case, is
+/// for operators only.
+fn visible_steps(mut trace: Value, view: TraceView) -> Value {
+    if let (TraceView::Submitter, Some(members)) = (view, trace.as_object_mut()) {
+        members.remove("input");
+    }
     for step in members(trace.get_mut("steps")) {
         if let Some(snapshot) = step.get_mut("message") {
             strip_context(snapshot);
