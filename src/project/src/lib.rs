@@ -4,17 +4,21 @@
 //! reads files and nothing else: it opens no socket, reads no environment variable and keeps no state.
 
 mod boundary;
+pub mod case;
 mod checks;
 mod compile;
 mod content;
 mod finding;
 mod lint;
+mod metadata;
 mod package;
 mod project;
 mod recognize;
 pub mod rules;
+mod run;
 pub mod shared;
 mod source;
+mod stand_ins;
 mod walk;
 
 pub use boundary::Boundary;
@@ -25,8 +29,11 @@ pub use finding::{Finding, Severity, SourcePlace};
 pub use lint::{
     CheckedEntity, LintSummary, LintedFile, LintedProject, RefusedField, SetForm, lint, lint_file,
 };
+pub use metadata::offline_metadata;
 pub use package::{PackageHeader, build_package, lint_package};
 pub use project::{AuthoredEntity, Project};
 pub use recognize::DocumentShape;
+pub use run::{Expand, OfflineInput, OfflineRecords, OfflineRun, OfflineWorkflow, describe_problem};
 pub use source::{MAX_FILE_BYTES, SourceError, SourceFile, SourceFormat};
+pub use stand_ins::StandIns;
 pub use walk::{ProjectFiles, UNREADABLE, is_case, walk};
