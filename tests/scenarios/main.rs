@@ -42,6 +42,7 @@ mod manual;
 mod memory;
 mod misspellings;
 mod oauth;
+mod offline;
 mod operations;
 mod overload;
 mod ownership;

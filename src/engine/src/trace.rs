@@ -14,7 +14,7 @@ use crate::redaction::Redaction;
 const OMITTED: [&str; 2] = ["headers", "cookies"];
 
 /// Metadata that a recorded input keeps.
-const REQUEST_FACTS: [&str; 6] = ["channel", "http_method", "params", "query", "vars", "trigger"];
+const REQUEST_FACTS: [&str; 7] = ["channel", "http_method", "params", "query", "vars", "trigger", "run"];
 
 /// No step takes less than this as JSON.
 const STEP_BYTES: usize = 64;

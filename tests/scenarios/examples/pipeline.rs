@@ -5,7 +5,8 @@ use svc_testkit::http::HttpClient;
 use svc_testkit::postgres::{Postgres, PostgresDatabase};
 use svc_testkit::server::ServerProcess;
 
-use super::{Project, admin, scalar, traces};
+use super::{Project, admin, examples, scalar, traces};
+use crate::offline::repeat_offline;
 use crate::support::{error, eventually};
 
 const WORKFLOW: &str = "workflows/order-pipeline";
@@ -21,8 +22,12 @@ struct World {
 
 /// Starts the project; `None` where a peer is missing.
 fn world() -> Option<(World, HttpClient)> {
+    world_with(&[])
+}
+
+fn world_with(replacements: &[(&str, &str)]) -> Option<(World, HttpClient)> {
     let postgres = Postgres::shared()?;
-    let project = Project::copy("pipeline", &[]);
+    let project = Project::copy("pipeline", replacements);
     let database = project.database(&postgres);
     let server = project.launch().env("ORDERS_DB", database.url()).start().unwrap();
     let client = project.load(&server).keep_alive();
@@ -81,6 +86,25 @@ fn ranked(world: &World, client: &mut HttpClient, round: &str) -> Vec<bool> {
 
 fn share(ranked: &[bool]) -> usize {
     ranked.iter().filter(|ranked| **ranked).count()
+}
+
+#[test]
+fn dry_runs_of_the_pipeline_answer_as_the_service_did() {
+    let traced = (
+        "\"config\": {\"validation_logic\"",
+        "\"config\": {\"tracing\": {\"task_details\": true}, \"validation_logic\"",
+    );
+    let Some((_world, mut client)) = world_with(&[traced]) else { return };
+    for order in [order("a", 12), order("b", 3)] {
+        assert_eq!(client.json("POST", "/api/v1/data/intake/async", &order).unwrap().status, 202);
+    }
+    assert_eq!(client.json("POST", "/api/v1/data/intake/async", &order("c", 0)).unwrap().status, 202);
+    eventually(|| traces(&mut client, "intake", "completed").len() == 2);
+    eventually(|| traces(&mut client, "intake", "failed").len() == 1);
+    assert_eq!(
+        repeat_offline(&mut client, &examples().join("pipeline/workflows"), &["intake"], &json!({})),
+        3
+    );
 }
 
 #[test]

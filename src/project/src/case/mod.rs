@@ -7,7 +7,10 @@ mod from_trace;
 mod path;
 mod suite;
 
+#[cfg(test)]
+mod tests;
+
 pub use expect::{Expectations, FailedExpectation};
 pub use file::{Case, CaseStubs};
 pub use from_trace::{ExpectedEnd, TraceError, TracedCase, case_from_trace};
-pub use suite::{CaseFailure, CaseResult, CaseSuite, SuiteError, SuiteSettings, is_case_file};
+pub use suite::{CaseFailure, CaseResult, CaseSuite, SuiteError, SuiteSettings};

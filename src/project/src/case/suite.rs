@@ -20,21 +20,14 @@ use super::expect::FailedExpectation;
 use super::file::{Case, CaseStubs};
 use crate::finding::SourcePlace;
 use crate::run::{Expand, OfflineInput, OfflineWorkflow, describe_problem};
-use crate::source::{SourceFile, SourceFormat};
+use crate::source::SourceFile;
 use crate::stand_ins::StandIns;
-
-/// Endings of the names of case files in a directory.
-const ENDINGS: [&str; 3] = [".case.json", ".case.yaml", ".case.yml"];
-
-/// Returns `true` if the name of a file marks it as a case.
-pub fn is_case_file(path: &Path) -> bool {
-    case_label(path).is_some()
-}
+use crate::walk::is_case;
 
 /// Returns the name of a case file without its ending; `None` for a file of another name.
 fn case_label(path: &Path) -> Option<&str> {
-    let name = path.file_name()?.to_str()?;
-    ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).filter(|label| !label.is_empty())
+    let stem = path.file_stem().filter(|_| is_case(path))?;
+    stem.to_str()?.strip_suffix(".case")
 }
 
 /// The services that cases are run with.
@@ -103,7 +96,7 @@ impl CaseSuite {
         }
         let entries: Result<Vec<_>, _> = path.read_dir().map_err(unreadable)?.collect();
         let files = entries.map_err(unreadable)?.into_iter().map(|entry| entry.path());
-        let mut cases: Vec<_> = files.filter(|file| is_case_file(file) && file.is_file()).collect();
+        let mut cases: Vec<_> = files.filter(|file| is_case(file) && file.is_file()).collect();
         cases.sort_unstable();
         Ok(Self(cases))
     }
@@ -246,11 +239,9 @@ impl CaseRunner<'_> {
 }
 
 /// Reads an authored file.
-pub fn read_source(path: &Path) -> Result<SourceFile, String> {
+fn read_source(path: &Path) -> Result<SourceFile, String> {
     let name = path.display().to_string();
-    let format = SourceFormat::from_path(path).unwrap_or(SourceFormat::Json);
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: cannot be read: {error}"))?;
-    SourceFile::parse(&name, format, text).map_err(|error| format!("{name}: {error}"))
+    SourceFile::read(&name, path).map_err(|error| format!("{name}: {error}"))
 }
 
 fn failure(file: &str, error: &FieldError) -> CaseFailure {
