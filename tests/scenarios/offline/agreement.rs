@@ -21,7 +21,9 @@ pub(crate) fn repeat_offline(
         let page = client.get(&format!("/api/v1/admin/traces?channel={channel}")).unwrap().json();
         for row in page["data"].as_array().unwrap_or_else(|| panic!("{page}")) {
             let path = format!("/api/v1/admin/traces/{}", row["id"].as_str().unwrap());
-            repeat(&client.get(&path).unwrap().json(), workflows, claims);
+            let trace = client.get(&path).unwrap();
+            assert_eq!(trace.status, 200, "{}", trace.text());
+            repeat(&trace.json(), workflows, claims);
             repeated += 1;
         }
     }

@@ -13,6 +13,9 @@ const MIN_STAND_IN: usize = 64;
 /// Parts of the metadata that no trace keeps.
 const PRIVATE_METADATA: [&str; 3] = ["headers", "cookies", "auth"];
 
+/// Functions whose results depend on keys, or on chance.
+const KEYED: [&str; 2] = ["crypto", "jwt_sign"];
+
 /// The marker of a stopped workflow, which a case does not expect.
 const STOPPED: &str = "WORKFLOW_ERROR";
 
@@ -91,7 +94,7 @@ pub fn case_from_trace(
             );
         }
         _ => {
-            put("expect", end_values(&trace));
+            put("expect", end_values(&trace, &mut notes));
             put("expect_errors", trace.codes());
             put("expect_tasks", trace.tasks());
         }
@@ -253,13 +256,20 @@ fn stub_error(error: &Value) -> Value {
     Value::Object(kept.collect())
 }
 
-/// Returns the expected values: each member of the data, or the whole of it where a name cannot stand in a path.
-fn end_values(trace: &Trace<'_>) -> Value {
+/// Returns the expected values: each member of the data, or the whole of it where a name cannot stand in a path. What was made
+/// with a secret is left out: stand-ins lead to another value.
+fn end_values(trace: &Trace<'_>, notes: &mut Vec<String>) -> Value {
     let Some(data) = trace.data() else { return json!({}) };
     let Some(members) = data.as_object().filter(|members| !members.is_empty()) else {
         return json!({"data": data});
     };
-    let shown = members.iter().filter(|(name, _)| *name != "_svc");
+    let secret = keyed_members(trace);
+    notes.extend(
+        secret
+            .iter()
+            .map(|name| format!("data.{name} was made with a secret, so the case does not expect it")),
+    );
+    let shown = members.iter().filter(|(name, _)| *name != "_svc" && !secret.contains(name.as_str()));
     let values = shown.map(|(name, value)| {
         let path = format!("data.{name}");
         let leads_back = DocumentPath::parse(&path).is_ok_and(|path| path.read(data) == Some(value));
@@ -267,6 +277,14 @@ fn end_values(trace: &Trace<'_>) -> Value {
     });
     let values: Option<Map<_, _>> = values.collect();
     values.map_or_else(|| json!({"data": data}), Value::Object)
+}
+
+/// Returns the members of the data that functions with keys have written.
+fn keyed_members<'t>(trace: &Trace<'t>) -> BTreeSet<&'t str> {
+    let keyed = |step: &&Value| step["function"].as_str().is_some_and(|name| KEYED.contains(&name));
+    let changes = trace.steps.iter().filter(keyed).filter_map(|step| step["changes"].as_array()).flatten();
+    let paths = changes.filter_map(|change| change["path"].as_str()?.strip_prefix("data."));
+    paths.map(|path| path.split('.').next().unwrap_or(path)).collect()
 }
 
 /// Returns a stand-in for every secret that a workflow reads.

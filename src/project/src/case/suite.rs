@@ -38,7 +38,7 @@ pub struct SuiteSettings<'s> {
     pub expand: Option<&'s Expand<'s>>,
     /// Threads to run on; the processors by default.
     pub threads: Option<NonZeroUsize>,
-    /// Told the number of finished cases after each one.
+    /// Callback that gets the number of finished cases after each one.
     pub progress: Option<&'s (dyn Fn(usize) + Sync)>,
 }
 

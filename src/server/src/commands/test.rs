@@ -64,7 +64,7 @@ fn no_case(path: &Path) -> String {
 fn write_plain(results: &[CaseResult], out: &mut dyn Write) -> io::Result<()> {
     for result in results {
         let verdict = if result.failures.is_empty() { "ok    " } else { "FAIL  " };
-        writeln!(out, "  {verdict}{}", result.name)?;
+        writeln!(out, "  {verdict}{}", result.name.replace(char::is_control, " "))?;
         for line in result.failures.iter().flat_map(|failure| &failure.lines) {
             line.lines().try_for_each(|line| writeln!(out, "        {line}"))?;
         }
