@@ -9,8 +9,8 @@ use svc_connectors::LoadState;
 use svc_engine::catalogue::Catalogue;
 use svc_engine::{CompileSecrets, ConnectorUse, Flow, Message, RunOptions, StubCall, Stubs, TraceOptions};
 use svc_model::{
-    FieldError, Issue, ServiceError, Workflow, WorkflowContent, parse_new_workflow, parse_workflow_update,
-    validate_workflow, workflow_warnings,
+    FieldError, Issue, ServiceError, ValidationReport, Workflow, WorkflowContent, parse_new_workflow,
+    parse_workflow_update, validate_workflow, workflow_warnings,
 };
 use svc_project::rules::{check_topics, connector_need};
 use svc_registry::ReloadScope;
@@ -93,7 +93,7 @@ impl AdminEntity for Workflow {
     }
 
     /// Validates a create body, and warns of missing connectors, which only activation needs.
-    async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError> {
+    async fn validate(state: &AppState, body: &Value) -> Result<ValidationReport, StoreError> {
         let mut report = validate_workflow(body, &*state.engine);
         match Self::parse_new(state, body) {
             Ok((_, content)) => report.warnings.extend(missing_connectors(state, &content).await?),
@@ -102,7 +102,7 @@ impl AdminEntity for Workflow {
             }
             Err(_) => {}
         }
-        Ok(report.to_json())
+        Ok(report)
     }
 }
 
