@@ -96,7 +96,7 @@ fn newest<T>(items: &[T], count: usize) -> &[T] {
 
 #[cfg(test)]
 mod tests {
-    use svc_engine::ErrorCode;
+    use svc_engine::{ErrorCode, Healing};
 
     use super::*;
 
@@ -123,7 +123,9 @@ mod tests {
         {
             assert_eq!(is_transient(&[error(Http, Some(status))]), expected, "{status}");
         }
-        let absent = TaskError { may_heal: true, ..error(Function, None) };
+        let absent = TaskError { healing: Some(Healing::Transient), ..error(Function, None) };
         assert!(is_transient(&[absent]), "a connector that is loaded later");
+        let costly = TaskError { healing: Some(Healing::Permanent), ..error(Timeout, None) };
+        assert!(!is_transient(&[costly]), "a run that costs too much processor time");
     }
 }

@@ -89,7 +89,7 @@ pub use checks::UnknownCall;
 pub use dependencies::{ChannelCallUse, ConnectorUse, Dependencies};
 pub use engine::{Engine, EngineBuilder};
 pub use error::{CompileError, RunFailure, TaskError};
-pub use error_code::{ErrorCode, FailureKind};
+pub use error_code::{ErrorCode, FailureKind, Healing};
 pub use expression::{Expression, SecretPolicy};
 pub use extent::{MAX_DEPTH, value_bytes};
 pub use function::{CompileCx, CompileSecrets, CompiledTask, Function, TaskCx, TaskExecution, TaskOutcome};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
 use svc_engine::{
-    CompileCx, CompiledTask, ErrorCode, Expression, Path, Redaction, TaskCx, TaskError, TaskOutcome,
+    CompileCx, CompiledTask, ErrorCode, Expression, Healing, Path, Redaction, TaskCx, TaskError, TaskOutcome,
 };
 
 use super::callee::IncomingCall;
@@ -112,8 +112,11 @@ impl CompiledTask for CallTask {
 
 /// A channel that serves again later may be called by a later run.
 fn absent(absent: NotCallable) -> TaskError {
-    let may_heal = !matches!(absent, NotCallable::Scheduled(_));
-    TaskError { may_heal, ..TaskError::new(ErrorCode::Function, absent.to_string()) }
+    let healing = match absent {
+        NotCallable::Scheduled(_) => None,
+        _ => Some(Healing::Transient),
+    };
+    TaskError { healing, ..TaskError::new(ErrorCode::Function, absent.to_string()) }
 }
 
 fn name_of(value: Value) -> Result<String, TaskError> {

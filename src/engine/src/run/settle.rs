@@ -84,8 +84,10 @@ impl Run<'_> {
                 &format!("stopped inside the task \"{}\"", step.id),
             ));
         }
-        let expired = last.code == ErrorCode::Timeout && self.pace.in_time().is_err();
+        let overrun = self.pace.in_time().err().filter(|_| last.code == ErrorCode::Timeout);
+        let expired = overrun.is_some();
         last.is_deadline |= expired;
+        last.healing = last.healing.or(overrun.and_then(|overrun| overrun.healing));
         if status < 500 || (step.continue_on_error && !expired) {
             return None;
         }
