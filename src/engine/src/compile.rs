@@ -50,7 +50,7 @@ pub(crate) fn compile(
         spans: Vec::new(),
         reads: Reads::default(),
     };
-    assembly.readable(content)?;
+    assembly.check_readable(content)?;
     let condition = assembly.condition(Some(&content.condition), "condition")?;
     assembly.elements(&content.tasks, "tasks", 0)?;
     if assembly.steps.is_empty() {
@@ -90,7 +90,7 @@ impl Assembly<'_> {
         CompileError::Invalid { workflow: self.workflow.into(), at: at.into(), message: message.into() }
     }
 
-    fn readable(&self, content: &WorkflowContent) -> Result<(), CompileError> {
+    fn check_readable(&self, content: &WorkflowContent) -> Result<(), CompileError> {
         let tasks = content.tasks.iter().map(|task| ("tasks", task));
         let others =
             content.loop_.iter().map(|block| ("loop", block)).chain([("condition", &content.condition)]);
@@ -208,6 +208,10 @@ impl Assembly<'_> {
             stubs::stubbed(&self.engine.catalogue, name).filter(|_| self.calls == CallMode::Stubbed);
         let stub: Option<Arc<dyn Function>> = stubbed.map(|entry| Arc::new(StubFunction(entry)) as _);
         let Some(function) = stub.as_ref().or_else(|| self.engine.functions.get(name)) else {
+            if let Some(message) = self.engine.catalogue.absence(name) {
+                let (workflow, at) = (self.workflow.into(), format!("task \"{id}\""));
+                return Err(CompileError::Invalid { workflow, at, message });
+            }
             return Err(CompileError::Undispatchable {
                 workflow: self.workflow.into(),
                 function: name.into(),

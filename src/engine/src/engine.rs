@@ -190,6 +190,16 @@ impl EngineBuilder {
         self
     }
 
+    /// Declares functions that only builds with one of some cargo features have. Where they are not registered, errors
+    /// about them say so.
+    #[must_use]
+    pub fn optional_functions(mut self, features: &'static str, names: &[&'static str]) -> Self {
+        for name in names {
+            self.catalogue.declare_optional(name, features);
+        }
+        self
+    }
+
     /// Returns `true` if a built-in or a registered function has this name.
     pub fn has_function(&self, name: &str) -> bool {
         builtin::is_builtin(name) || self.functions.contains_key(name)
