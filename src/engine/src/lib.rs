@@ -53,6 +53,7 @@
 //! ```
 
 mod authored;
+mod bounded_json;
 mod budget;
 mod builtin;
 pub mod catalogue;
@@ -85,6 +86,7 @@ mod stubs;
 mod template;
 mod trace;
 
+pub use bounded_json::{ParseJsonError, RunStopped, parse_json_within};
 pub use checks::UnknownCall;
 pub use dependencies::{ChannelCallUse, ConnectorUse, Dependencies};
 pub use engine::{Engine, EngineBuilder};

@@ -239,7 +239,7 @@ impl<'e> Run<'e> {
                     return self.expire(id, TaskError::new(ErrorCode::Task, text), "stopped by its length");
                 }
                 let pace = self.pace.check().await;
-                let end = match (self.next(&mut cursor, workflow, id, &mut scope), pace) {
+                let end = match (self.advance(&mut cursor, workflow, id, &mut scope), pace) {
                     (Ok(Some(step)), _) => self.step(step, id, &mut scope).await,
                     (Ok(None), Ok(())) => None,
                     (Ok(None), Err(error)) => Some(self.expire(id, error, "stopped by its deadline")),
@@ -260,7 +260,7 @@ impl<'e> Run<'e> {
     /// # Errors
     /// The normal end of the sweep: [`End::Completed`] after the last task, [`End::Stopped`] after the last
     /// task of a terminal group.
-    fn next<'w>(
+    fn advance<'w>(
         &mut self,
         cursor: &mut Cursor,
         workflow: &'w CompiledWorkflow,
