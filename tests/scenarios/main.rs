@@ -12,6 +12,7 @@ mod admin_reads;
 mod audit;
 mod auth_config;
 mod brokers;
+mod build_script;
 mod calls;
 mod canary;
 mod channels;
