@@ -202,7 +202,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns the stale_workflows that no longer compile, by id, with the reason. A channel that uses one already
+    /// Returns the stale workflows that no longer compile, by id, with the reason. A channel that uses one already
     /// keeps the loaded version; no other channel may begin to use it.
     pub(super) fn broken(
         &self,
