@@ -58,20 +58,12 @@ impl KeySetCache {
     ) -> Result<Self, KeySetStartError> {
         let Settings { outbound, allow_private } = settings;
         let client = outbound.client(ClientOptions { allow_private, timeout: FETCH_LIMIT })?;
-        Ok(Self::supervise_with_source(
-            Arc::new(HttpKeySetSource(client)),
-            tree,
-            path,
-            at,
-            allow_private,
-            log,
-        )
-        .await?)
+        Ok(Self::over(Arc::new(HttpKeySetSource(client)), tree, path, at, allow_private, log).await?)
     }
 
     /// Adds the actor at `path` over any source of key sets; [`supervise`](Self::supervise) passes the one
     /// that uses HTTP.
-    pub(crate) async fn supervise_with_source(
+    pub(crate) async fn over(
         source: Arc<dyn KeySetSource>,
         tree: &Tree,
         path: &str,

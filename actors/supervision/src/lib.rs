@@ -26,6 +26,7 @@ mod shared;
 mod spec;
 mod state;
 mod supervisor;
+mod sync;
 mod tasks;
 mod tree;
 pub mod universe;

@@ -45,8 +45,7 @@ impl Redaction {
     }
 
     /// Returns these and the texts of more secrets.
-    #[must_use]
-    pub fn with<'v>(&self, secrets: impl IntoIterator<Item = &'v Value>) -> Self {
+    pub(crate) fn with<'v>(&self, secrets: impl IntoIterator<Item = &'v Value>) -> Self {
         let mut values = BTreeSet::new();
         secrets.into_iter().for_each(|value| collect(value, 1, &mut values));
         self.and(values)

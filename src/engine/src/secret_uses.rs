@@ -21,11 +21,11 @@ pub struct SecretUses {
 
 /// Finds what a workflow takes from outside its document.
 pub fn secret_uses(content: &WorkflowContent) -> SecretUses {
-    let mut uses = SecretUses::default();
+    let mut intake = SecretUses::default();
     for part in content.tasks.iter().chain([&content.condition]).chain(&content.loop_) {
-        uses.add(part);
+        intake.add(part);
     }
-    uses
+    intake
 }
 
 impl SecretUses {

@@ -1,9 +1,8 @@
 //! The start of the service: each step takes the results of the steps before it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use actix_supervision::{PlannedFault, Tree};
-use parking_lot::Mutex;
 use slog::{Logger, info};
 use svc_auth::KeySets;
 use svc_channels::call::{self, DirectoryHandle};

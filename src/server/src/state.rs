@@ -2,10 +2,9 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use actix_supervision::Tree;
-use parking_lot::Mutex;
 use slog::{Logger, info, warn};
 use svc_channels::ComputeGate;
 use svc_connectors::{BrokerHealth, Connectors};
@@ -107,7 +106,7 @@ impl AppState {
 
     /// Releases the SQLite file for other processes.
     pub(crate) fn unlock_file(&self) {
-        drop(self.file_lock.lock().take());
+        drop(self.file_lock.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// Counts and logs a refused credential.

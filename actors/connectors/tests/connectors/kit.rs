@@ -57,7 +57,7 @@ pub(crate) struct ConnectorWorld {
     pub(crate) variables: Variables,
     hold: Hold,
     store: Store,
-    pub(crate) engine: Engine,
+    engine: Engine,
     metrics: Registry,
 }
 

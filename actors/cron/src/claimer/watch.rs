@@ -11,7 +11,7 @@ use super::attempt::CronAttempt;
 use super::lease::{ClaimLease, LeaseLoss};
 
 /// Time in which a cancelled run must confirm that it has stopped.
-const ABORT_GRACE: Duration = Duration::from_secs(2);
+const LET_GO: Duration = Duration::from_secs(2);
 
 /// The end of an attempt.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl CronAttempt {
             }
             () = self.attempts.wait_until_ending() => {
                 abort.abort();
-                match timeout(ABORT_GRACE, run).await {
+                match timeout(LET_GO, run).await {
                     Ok(ScheduledRunResult { outcome: ScheduledRunOutcome::Aborted, .. }) => AttemptEnd::CalledOff,
                     Ok(fired) => AttemptEnd::Ended(fired),
                     Err(_) => AttemptEnd::Lost(None),

@@ -18,5 +18,4 @@ mod redaction;
 mod renames;
 mod robust;
 mod secrets;
-mod stubs;
 mod support;

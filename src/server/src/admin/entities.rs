@@ -7,7 +7,7 @@ use svc_model::{Issue, PageOf, ServiceError, lifecycle};
 use svc_store::{EntityFilter, Mutation};
 
 use super::admin_entity::AdminEntity;
-use super::mutation_request::{MutationRequest, dry_run_response, dry_run_response_with, parse_version};
+use super::mutation_request::{MutationRequest, dry_run_response, parse_version};
 use super::query::QueryParameters;
 use super::references::references;
 use super::response::{created_response, data_response, page_response, tagged_response};
@@ -50,8 +50,7 @@ pub(super) async fn create<V: AdminEntity>(
     }
     .await;
     if change.is_dry_run() {
-        let warnings = V::validate(&state, &body.0).await?.warnings;
-        return dry_run_response_with(outcome, warnings);
+        return dry_run_response(outcome);
     }
     let entity = outcome?;
     state.metrics.record_audit_event("create", V::KIND.name());
@@ -76,8 +75,7 @@ pub(super) fn with_warnings(entity: Value, warnings: &[Issue]) -> Value {
 pub(super) async fn read<V: AdminEntity>(state: Data<AppState>, id: Path<String>) -> Answer {
     let entity = V::repository(&state).latest(&id).await?;
     let entity = entity.ok_or_else(|| not_found::<V>(&id))?;
-    let warnings = V::load_warnings(&state, &id);
-    Ok(tagged_response(entity.entity_tag(), with_warnings(entity.to_json(), &warnings)))
+    Ok(tagged_response(entity.entity_tag(), entity.to_json()))
 }
 
 pub(super) async fn update<V: AdminEntity>(
@@ -88,15 +86,12 @@ pub(super) async fn update<V: AdminEntity>(
 ) -> Answer {
     let mutation = change.mutation("update", V::KIND.name(), &id);
     let outcome = V::repository(&state).update(&id, V::merge_update(&state, body.0), mutation).await;
-    let warnings = match &outcome {
-        Ok(entity) => list_warnings::<V>(&state, entity).await,
-        Err(_) => Vec::new(),
-    };
     if change.is_dry_run() {
-        return dry_run_response_with(outcome.map_err(Into::into), warnings);
+        return dry_run_response(outcome.map_err(Into::into));
     }
     let entity = outcome?;
     state.metrics.record_audit_event("update", V::KIND.name());
+    let warnings = list_warnings::<V>(&state, &entity).await;
     Ok(HttpResponse::Ok().json(with_warnings(entity.to_json(), &warnings)))
 }
 
@@ -150,11 +145,7 @@ pub(super) async fn new_version<V: AdminEntity>(
 }
 
 pub(super) async fn validate<V: AdminEntity>(state: Data<AppState>, body: JsonBody) -> Answer {
-    let mut report = V::validate(&state, &body.0).await?.to_json();
-    for (name, value) in V::validation_facts(&body.0) {
-        report[name] = value;
-    }
-    Ok(data_response(report))
+    Ok(data_response(V::validate(&state, &body.0).await?))
 }
 
 pub(super) fn not_found<V: AdminEntity>(id: &str) -> ServiceError {

@@ -17,7 +17,6 @@ mod mutation_request;
 mod nodes;
 mod parameters;
 mod query;
-mod rate_groups;
 mod references;
 mod request_body;
 mod response;

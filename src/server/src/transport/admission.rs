@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::refusal::ConnectionRefusal;
 use crate::http::TrustedProxies;
-use parking_lot::Mutex;
 
 /// The bounds of one listener.
 #[derive(Debug)]
@@ -44,7 +43,7 @@ impl ConnectionAdmission {
     pub(crate) fn admit(self: &Arc<Self>, peer: IpAddr) -> Result<ConnectionPermit, ConnectionRefusal> {
         let peer = peer.to_canonical();
         let client = (!self.limits.exempt.is_trusted(peer)).then(|| client_network(peer));
-        let mut open = self.open.lock();
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.total >= self.limits.total {
             return Err(ConnectionRefusal::TooManyConnections);
         }
@@ -61,7 +60,7 @@ impl ConnectionAdmission {
 
     #[cfg(test)]
     fn open(&self) -> usize {
-        self.open.lock().total
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).total
     }
 }
 
@@ -74,7 +73,7 @@ pub(crate) struct ConnectionPermit {
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let mut open = self.admission.open.lock();
+        let mut open = self.admission.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.total = open.total.saturating_sub(1);
         let Some(client) = self.client else { return };
         if let Some(count) = open.of.get_mut(&client) {
@@ -119,7 +118,7 @@ mod tests {
         assert_eq!(admission.admit(address("192.0.2.3")).unwrap_err(), ConnectionRefusal::TooManyConnections);
         drop((held, other));
         assert_eq!(admission.open(), 0);
-        assert!(admission.open.lock().of.is_empty());
+        assert!(admission.open.lock().unwrap().of.is_empty());
     }
 
     #[test]

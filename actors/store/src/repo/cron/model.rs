@@ -89,7 +89,7 @@ pub struct OccurrenceClaim {
 pub struct ClaimBatch {
     /// Claimed rows, oldest first.
     pub claimed: Vec<OccurrenceClaim>,
-    /// Rows with too many expired leases. They are not claimed; [`Ledger::exhaust`](super::Ledger::exhaust) fails them.
+    /// Rows that failed because too many leases expired.
     pub exhausted: Vec<ExhaustedOccurrence>,
     /// Time of the database clock, in UTC.
     pub now: NaiveDateTime,
@@ -104,9 +104,7 @@ pub struct ExhaustedOccurrence {
     pub channel_id: String,
     /// Name of the channel when the row was written.
     pub channel_name: String,
-    /// Trace of the last run, if one began.
-    pub trace_id: Option<Uuid>,
-    /// The error message that the row gets.
+    /// The error message of the row.
     pub message: String,
 }
 
