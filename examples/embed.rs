@@ -22,7 +22,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::http::StatusCode;
 use actix_web::{App, HttpResponse, HttpServer, web};
 use serde_json::Value;
-use svc::engine::catalogue::{FunctionEntry, InputField};
+use svc::engine::catalogue::{FunctionEntry, InputField, Plugin};
 use svc::engine::{self, CompileCx, CompiledTask, Function, Inputs, TaskCx, TaskExecution, TaskOutcome};
 use svc::{Config, Options, PlannedFault, Service, TreeExit};
 
@@ -75,6 +75,7 @@ impl Shop {
 static SHIPPING_COST: FunctionEntry = FunctionEntry {
     retry_safety: "pure",
     accepts_any_input: false,
+    plugin: Some(Plugin { id: "shop", version: env!("CARGO_PKG_VERSION") }),
     fields: &[
         InputField::number("weight_kg", "Weight of the parcel in kilograms").required().resolvable(),
         InputField::output(),
@@ -207,6 +208,9 @@ mod tests {
                 (&listed["source"], &listed["input_fields"][0]["name"]),
                 (&json!("plugin"), &json!("weight_kg"))
             );
+            let plugin = &listed["plugin"];
+            assert_eq!((&plugin["id"], &plugin["version"]), (&json!("shop"), &json!(svc::VERSION)));
+            assert!(plugin["digest"].as_str().unwrap().starts_with("sha256:"), "{plugin}");
             let workflow = |input: Value| {
                 let function = json!({"name": "shipping_cost", "input": input});
                 json!({"workflow_id": "shipping", "name": "Shipping", "tasks": [{"id": "cost", "name": "Cost", "function": function}]})

@@ -146,6 +146,16 @@ impl ServerCommand {
     /// # Errors
     /// The server ends first or is not ready in time; the message carries its log.
     pub fn start(self) -> io::Result<ServerProcess> {
+        let mut server = self.spawn()?;
+        server.wait_until_ready()?;
+        Ok(server)
+    }
+
+    /// Starts the server without waiting for it.
+    ///
+    /// # Errors
+    /// The binary cannot be run.
+    pub fn spawn(self) -> io::Result<ServerProcess> {
         let log = self.directory.path().join("server.log");
         let mut command = self.command();
         if !self.inherit_output {
@@ -154,21 +164,7 @@ impl ServerCommand {
         }
         let child = command.spawn()?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
-        let mut server = ServerProcess { child, address, log, launch: self };
-        let ready = wait_until(START_LIMIT, || {
-            if let Some(status) = server.child.try_wait()? {
-                return Err(io::Error::other(format!(
-                    "the server ended with {status}\n{}",
-                    server.log_text()
-                )));
-            }
-            Ok(HttpClient::new(address).get("/readyz").is_ok_and(|answer| answer.status == 200))
-        })?;
-        if ready {
-            Ok(server)
-        } else {
-            Err(io::Error::other(format!("the server was not ready in time\n{}", server.log_text())))
-        }
+        Ok(ServerProcess { child, address, log, launch: self })
     }
 }
 
@@ -182,6 +178,25 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
+    /// Waits until `/readyz` answers 200.
+    ///
+    /// # Errors
+    /// The server ends first or is not ready in time; the message carries its log.
+    pub fn wait_until_ready(&mut self) -> io::Result<()> {
+        let ready = wait_until(START_LIMIT, || {
+            if let Some(status) = self.child.try_wait()? {
+                let ended = format!("the server ended with {status}\n{}", self.log_text());
+                return Err(io::Error::other(ended));
+            }
+            Ok(HttpClient::new(self.address).get("/readyz").is_ok_and(|answer| answer.status == 200))
+        })?;
+        if ready {
+            Ok(())
+        } else {
+            Err(io::Error::other(format!("the server was not ready in time\n{}", self.log_text())))
+        }
+    }
+
     /// The listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -234,7 +249,17 @@ impl ServerProcess {
     ///
     /// # Errors
     /// Those of [`ServerCommand::start`].
-    pub fn crash_and_restart(mut self) -> io::Result<Self> {
+    pub fn crash_and_restart(self) -> io::Result<Self> {
+        let mut server = self.crash_and_respawn()?;
+        server.wait_until_ready()?;
+        Ok(server)
+    }
+
+    /// Kills the server, if it has not ended by itself, and starts it again without waiting for it.
+    ///
+    /// # Errors
+    /// The binary cannot be run.
+    pub fn crash_and_respawn(mut self) -> io::Result<Self> {
         self.child.kill()?;
         self.child.wait()?;
         let replacement = tempfile::tempdir()?;
@@ -250,7 +275,7 @@ impl ServerProcess {
                 inherit_output: false,
             },
         );
-        launch.start()
+        launch.spawn()
     }
 }
 

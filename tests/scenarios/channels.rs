@@ -185,3 +185,48 @@ fn a_channel_may_be_called_like_a_part_of_the_service() {
         assert_eq!(answer.status, 200, "{name}: {}", answer.text());
     }
 }
+
+#[test]
+fn channels_of_a_group_with_different_rates_are_warned_of() {
+    let server = start();
+    let mut client = server.client();
+    let limit = |rate: u64| json!({"rate_limit": {"requests_per_second": rate, "burst": 5, "group": "api"}});
+    echo(&mut client, "first", limit(5));
+    let same = client.json("POST", &format!("{BASE}/validate"), &channel("same", "first", limit(5))).unwrap();
+    assert_eq!(same.json()["data"]["warnings"], json!([]));
+    let other = channel("other", "first", limit(9));
+    let conflict = |warnings: &Value| {
+        let at = |one: &&Value| one["field"] == "channel.config.rate_limit.group";
+        let warning = warnings.as_array().into_iter().flatten().find(at);
+        let message = warning.unwrap_or_else(|| panic!("{warnings}"))["message"].as_str().unwrap();
+        assert!(message.contains("group 'api'") && message.contains("5 per second"), "{message}");
+    };
+    let validated = client.json("POST", &format!("{BASE}/validate"), &other).unwrap().json();
+    conflict(&validated["data"]["warnings"]);
+    conflict(&client.json("POST", BASE, &other).unwrap().json()["warnings"]);
+    let change = client.json("PUT", &format!("{BASE}/other"), &json!({"tags": ["x"]})).unwrap().json();
+    conflict(&change["warnings"]);
+    let active = json!({"status": "active"});
+    conflict(&client.json("PATCH", &format!("{BASE}/other/status"), &active).unwrap().json()["warnings"]);
+    conflict(&client.get(&format!("{BASE}/other")).unwrap().json()["warnings"]);
+    assert!(client.get(&format!("{BASE}/first")).unwrap().text().contains("channel 'other' asks"));
+    let reloaded = client.json("POST", "/api/v1/admin/engine/reload", &json!({})).unwrap().json();
+    assert_eq!(reloaded["data"]["warnings"].as_array().map(Vec::len), Some(2), "{reloaded}");
+}
+
+#[test]
+fn activation_warns_of_a_quarantine_and_of_an_absent_channel_for_failures() {
+    let server = start();
+    let mut client = server.client();
+    create_and_activate(&mut client, "workflows", "workflow_id", &echo_workflow("w")).unwrap();
+    let config = json!({"on_failure": "nobody", "auth": {"mode": "api_key", "keys": ["env://UNSET"]}});
+    let document = channel("broken", "w", config);
+    let created = client.json("POST", BASE, &document).unwrap().json();
+    assert_eq!(created["warnings"][0]["field"], "channel.config.on_failure", "{created}");
+    let active = json!({"status": "active"});
+    let activated = client.json("PATCH", &format!("{BASE}/broken/status"), &active).unwrap();
+    assert_eq!(activated.status, 200, "{}", activated.text());
+    for text in [activated.text(), client.get(&format!("{BASE}/broken")).unwrap().text()] {
+        assert!(text.contains("the channel is quarantined: auth"), "{text}");
+    }
+}

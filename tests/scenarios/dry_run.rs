@@ -129,3 +129,39 @@ fn dry_run_reports_what_the_request_would_be_refused_for() {
         assert_eq!(report["errors"][0]["code"], code, "{method} {path}: {report}");
     }
 }
+
+#[test]
+fn dry_run_of_create_and_update_has_the_warnings_of_validate() {
+    let server = start();
+    let mut client = server.client();
+    let mut workflow = echo_workflow("new");
+    workflow["tasks"] = json!([{"id": "call", "name": "call", "function": {"name": "http_call",
+        "input": {"connector": "nowhere", "path": "/"}}}]);
+    let connector = json!({"id": "new", "name": "new", "connector_type": "http",
+        "config": {"url": "https://a.example", "uri": "https://b.example"}});
+    for (kind, document) in [
+        ("workflows", workflow),
+        ("channels", channel("new", "nobody", json!({}))),
+        ("connectors", connector),
+    ] {
+        let mut warnings = |method, path: &str, document: &Value| {
+            let answer = client.json(method, &format!("{ADMIN}/{kind}{path}"), document).unwrap();
+            assert!(answer.status < 300, "{method} {kind}{path}: {}", answer.text());
+            let answer = answer.json();
+            let report = if answer["warnings"].is_array() { &answer } else { &answer["data"] };
+            report["warnings"].clone()
+        };
+        let expected = warnings("POST", "/validate", &document);
+        assert!(expected.as_array().is_some_and(|warnings| !warnings.is_empty()), "{kind}: {expected}");
+        assert_eq!(warnings("POST", "?dry_run=true", &document), expected, "{kind}");
+        let mut refused = document.clone();
+        refused["tags"] = json!(1);
+        let of_refused = warnings("POST", "/validate", &refused);
+        assert_eq!(warnings("POST", "?dry_run=true", &refused), of_refused, "{kind}");
+        assert_eq!(warnings("POST", "", &document), expected, "{kind}");
+        for query in ["?dry_run=true", ""] {
+            let change = json!({"tags": ["x"]});
+            assert_eq!(warnings("PUT", &format!("/new{query}"), &change), expected, "{kind}{query}");
+        }
+    }
+}

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value, json};
+use svc_testkit::http::HttpClient;
 
-use crate::support::{echo, error, launch, serve, start};
+use crate::support::{echo, error, eventually, launch, serve, start};
 
 /// Members of each object in a body of 1 MiB.
 const WIDE: usize = 30_000;
@@ -79,20 +80,44 @@ fn neighbours_of_a_costly_comparison_are_all_answered() {
     attackers.into_iter().for_each(|attacker| attacker.join().unwrap());
 }
 
+/// Serves a channel whose run compares each number of an array with each other one.
+fn serve_square(client: &mut HttpClient) {
+    let inner = json!({"none": [{"val": [[1], "payload"]}, {"===": [{"var": ""}, -1]}]});
+    let logic = json!({"all": [{"var": "payload"}, inner]});
+    let input = json!({"mappings": [{"path": "data.x", "logic": logic}]});
+    serve(client, "square", json!([{"id": "m", "name": "", "function": {"name": "map", "input": input}}]));
+}
+
+fn numbers() -> Value {
+    json!((0..100_000).collect::<Vec<_>>())
+}
+
+#[test]
+fn submission_that_uses_up_its_processor_time_is_not_retried() {
+    let server = launch().env("SVC_ENGINE__CPU_BUDGET_MS", "50").start().unwrap();
+    let mut client = server.client();
+    serve_square(&mut client);
+    let accepted = client.json("POST", "/api/v1/data/square/async", &numbers()).unwrap();
+    assert_eq!(accepted.status, 202, "{}", accepted.text());
+    let mut letters = Vec::new();
+    eventually(|| {
+        let page = client.get("/api/v1/admin/trace-dlq").unwrap().json();
+        letters = page["data"].as_array().unwrap().clone();
+        !letters.is_empty()
+    });
+    let letter = &letters[0];
+    assert_eq!(letter["retry_count"], letter["max_retries"], "{letter}");
+    let message = letter["error_message"].as_str().unwrap();
+    assert!(message.contains("TIMEOUT_ERROR") && message.contains("engine.cpu_budget_ms"), "{message}");
+    assert!(message.ends_with("(not retried)"), "{message}");
+}
+
 #[test]
 fn a_run_that_uses_up_its_processor_time_is_a_timeout() {
     let server = launch().env("SVC_ENGINE__CPU_BUDGET_MS", "50").start().unwrap();
     let mut client = server.client();
-    let inner = json!({"none": [{"val": [[1], "payload"]}, {"===": [{"var": ""}, -1]}]});
-    let logic = json!({"all": [{"var": "payload"}, inner]});
-    let input = json!({"mappings": [{"path": "data.x", "logic": logic}]});
-    serve(
-        &mut client,
-        "square",
-        json!([{"id": "m", "name": "", "function": {"name": "map", "input": input}}]),
-    );
-    let numbers: Vec<_> = (0..100_000).collect();
-    let answer = client.json("POST", "/api/v1/data/square", &json!(numbers)).unwrap();
+    serve_square(&mut client);
+    let answer = client.json("POST", "/api/v1/data/square", &numbers()).unwrap();
     error(&answer, 504, "TIMEOUT");
     let answer = client.json("POST", "/api/v1/data/square", &json!([1, 2, 3])).unwrap();
     assert_eq!((answer.status, &answer.json()["data"]), (200, &json!({"x": true})), "{}", answer.text());

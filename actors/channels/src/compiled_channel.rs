@@ -36,8 +36,6 @@ pub struct CompiledChannel {
     cron: Option<CronConfig>,
     /// The bodies of error responses.
     pub(crate) response: ResponseConfig,
-    /// Name of the channel that receives the reports of runs which failed for good.
-    on_failure: Option<Arc<str>>,
     /// The tracing policy; `None` if nothing is recorded.
     pub(crate) tracing: Option<TracePolicy>,
     pub(crate) services: ChannelServices,
@@ -108,7 +106,6 @@ impl CompiledChannel {
             timeout: config.timeout_ms.map(Duration::from_millis),
             shaper: shaped.then(|| ResponseShaper::new(&config.response)),
             cron,
-            on_failure: config.on_failure.map(Into::into),
             response: config.response,
             tracing: services.traces.as_ref().map(|traces| traces.policy(&config.tracing)),
             meters: services.metrics.channel_meters(&row.content.name),
@@ -121,11 +118,6 @@ impl CompiledChannel {
     /// Returns the schedule configuration; `None` for a channel that is not scheduled.
     pub fn cron(&self) -> Option<&CronConfig> {
         self.cron.as_ref()
-    }
-
-    /// Name of the channel that receives the reports of runs which failed for good.
-    pub fn on_failure(&self) -> Option<&Arc<str>> {
-        self.on_failure.as_ref()
     }
 
     /// The name callers use.

@@ -71,7 +71,7 @@ fn steps(outcome: &RunOutcome) -> ExecutionTrace {
     if let Some(last) = steps.last_mut().filter(|last| failed.is_some() && last.task_id == failed) {
         last.result = StepResult::Failed;
     }
-    ExecutionTrace { steps, truncated: entries.len() < outcome.audit_trail.len() }
+    ExecutionTrace { steps, input: None, truncated: entries.len() < outcome.audit_trail.len() }
 }
 
 fn step(entry: &AuditTrailEntry) -> TraceStep {
@@ -83,6 +83,8 @@ fn step(entry: &AuditTrailEntry) -> TraceStep {
         mapping_contexts: Vec::new(),
         started_at: None,
         duration_us: None,
+        function: None,
+        target: None,
         changes: Vec::new(),
         loop_counter: entry.loop_counter,
     }
@@ -94,7 +96,7 @@ fn newest<T>(items: &[T], count: usize) -> &[T] {
 
 #[cfg(test)]
 mod tests {
-    use svc_engine::ErrorCode;
+    use svc_engine::{ErrorCode, Healing};
 
     use super::*;
 
@@ -121,7 +123,9 @@ mod tests {
         {
             assert_eq!(is_transient(&[error(Http, Some(status))]), expected, "{status}");
         }
-        let absent = TaskError { may_heal: true, ..error(Function, None) };
+        let absent = TaskError { healing: Some(Healing::Transient), ..error(Function, None) };
         assert!(is_transient(&[absent]), "a connector that is loaded later");
+        let costly = TaskError { healing: Some(Healing::Permanent), ..error(Timeout, None) };
+        assert!(!is_transient(&[costly]), "a run that costs too much processor time");
     }
 }

@@ -1,9 +1,11 @@
 //! A synchronous run: the workflow, the response, the trace.
 
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use svc_engine::{ExecutionTrace, FailureKind, Message, RunOptions, RunOutcome, TraceOptions};
-use svc_model::{Code, ErrorReason, ServiceError, Timestamp};
+use svc_model::{Code, ErrorReason, ServiceError, Timestamp, WorkflowVersion};
 use svc_traces::{Record, TracePolicy, Traces};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -14,6 +16,9 @@ use crate::guards::AdmittedMessage;
 use crate::metadata;
 use crate::profile::Profile;
 use crate::response::{ChannelResponse, ResponseRenderer};
+
+/// Error of the trace of a run that panicked.
+const CRASHED: &str = "the run ended unexpectedly: a task panicked; the log has the panic";
 
 /// A finished run and the recorder of its trace.
 struct FinishedRun<'t> {
@@ -45,8 +50,16 @@ impl CompiledChannel {
         metadata::set_run_key(&mut metadata, key);
         let message = Message { id, ..Message::new(payload, metadata) };
         let (started_at, started) = (traced.map(|_| Timestamp::now()), Instant::now());
-        let mut outcome = self.execute(message, options).await;
+        let executed = AssertUnwindSafe(self.execute(message, options)).catch_unwind().await;
         let finished = FinishedRun { traced, started_at, took: started.elapsed() };
+        let mut outcome = match executed {
+            Ok(outcome) => outcome,
+            Err(panic) => {
+                self.record_crash(&finished, id).await;
+                // Supervision counts the crash, and the dispatcher answers the caller.
+                resume_unwind(panic)
+            }
+        };
         if let Some(failure) = &outcome.failure {
             let error = failure.to_service_error(self.services.settings.verbose_errors);
             let text = failure::describe(&outcome.errors);
@@ -73,7 +86,8 @@ impl CompiledChannel {
         }
         let clean = outcome.errors.is_empty();
         let mut trace_store = None;
-        if let Some((traces, policy, mut record)) = self.build_record(&finished, &mut outcome) {
+        let workflow = outcome.workflow.take();
+        if let Some((traces, policy, mut record)) = self.build_record(&finished, id, workflow) {
             record.result = Some(rendered.result.take().unwrap_or_default());
             record.clean = clean;
             record.task_trace = self.task_trace(outcome.trace.take());
@@ -97,16 +111,17 @@ impl CompiledChannel {
     fn build_record<'t>(
         &self,
         finished: &FinishedRun<'t>,
-        outcome: &mut RunOutcome,
+        trace_id: Uuid,
+        workflow: Option<WorkflowVersion>,
     ) -> Option<(&'t Traces, &'t TracePolicy, Record)> {
         let (traces, policy) = finished.traced?;
         let record = Record {
-            trace_id: outcome.message.id,
+            trace_id,
             channel: self.name.clone(),
             channel_id: self.id.clone(),
             result: None,
             error: None,
-            workflow: outcome.workflow.take(),
+            workflow,
             clean: false,
             task_trace: None,
             started_at: finished.started_at?.naive(),
@@ -118,10 +133,22 @@ impl CompiledChannel {
     /// Stores the trace of a run that failed. The caller gets the error of the run even if the trace is not stored, which is
     /// counted.
     async fn record_failure(&self, finished: &FinishedRun<'_>, mut outcome: RunOutcome, error: String) {
-        let Some((traces, policy, mut record)) = self.build_record(finished, &mut outcome) else { return };
+        let (id, workflow) = (outcome.message.id, outcome.workflow.take());
+        let Some((traces, policy, mut record)) = self.build_record(finished, id, workflow) else { return };
         record.error = Some(error);
         record.result = self.serialize_errors(&outcome);
         record.task_trace = self.serialize_steps(&mut outcome);
+        self.store_failure(traces, policy, record).await;
+    }
+
+    /// Stores the trace of a run that panicked. Nothing is left of it but its id; the panic itself is in the log only.
+    async fn record_crash(&self, finished: &FinishedRun<'_>, id: Uuid) {
+        let Some((traces, policy, mut record)) = self.build_record(finished, id, None) else { return };
+        record.error = Some(CRASHED.to_owned());
+        self.store_failure(traces, policy, record).await;
+    }
+
+    async fn store_failure(&self, traces: &Traces, policy: &TracePolicy, record: Record) {
         if let Err(error) = traces.record(policy, record).await {
             slog::warn!(self.services.log, "the trace of a failed run was not stored";
                 "channel" => &*self.name, "error" => error.internal().unwrap_or_default());
@@ -149,7 +176,7 @@ impl CompiledChannel {
     /// Returns the options for recording the steps of a run; `None` if they are not wanted.
     pub(crate) fn trace_options(&self, wanted: bool) -> Option<TraceOptions> {
         let snapshot_bytes = self.services.settings.max_result_bytes.unwrap_or(usize::MAX);
-        wanted.then_some(TraceOptions { snapshot_bytes })
+        wanted.then_some(TraceOptions { snapshot_bytes, input: true })
     }
 
     /// Serializes the execution trace; `None` for one that is too large.

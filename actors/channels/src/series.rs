@@ -7,8 +7,9 @@
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
+use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -70,12 +71,12 @@ impl<L: Clone + Debug + Eq + Hash, M: Clone + Debug> SeriesPool<L, M> {
 
     /// Returns the series of these labels, if it is in use.
     fn find(&self, labels: &L) -> Option<Arc<Series<L, M>>> {
-        self.counted.lock().unwrap_or_else(PoisonError::into_inner).get(labels).and_then(Weak::upgrade)
+        self.counted.lock().get(labels).and_then(Weak::upgrade)
     }
 
     /// The series of these labels.
     fn join(&self, labels: L) -> Arc<Series<L, M>> {
-        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counted = self.counted.lock();
         if let Some(series) = counted.get(&labels).and_then(Weak::upgrade) {
             return series;
         }
@@ -96,7 +97,7 @@ struct Series<L: Clone + Debug + Eq + Hash, M: Clone + Debug> {
 
 impl<L: Clone + Debug + Eq + Hash, M: Clone + Debug> Drop for Series<L, M> {
     fn drop(&mut self) {
-        let mut counted = self.pool.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counted = self.pool.counted.lock();
         // Another user may have joined since the last one left.
         if counted.get(&self.labels).is_some_and(|series| series.strong_count() == 0) {
             counted.remove(&self.labels);

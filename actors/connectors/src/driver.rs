@@ -1,6 +1,6 @@
 //! The interface between connector types and everything that works with all of them.
 //!
-//! A connector type is a folder below `drivers`. Its settings implement [`ResolvedSettings`], its running form implements
+//! A connector type is a folder below `drivers`. Its settings implement [`DriverSettings`], its running form implements
 //! [`Driver`], and one line in `drivers/mod.rs` registers it.
 
 use std::any::Any;
@@ -15,7 +15,7 @@ use crate::drivers::pool::OpenPools;
 use crate::probe::ConnectorProbe;
 use crate::settings::Settings;
 
-/// The settings of one connector, with placeholders and references replaced.
+/// The settings of one connector of any type, with placeholders and references replaced. Every [`DriverSettings`] is one.
 pub(crate) trait ResolvedSettings: Any + Send + Sync {
     /// Tries out the system that these settings lead to, beside a running connector. `name` is that of the connector.
     fn probe<'a>(&'a self, name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe>;
@@ -28,6 +28,30 @@ pub(crate) trait ResolvedSettings: Any + Send + Sync {
         self: Arc<Self>,
         context: SpawnContext<'_>,
     ) -> LocalBoxFuture<'_, Result<RunningDriver, SpawnError>>;
+
+    /// As [`DriverSettings::refusal`].
+    fn refusal(&self, settings: &Settings) -> Option<String>;
+
+    /// As [`DriverSettings::database`].
+    fn database(&self) -> Option<DatabaseKind>;
+
+    /// As [`DriverSettings::names_topic`].
+    fn names_topic(&self) -> Option<bool>;
+}
+
+/// The typed settings of a connector type, with its probe and its running form.
+pub(crate) trait DriverSettings: Any + Send + Sync {
+    /// The running form.
+    type Driver: Driver;
+
+    /// Tries out the system that these settings lead to, beside a running connector. `name` is that of the connector.
+    async fn probe(&self, name: &str, settings: &Settings) -> ConnectorProbe;
+
+    /// Starts the actor of the connector.
+    ///
+    /// # Errors
+    /// [`SpawnError::Duplicate`] if the path is taken, another variant if the placement is gone.
+    async fn start(self: Arc<Self>, context: SpawnContext<'_>) -> Result<Self::Driver, SpawnError>;
 
     /// Returns the reason why every call of such a connector would be refused in this process.
     fn refusal(&self, _settings: &Settings) -> Option<String> {
@@ -42,6 +66,31 @@ pub(crate) trait ResolvedSettings: Any + Send + Sync {
     /// Tells whether these settings name a topic for tasks that name none; `None` for a system without topics.
     fn names_topic(&self) -> Option<bool> {
         None
+    }
+}
+
+impl<S: DriverSettings> ResolvedSettings for S {
+    fn probe<'a>(&'a self, name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe> {
+        Box::pin(DriverSettings::probe(self, name, settings))
+    }
+
+    fn spawn(
+        self: Arc<Self>,
+        context: SpawnContext<'_>,
+    ) -> LocalBoxFuture<'_, Result<RunningDriver, SpawnError>> {
+        Box::pin(async move { Ok(Arc::new(self.start(context).await?) as RunningDriver) })
+    }
+
+    fn refusal(&self, settings: &Settings) -> Option<String> {
+        DriverSettings::refusal(self, settings)
+    }
+
+    fn database(&self) -> Option<DatabaseKind> {
+        DriverSettings::database(self)
+    }
+
+    fn names_topic(&self) -> Option<bool> {
+        DriverSettings::names_topic(self)
     }
 }
 

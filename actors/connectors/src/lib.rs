@@ -38,7 +38,7 @@ pub use breaker::{BreakerSettings, BreakerState};
 pub use directory::ConnectorDirectory;
 pub use drivers::{BrokerHealth, OwnDatabase};
 pub use error::{ConnectorReloadError, LoadError, LoadStage};
-pub use functions::{CallSettings, QuerySettings, WriteSettings, register};
+pub use functions::{CallSettings, DRIVER_FUNCTIONS, QuerySettings, WriteSettings, register};
 pub use handle::Connectors;
 pub use inspection::UnresolvedText;
 pub use metrics::ConnectorMetrics;

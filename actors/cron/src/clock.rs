@@ -1,9 +1,9 @@
 //! The database clock, as far as this node can tell without asking.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
@@ -65,7 +65,7 @@ impl DatabaseClock {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Reading>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

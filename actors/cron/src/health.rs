@@ -1,8 +1,8 @@
 //! The health of the schedules of a node, readable without I/O.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use svc_store::Backlog;
 use tokio::time::Instant;
 
@@ -61,11 +61,11 @@ impl ReconcilePasses {
     pub(crate) fn succeeded(&self, unix_seconds: Option<i64>, backlog: Backlog, behind: bool) {
         let Backlog { pending, oldest_pending_secs } = backlog;
         let pass = ReconcilePass { at: Instant::now(), unix_seconds, pending, oldest_pending_secs, behind };
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(pass);
+        *self.last.lock() = Some(pass);
     }
 
     fn last(&self) -> Option<ReconcilePass> {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.last.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! The handle of one schedule: its command and its next instant. Outlives the actor that follows it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 use svc_channels::CompiledChannel;
 use svc_ledger::{Cursor, Misfire, Singleton};
 use svc_registry::LoadedChannel;
@@ -113,16 +114,16 @@ impl ScheduleHandle {
 
     /// Takes the cursor that was read together with those of all schedules. Only the first call has it.
     pub(crate) fn take_preloaded(&self) -> Option<Cursor> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.known.lock().take()
     }
 
     /// Reports the next due instant.
     pub(crate) fn set_next_due(&self, next: Option<DateTime<Utc>>) {
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = next;
+        *self.next.lock() = next;
     }
 
     /// Returns the next due instant, as last reported.
     pub(crate) fn next_due(&self) -> Option<DateTime<Utc>> {
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.next.lock()
     }
 }

@@ -1,8 +1,9 @@
 //! The state that the actors of this crate share; it outlives each of them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use slog::{Logger, info, warn};
 use svc_registry::Registry;
 use svc_store::{Ledger, StoreError};
@@ -101,12 +102,12 @@ impl CronShared {
     }
 
     fn lock_answers(&self) -> MutexGuard<'_, DatabaseAvailability> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.answers.lock()
     }
 
     /// The schedules of this node.
     pub(crate) fn schedules(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<ScheduleHandle>>> {
-        self.schedules.lock().unwrap_or_else(PoisonError::into_inner)
+        self.schedules.lock()
     }
 
     pub(crate) fn handle(&self, channel_id: &str) -> Option<Arc<ScheduleHandle>> {

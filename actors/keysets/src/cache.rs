@@ -58,12 +58,20 @@ impl KeySetCache {
     ) -> Result<Self, KeySetStartError> {
         let Settings { outbound, allow_private } = settings;
         let client = outbound.client(ClientOptions { allow_private, timeout: FETCH_LIMIT })?;
-        Ok(Self::over(Arc::new(HttpKeySetSource(client)), tree, path, at, allow_private, log).await?)
+        Ok(Self::supervise_with_source(
+            Arc::new(HttpKeySetSource(client)),
+            tree,
+            path,
+            at,
+            allow_private,
+            log,
+        )
+        .await?)
     }
 
     /// Adds the actor at `path` over any source of key sets; [`supervise`](Self::supervise) passes the one
     /// that uses HTTP.
-    pub(crate) async fn over(
+    pub(crate) async fn supervise_with_source(
         source: Arc<dyn KeySetSource>,
         tree: &Tree,
         path: &str,

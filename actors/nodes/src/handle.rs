@@ -16,7 +16,7 @@ use crate::shared::NodeShared;
 use crate::state::LeaseProof;
 
 /// Number of scans for nodes without a lease in the length of one lease.
-const LOOKS: u32 = 6;
+const SCANS_PER_LEASE: u32 = 6;
 
 /// The node of this process, readable from any thread. Cheap to clone.
 #[derive(Clone)]
@@ -65,14 +65,14 @@ impl NodeHandle {
 
     /// Returns whether `id` is this node and its lease is proven now. Once false for an id, it stays false.
     pub fn holds(&self, id: &str) -> bool {
-        self.shared.standing.borrow().holds(id, Instant::now())
+        self.shared.lease.borrow().holds(id, Instant::now())
     }
 
     /// Waits until the lease is proven. Returns the id for which it is proven.
     pub async fn wait_until_proven(&self) -> Arc<str> {
-        let mut standing = self.shared.standing.subscribe();
+        let mut lease = self.shared.lease.subscribe();
         // The sender is part of this handle, so the channel cannot be closed.
-        let _ = standing.wait_for(|standing| standing.is_proven(Instant::now())).await;
+        let _ = lease.wait_for(|lease| lease.is_proven(Instant::now())).await;
         self.id()
     }
 
@@ -80,7 +80,7 @@ impl NodeHandle {
     pub async fn wait_until_settled(&self) -> Arc<str> {
         loop {
             let id = self.wait_until_proven().await;
-            let settled_at = self.shared.standing.borrow().settled_at;
+            let settled_at = self.shared.lease.borrow().settled_at;
             sleep_until(settled_at).await;
             if self.holds(&id) {
                 return id;
@@ -90,12 +90,12 @@ impl NodeHandle {
 
     /// Waits until [`holds`](Self::holds) is false for `id`.
     pub async fn wait_until_lost(&self, id: &str) {
-        let mut standing = self.shared.standing.subscribe();
+        let mut lease = self.shared.lease.subscribe();
         while self.holds(id) {
-            let proof = standing.borrow_and_update().proof;
+            let proof = lease.borrow_and_update().proof;
             tokio::select! {
                 // The sender is part of this handle, so the channel cannot be closed.
-                _ = standing.changed() => {}
+                _ = lease.changed() => {}
                 () = wait_for_end(proof) => {}
             }
         }
@@ -108,7 +108,7 @@ impl NodeHandle {
 
     /// Returns the time between two scans for nodes without a lease.
     pub fn look_interval(&self) -> Duration {
-        self.shared.settings.lease / LOOKS
+        self.shared.settings.lease / SCANS_PER_LEASE
     }
 
     /// Releases the lease: other nodes may take over the unfinished work of this node at once. The drain of the actor

@@ -24,7 +24,7 @@ pub(crate) struct NodeShared {
     pub(crate) leases: NodeLeases,
     pub(crate) settings: Settings,
     /// The current id of the node and the proof of its lease.
-    pub(crate) standing: watch::Sender<NodeLease>,
+    pub(crate) lease: watch::Sender<NodeLease>,
     /// Locked while the lease is written. True once the lease was released for good.
     is_released: Mutex<bool>,
     metrics: NodeMetrics,
@@ -41,40 +41,40 @@ impl NodeShared {
     ) -> Result<Self, StoreError> {
         let (id, sent): (Arc<str>, _) = (settings.id.as_str().into(), Instant::now());
         leases.register(new_node(&settings, &id, None)).await?;
-        let standing = NodeLease { id, proof: proof(&settings, sent), settled_at: sent };
-        let (standing, is_released) = (watch::Sender::new(standing), Mutex::new(false));
-        Ok(Self { leases, settings, standing, is_released, metrics, log })
+        let lease = NodeLease { id, proof: proof(&settings, sent), settled_at: sent };
+        let (lease, is_released) = (watch::Sender::new(lease), Mutex::new(false));
+        Ok(Self { leases, settings, lease, is_released, metrics, log })
     }
 
     /// Returns the current id. It changes when a lease is lost.
     pub(crate) fn id(&self) -> Arc<str> {
-        Arc::clone(&self.standing.borrow().id)
+        Arc::clone(&self.lease.borrow().id)
     }
 
     /// Returns true if the lease is proven now.
     pub(crate) fn is_proven(&self) -> bool {
-        self.standing.borrow().is_proven(Instant::now())
+        self.lease.borrow().is_proven(Instant::now())
     }
 
     /// Renews the lease, or registers the node under a new id if the lease is lost. Returns the instant of
     /// the next attempt.
     pub(crate) async fn renew_or_replace(&self) -> Instant {
         let is_released = self.is_released.lock().await;
-        let (sent, standing) = (Instant::now(), self.standing.borrow().clone());
+        let (sent, lease) = (Instant::now(), self.lease.borrow().clone());
         let heartbeat = self.settings.heartbeat();
         if *is_released {
             return sent + heartbeat;
         }
-        if !standing.is_proven(sent) {
-            return self.register_new_id(&standing.id).await;
+        if !lease.is_proven(sent) {
+            return self.register_new_id(&lease.id).await;
         }
-        let renewal = self.leases.renew(&standing.id, self.settings.lease, self.settings.is_alone);
-        match timeout_at(self.renewal_deadline(&standing, sent), renewal).await {
+        let renewal = self.leases.renew(&lease.id, self.settings.lease, self.settings.is_alone);
+        match timeout_at(self.renewal_deadline(&lease, sent), renewal).await {
             Ok(Ok(true)) => {
                 let fence = lease_fence(self.settings.lease, heartbeat);
-                self.standing.send_modify(|standing| standing.renew(sent, fence, Instant::now()));
+                self.lease.send_modify(|lease| lease.renew(sent, fence, Instant::now()));
             }
-            Ok(Ok(false)) => self.standing.send_modify(|standing| standing.proof = LeaseProof::Ended),
+            Ok(Ok(false)) => self.lease.send_modify(|lease| lease.proof = LeaseProof::Ended),
             Ok(Err(error)) => {
                 self.metrics.renewal_failures.inc();
                 warn!(self.log, "the lease of the node was not renewed"; "error" => %error);
@@ -84,12 +84,12 @@ impl NodeShared {
                 warn!(self.log, "the lease of the node was not renewed in time");
             }
         }
-        self.standing.borrow().next_renewal(sent, heartbeat)
+        self.lease.borrow().next_renewal(sent, heartbeat)
     }
 
     /// Returns the instant by which the result of a renewal sent at `sent` must be known.
-    fn renewal_deadline(&self, standing: &NodeLease, sent: Instant) -> Instant {
-        match standing.proof {
+    fn renewal_deadline(&self, lease: &NodeLease, sent: Instant) -> Instant {
+        match lease.proof {
             LeaseProof::Until(end) => end,
             LeaseProof::Unlimited | LeaseProof::Ended => sent + self.settings.heartbeat(),
         }
@@ -106,9 +106,9 @@ impl NodeShared {
                 warn!(self.log, "the lease of the node was lost; it goes on under a new id";
                     "former" => &**former, "id" => &*id);
                 let (proof, settled_at) = (proof(&self.settings, sent), Instant::now() + SETTLING);
-                let standing = NodeLease { id, proof, settled_at };
-                let next = standing.next_renewal(sent, heartbeat);
-                self.standing.send_replace(standing);
+                let lease = NodeLease { id, proof, settled_at };
+                let next = lease.next_renewal(sent, heartbeat);
+                self.lease.send_replace(lease);
                 next
             }
             // The database is away. The lease is already lost, so the retry is not urgent.
@@ -125,7 +125,7 @@ impl NodeShared {
             return;
         }
         let id = self.id();
-        self.standing.send_modify(|standing| standing.proof = LeaseProof::Ended);
+        self.lease.send_modify(|lease| lease.proof = LeaseProof::Ended);
         match timeout(FAREWELL, self.leases.release(&id)).await {
             Ok(Ok(())) => info!(self.log, "the lease of the node ended"; "id" => &*id),
             Ok(Err(error)) => {

@@ -10,6 +10,7 @@ use svc_channels::{RunJob, refusal};
 use svc_traces::{Job, JobFailure, JobOutcome, JobResult, Runner};
 
 use crate::dispatch::{DispatchError, FirstWorker};
+use crate::failure_reports;
 use crate::handle::Registry;
 use crate::resolve;
 use crate::snapshot::{LoadedChannel, Snapshot};
@@ -20,8 +21,14 @@ impl Runner for Registry {
         Box::pin(async move { registry.run_job(job, limit).await })
     }
 
-    fn on_failure(&self, job: &Job) -> Option<Arc<str>> {
-        self.channel_of(job)?.compiled()?.on_failure().cloned()
+    fn on_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, Option<Arc<str>>> {
+        Box::pin(async move {
+            let row = match self.find_channel(channel_id.as_deref(), &channel) {
+                Some(entry) => Arc::clone(&entry.row),
+                None => self.stored_channel(channel_id.as_deref(), &channel).await?,
+            };
+            failure_reports::target(&row)
+        })
     }
 
     fn is_available(&self, channel: &str) -> bool {
@@ -104,9 +111,13 @@ impl Registry {
 
     /// Finds the channel of a job by id, or by name: for a dead letter, and for a job whose channel was created again.
     fn channel_of(&self, job: &Job) -> Option<Arc<LoadedChannel>> {
+        self.find_channel(job.channel_id.as_deref(), &job.channel)
+    }
+
+    fn find_channel(&self, id: Option<&str>, name: &str) -> Option<Arc<LoadedChannel>> {
         let snapshot = self.snapshot();
-        let by_id = job.channel_id.as_deref().and_then(|id| snapshot.channel_by_id(id));
-        by_id.or_else(|| snapshot.channel_by_name(&job.channel)).cloned()
+        let by_id = id.and_then(|id| snapshot.channel_by_id(id));
+        by_id.or_else(|| snapshot.channel_by_name(name)).cloned()
     }
 }
 

@@ -4,32 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use actix_supervision::CallError;
-use svc_channels::{CompiledChannel, RunScheduled, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
-use svc_traces::{FailureReport, PreparedReport};
-use uuid::Uuid;
+use svc_channels::{RunScheduled, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
 
 use crate::dispatch::{DispatchError, FirstWorker};
 use crate::handle::Registry;
 use crate::snapshot::LoadedChannel;
 
 impl Registry {
-    /// Prepares the report of a scheduled run that failed; `None` for a channel without a channel for its failures.
-    pub fn prepare_report(
-        &self,
-        channel: &CompiledChannel,
-        trace_id: Uuid,
-        error: &str,
-    ) -> Option<PreparedReport> {
-        let (traces, target) = (self.shared.services.traces.as_ref()?, channel.on_failure()?);
-        let report = FailureReport {
-            target: Arc::clone(target),
-            trace_id,
-            channel: channel.name().into(),
-            data: channel.cron()?.payload.clone(),
-        };
-        traces.prepare_report(report, error)
-    }
-
     /// Runs a scheduled channel on the next worker. Dropping the future drops the run.
     ///
     /// The outcome is [`ScheduledRunOutcome::Busy`] if nothing ran because the channel has no capacity now, no worker

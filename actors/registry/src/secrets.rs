@@ -31,7 +31,7 @@ impl LoadedSecrets {
     ) -> Self {
         let (readings, own) = keyring.read_with_declared(wanted).await;
         let before = engine.declared_secrets();
-        let declared = keyring.named(&own).filter_map(|(name, value)| {
+        let declared = keyring.declared_values(&own).filter_map(|(name, value)| {
             let value = match value {
                 Ok(secret) => Value::from(secret.expose()),
                 Err(error) => {

@@ -3,14 +3,14 @@
 //! One atomic counts the calls of all clones of an address, so the bound is strict. A call counts as in flight from its
 //! admission until its outcome is known and the work for it has ended, whether or not its caller still waits.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::clock::TreeClock;
 use crate::error::CallErrorKind;
 use crate::state::NodeState;
-use crate::sync::lock;
+use parking_lot::Mutex;
 
 #[derive(Debug)]
 pub(crate) struct AdmissionControl {
@@ -46,7 +46,7 @@ impl AdmissionControl {
         self.retry_at.store(0, Ordering::Release);
         self.state.store(state as u8, Ordering::Release);
         if state != NodeState::Quarantined {
-            *lock(&self.reason) = None;
+            *self.reason.lock() = None;
         }
     }
 
@@ -58,12 +58,12 @@ impl AdmissionControl {
     }
 
     pub(crate) fn quarantine(&self, reason: Arc<str>) {
-        *lock(&self.reason) = Some(reason);
+        *self.reason.lock() = Some(reason);
         self.enter(NodeState::Quarantined);
     }
 
     pub(crate) fn reason(&self) -> Option<Arc<str>> {
-        lock(&self.reason).clone()
+        self.reason.lock().clone()
     }
 
     /// Returns the rest of the backoff, if there is one.

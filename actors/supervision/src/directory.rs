@@ -1,10 +1,11 @@
 //! The nodes of a tree by path.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use crate::path::NodePath;
 use crate::vitals::NodeVitals;
+use parking_lot::RwLock;
 
 /// Every node of a tree by its path. The supervisor writes it; the lock is only held for a lookup or an insertion.
 #[derive(Debug, Default)]
@@ -12,25 +13,25 @@ pub(crate) struct NodeDirectory(RwLock<BTreeMap<NodePath, Arc<NodeVitals>>>);
 
 impl NodeDirectory {
     pub(crate) fn insert(&self, node: Arc<NodeVitals>) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(node.path.clone(), node);
+        self.0.write().insert(node.path.clone(), node);
     }
 
     pub(crate) fn remove(&self, path: &NodePath) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(path);
+        self.0.write().remove(path);
     }
 
     pub(crate) fn get(&self, path: &NodePath) -> Option<Arc<NodeVitals>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(path).cloned()
+        self.0.read().get(path).cloned()
     }
 
     pub(crate) fn nodes(&self) -> Vec<Arc<NodeVitals>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.0.read().values().cloned().collect()
     }
 
     /// Returns the node that `need` names for a node at `path`: from the root after a slash, or else the nearest one,
     /// searching outwards.
     pub(crate) fn resolve(&self, path: &NodePath, need: &str) -> Option<NodePath> {
-        let nodes = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let nodes = self.0.read();
         let mut above = path.parent();
         if let Some(full) = need.strip_prefix('/') {
             let root = std::iter::successors(above, NodePath::parent).last()?;

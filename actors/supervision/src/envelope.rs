@@ -5,16 +5,16 @@
 
 use std::any::type_name;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use actix::dev::{MessageResponse, OneshotSender};
 use actix::{Handler, Message};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::context::{Context, ReadHandler, ReadReply, Supervised};
 use crate::error::{CallError, CallErrorKind};
 use crate::fault::MessageFault;
-use crate::sync::lock;
 use crate::vitals::NodeVitals;
 
 /// A message in flight as the mailbox of an `A` holds it.
@@ -49,17 +49,26 @@ struct Slot<M: Message> {
     refusal: Option<CallErrorKind>,
 }
 
+/// The use of the answer to a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallMode {
+    /// The caller waits for the answer.
+    Exchange,
+    /// The answer is dropped.
+    Post,
+}
+
 impl<M: Message, K> PendingCall<M, K> {
-    /// Passes admission control with `message`; `answered` is `true` if the caller waits for an answer.
+    /// Passes admission control with `message`; `mode` tells whether the caller waits for an answer.
     pub(crate) fn admit(
         node: &Arc<NodeVitals>,
         message: M,
-        answered: bool,
+        mode: CallMode,
     ) -> Result<(Arc<Self>, ReplyReceiver<M>), CallError<M>> {
         if let Err(kind) = node.admission.admit() {
             return Err(CallError { kind, message: Some(message) });
         }
-        let (reply, answer) = answered.then(oneshot::channel).unzip();
+        let (reply, answer) = (mode == CallMode::Exchange).then(oneshot::channel).unzip();
         let slot = Slot { message: Some(message), reply, refusal: None };
         let call = Self { node: Arc::clone(node), slot: Mutex::new(slot), kind: PhantomData };
         Ok((Arc::new(call), answer))
@@ -67,7 +76,7 @@ impl<M: Message, K> PendingCall<M, K> {
 
     /// Returns the error of a call without an answer, with the message if it was never handled.
     pub(crate) fn failure(&self, otherwise: CallErrorKind) -> CallError<M> {
-        let mut slot = lock(&self.slot);
+        let mut slot = self.slot.lock();
         let message = slot.message.take();
         let kind = slot.refusal.take().unwrap_or(match (otherwise, &message) {
             // The mailbox was dropped with the envelope in it.
@@ -79,7 +88,7 @@ impl<M: Message, K> PendingCall<M, K> {
 
     /// Takes the message and the sender of its reply; `None` if it was taken back or its caller has left.
     fn take(&self) -> Option<(M, Option<OneshotSender<M::Result>>)> {
-        let mut slot = lock(&self.slot);
+        let mut slot = self.slot.lock();
         let reply = slot.reply.take();
         let message = slot.message.take()?;
         drop(slot);
@@ -90,7 +99,7 @@ impl<M: Message, K> PendingCall<M, K> {
     }
 
     fn hand_back(&self, kind: CallErrorKind) {
-        let mut slot = lock(&self.slot);
+        let mut slot = self.slot.lock();
         if slot.message.is_none() {
             return;
         }

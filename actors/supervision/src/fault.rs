@@ -1,12 +1,11 @@
 //! Planned faults for tests, as data.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
 
 use crate::error::StartError;
 use crate::names::short_name;
 use crate::path::NodePath;
-use crate::sync::lock;
+use parking_lot::Mutex;
 
 /// A fault that occurs once per matching node.
 #[derive(Debug, Clone)]
@@ -93,7 +92,7 @@ impl NodeFaults {
 
     /// Counts one occurrence for every matching fault and returns the first that is due.
     fn take_due(&self, matches: impl Fn(&PlannedFault) -> bool) -> Option<FaultKind> {
-        let mut counts = lock(&self.counts);
+        let mut counts = self.counts.lock();
         let mut struck = None;
         for (index, fault) in self.faults.iter().enumerate().filter(|(_, fault)| matches(fault)) {
             let count = counts.entry(index).or_default();

@@ -26,7 +26,6 @@ mod shared;
 mod spec;
 mod state;
 mod supervisor;
-mod sync;
 mod tasks;
 mod tree;
 pub mod universe;

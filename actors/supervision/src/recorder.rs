@@ -1,10 +1,11 @@
 //! The flight recorder: the last lifecycle events of a tree.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
 use tokio::sync::broadcast;
 
@@ -12,7 +13,6 @@ use crate::clock;
 use crate::decide::Exit;
 use crate::panic;
 use crate::path::NodePath;
-use crate::sync::lock;
 
 /// Number of events kept.
 const CAPACITY: usize = 512;
@@ -106,7 +106,7 @@ impl FlightRecorder {
     ) {
         // The supervisor outlives a log that cannot be written.
         let _ = panic::catch_panic(|| self.write_log(path, generation, &kind));
-        let mut ring = lock(&self.ring);
+        let mut ring = self.ring.lock();
         ring.last += 1;
         let event = LifecycleEvent {
             seq: ring.last,
@@ -130,7 +130,7 @@ impl FlightRecorder {
     }
 
     pub(crate) fn history(&self) -> Vec<LifecycleEvent> {
-        lock(&self.ring).events.iter().cloned().collect()
+        self.ring.lock().events.iter().cloned().collect()
     }
 
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<LifecycleEvent> {

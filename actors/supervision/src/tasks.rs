@@ -2,17 +2,17 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 
 use actix::{ActorFuture, SpawnHandle};
 use futures_util::task::AtomicWaker;
+use parking_lot::Mutex;
 
 use crate::context::Supervised;
 use crate::envelope::Envelope;
 use crate::panic;
-use crate::sync::lock;
 
 pub(crate) type ActorTaskFuture<A> = Pin<Box<dyn ActorFuture<A, Output = ()>>>;
 
@@ -73,7 +73,7 @@ impl<A: Supervised> TaskSet<A> {
     /// Takes the next task to be polled out of the set.
     pub(crate) fn next_ready(&mut self) -> Option<(SpawnHandle, TaskEntry<A>)> {
         loop {
-            let handle = lock(&self.ready.handles).pop_front()?;
+            let handle = self.ready.handles.lock().pop_front()?;
             if let Some(spawned) = self.tasks.remove(&handle) {
                 spawned.wake.queued.store(false, Ordering::Release);
                 return Some((handle, spawned));
@@ -113,7 +113,7 @@ struct ReadyQueue {
 
 impl ReadyQueue {
     fn push(&self, handle: SpawnHandle) {
-        lock(&self.handles).push_back(handle);
+        self.handles.lock().push_back(handle);
         self.runner.wake();
     }
 }

@@ -3,10 +3,11 @@
 //! Written by the runner of the node and by the supervisor, read by anyone at any time without a message. Each lock
 //! guards a few words and is never held across a call into an actor, so a reader never waits for an actor.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::admission::AdmissionControl;
@@ -14,7 +15,6 @@ use crate::clock::{self, TreeClock};
 use crate::names::short_name;
 use crate::path::NodePath;
 use crate::state::NodeState;
-use crate::sync::lock;
 use crate::view::{NodeKind, NodeView};
 
 #[derive(Debug)]
@@ -87,29 +87,29 @@ impl NodeVitals {
 
     /// Records that work on `handling` starts now.
     pub(crate) fn begin(&self, handling: Option<&'static str>) {
-        *lock(&self.activity) = Activity { handling, since: Some(clock::now()) };
+        *self.activity.lock() = Activity { handling, since: Some(clock::now()) };
     }
 
     /// Records that the node is idle.
     pub(crate) fn end(&self) {
-        *lock(&self.activity) = Activity::default();
+        *self.activity.lock() = Activity::default();
     }
 
     /// Records the current thread as that of the node.
     pub(crate) fn record_thread(&self) {
         let thread = std::thread::current();
         let name = thread.name().map_or_else(|| format!("{:?}", thread.id()).into(), Arc::from);
-        *lock(&self.thread) = Some(name);
+        *self.thread.lock() = Some(name);
     }
 
     pub(crate) fn update_status(&self, change: impl FnOnce(&mut LifecycleInfo)) {
-        change(&mut lock(&self.status));
+        change(&mut self.status.lock());
     }
 
     pub(crate) fn view(&self) -> NodeView {
-        let Activity { handling, since } = *lock(&self.activity);
+        let Activity { handling, since } = *self.activity.lock();
         let state = self.admission.state();
-        let status = lock(&self.status);
+        let status = self.status.lock();
         let uptime = status.started_at.map(|at| self.tree_clock.elapsed().saturating_sub(at));
         NodeView {
             path: self.path.clone(),
@@ -123,7 +123,7 @@ impl NodeVitals {
             handled: self.handled.load(Ordering::Acquire),
             essential: self.essential,
             drain_deadline: self.drain_deadline,
-            thread: lock(&self.thread).as_deref().map(str::to_owned),
+            thread: self.thread.lock().as_deref().map(str::to_owned),
             handling: handling.map(short_name),
             busy_ms: since.map(|since| millis(clock::now().saturating_duration_since(since))),
             last_exit: status.last_exit.clone(),

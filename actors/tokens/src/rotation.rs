@@ -28,13 +28,13 @@ const LEASE: Duration = Duration::from_secs(30);
 /// The part of the lease that must remain after a request, so that the response can be stored.
 const STORING: Duration = Duration::from_secs(10);
 /// Further reads of the stored tokens, while another process refreshes, before a refresh fails.
-const LOOKS: usize = 10;
+const MAX_READS: usize = 10;
 /// Delay between two of these reads.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+const READ_DELAY: Duration = Duration::from_millis(500);
 /// Delay before each attempt to save tokens that could not be saved at once.
-const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(1);
+const SAVE_DELAY: Duration = Duration::from_secs(1);
 /// Maximum number of these attempts.
-const ATTEMPTS: usize = 600;
+const MAX_SAVES: usize = 600;
 
 /// The state of one connector that only refreshes use.
 #[derive(Default)]
@@ -62,7 +62,7 @@ struct Unsaved {
 impl Rotation {
     /// Returns the refresh token to present, the first of these: the unsaved one if it replaces what is
     /// stored, the stored one, the one this process knew last, the seed.
-    fn next(&self, stored: Option<&str>, seed: &str) -> String {
+    fn token_to_present(&self, stored: Option<&str>, seed: &str) -> String {
         let unsaved = self.unsaved.as_ref().filter(|unsaved| match (&unsaved.before, stored) {
             (ExpectedTokens::These(before), Some(stored)) => before == stored,
             (ExpectedTokens::These(_), None) | (_, Some(_)) => false,
@@ -125,7 +125,7 @@ pub(crate) async fn refresh(
         ));
     }
     let stored = lease.stored.map(|stored| stored.refresh_token);
-    let presented = rotation.next(stored.as_deref(), seed);
+    let presented = rotation.token_to_present(stored.as_deref(), seed);
     let before = match stored {
         Some(stored) => ExpectedTokens::These(stored),
         // Tokens of this configuration were stored once, and were replaced by those of another one.
@@ -170,9 +170,9 @@ async fn find(
 ) -> Result<StoredOrTurn, TokenError> {
     let holder = format!("{}:{}", context.holder, new_ordered_id());
     let mut first: Option<Option<String>> = None;
-    for _ in 0..=LOOKS {
+    for _ in 0..=MAX_READS {
         if first.is_some() {
-            sleep(BETWEEN_LOOKS).await;
+            sleep(READ_DELAY).await;
         }
         let since = Instant::now();
         let RefreshLease { connector, turn, abandoned, state } = look(context, slot, &holder).await?;
@@ -276,10 +276,10 @@ async fn save(context: &TokenContext, slot: &TokenSlot, rotation: &mut Rotation)
 }
 
 /// Saves the unsaved tokens of a connector in the background. Ends when nothing is left to save, and gives up
-/// after [`ATTEMPTS`] attempts.
+/// after [`MAX_SAVES`] attempts.
 pub(crate) async fn save_later(context: &TokenContext, slot: &TokenSlot) {
-    for _ in 0..ATTEMPTS {
-        sleep(BETWEEN_ATTEMPTS).await;
+    for _ in 0..MAX_SAVES {
+        sleep(SAVE_DELAY).await;
         let mut rotation = slot.flight.lock().await;
         let saved = save(context, slot, &mut rotation).await;
         if rotation.is_saved() {
@@ -312,16 +312,16 @@ mod tests {
     #[test]
     fn the_stored_refresh_token_goes_before_the_remembered_one_and_that_before_the_seed() {
         let remembers = Rotation { held: Some("held".into()), unsaved: None };
-        assert_eq!(Rotation::default().next(None, "seed"), "seed");
-        assert_eq!(remembers.next(None, "seed"), "held");
-        assert_eq!(remembers.next(Some("stored"), "seed"), "stored");
+        assert_eq!(Rotation::default().token_to_present(None, "seed"), "seed");
+        assert_eq!(remembers.token_to_present(None, "seed"), "held");
+        assert_eq!(remembers.token_to_present(Some("stored"), "seed"), "stored");
     }
 
     #[test]
     fn unsaved_tokens_replace_the_stored_ones_they_succeed_and_no_newer_ones() {
-        assert_eq!(unsaved(Some("old"), "next").next(Some("old"), "seed"), "next");
-        assert_eq!(unsaved(Some("old"), "next").next(Some("newer"), "seed"), "newer");
-        assert_eq!(unsaved(None, "next").next(None, "seed"), "next");
-        assert_eq!(unsaved(None, "next").next(Some("newer"), "seed"), "newer");
+        assert_eq!(unsaved(Some("old"), "next").token_to_present(Some("old"), "seed"), "next");
+        assert_eq!(unsaved(Some("old"), "next").token_to_present(Some("newer"), "seed"), "newer");
+        assert_eq!(unsaved(None, "next").token_to_present(None, "seed"), "next");
+        assert_eq!(unsaved(None, "next").token_to_present(Some("newer"), "seed"), "newer");
     }
 }

@@ -34,7 +34,7 @@ use crate::{input, token};
 const MARGIN: Duration = Duration::from_secs(5);
 
 /// Time allowed for dropped jobs to end.
-const LET_GO: Duration = Duration::from_millis(250);
+const ABORT_GRACE: Duration = Duration::from_millis(250);
 
 /// Longest delay of the answer to a submission while the queue is more than half full.
 const HOLD_BACK: Duration = Duration::from_millis(500);
@@ -200,7 +200,7 @@ impl Traces {
         }
         info!(log, "jobs are cut by the shutdown deadline and left to another process");
         stop.advance(StopStage::Ending);
-        if timeout(LET_GO, written()).await.is_err() {
+        if timeout(ABORT_GRACE, written()).await.is_err() {
             warn!(log, "jobs do not let go of their thread");
         }
     }

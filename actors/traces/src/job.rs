@@ -129,9 +129,11 @@ pub trait Runner: Send + Sync + 'static {
     /// letters wait without being tried.
     fn is_available(&self, channel: &str) -> bool;
 
-    /// Returns the name of the channel that is told when the job fails for good, if the channel of the job names one.
-    fn on_failure(&self, job: &Job) -> Option<Arc<str>> {
-        let _ = job;
-        None
+    /// Returns the name of the channel that is told when a job of the channel with this id, or else with this name,
+    /// fails for good. The channel may name one whether it serves or not. Waits while the answer must be read from a
+    /// database that is away.
+    fn on_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, Option<Arc<str>>> {
+        let _ = (channel_id, channel);
+        Box::pin(std::future::ready(None))
     }
 }

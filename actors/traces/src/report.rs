@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use svc_store::{NewTrace, TraceMode, TraceStatus};
 use uuid::Uuid;
@@ -13,7 +14,8 @@ use crate::input;
 use crate::job::{Job, Runner};
 use crate::queue::{JobQueue, QueuedJob};
 
-/// Metadata key of a report; its value is the trace id of the failed run. Callers cannot set it.
+/// Metadata key of a report; its value is the trace id of the failed run, or null if no run began. Callers cannot set
+/// it.
 pub const FAILURE_OF: &str = "_svc_failure_of";
 
 /// A report that is sent if the run fails for good.
@@ -21,8 +23,8 @@ pub const FAILURE_OF: &str = "_svc_failure_of";
 pub struct FailureReport {
     /// Name of the receiving channel.
     pub target: Arc<str>,
-    /// Trace id of the run.
-    pub trace_id: Uuid,
+    /// Trace id of the run; `None` if no run began.
+    pub trace_id: Option<Uuid>,
     /// Name of the channel of the run.
     pub channel: Arc<str>,
     /// Payload of the run.
@@ -30,23 +32,27 @@ pub struct FailureReport {
 }
 
 impl FailureReport {
-    /// Returns the report of a job, if its channel names a channel for failures and the job is not itself a report.
-    pub(crate) fn for_job(job: &Job, runner: &dyn Runner) -> Option<Self> {
+    /// Returns the name of the channel that gets the report of a job; `None` for a job that is itself a report.
+    pub(crate) fn find_target<'r>(job: &Job, runner: &'r dyn Runner) -> BoxFuture<'r, Option<Arc<str>>> {
         if job.metadata.contains_key(FAILURE_OF) {
-            return None;
+            return Box::pin(std::future::ready(None));
         }
-        let target = runner.on_failure(job)?;
-        Some(Self {
+        runner.on_failure(job.channel_id.clone(), Arc::clone(&job.channel))
+    }
+
+    /// Creates the report of a job.
+    pub(crate) fn for_job(job: &Job, target: Arc<str>) -> Self {
+        Self {
             target,
-            trace_id: job.trace_id,
+            trace_id: Some(job.trace_id),
             channel: Arc::clone(&job.channel),
             data: job.payload.clone(),
-        })
+        }
     }
 
     /// Returns the job that delivers the report.
     pub(crate) fn into_job(self, error: &str) -> Job {
-        let (id, failed) = (svc_model::id::new_ordered_id(), self.trace_id.to_string());
+        let (id, failed) = (svc_model::id::new_ordered_id(), self.trace_id.map(|id| id.to_string()));
         let metadata = json!({
             "channel": &*self.target,
             "run": {"key": id.to_string()},
@@ -108,7 +114,7 @@ mod tests {
     #[test]
     fn report_tells_what_failed_with_what_and_marks_itself() {
         let (target, channel): (Arc<str>, Arc<str>) = ("alerts".into(), "orders".into());
-        let report = FailureReport { target, trace_id: Uuid::nil(), channel, data: json!({"n": 1}) };
+        let report = FailureReport { target, trace_id: Some(Uuid::nil()), channel, data: json!({"n": 1}) };
         let job = report.into_job("it broke");
         let failed = Uuid::nil().to_string();
         assert_eq!(

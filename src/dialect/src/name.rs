@@ -8,8 +8,8 @@ pub(crate) fn check(name: &str) -> Result<(), String> {
     if name.starts_with('$') {
         return Err("a name must not start with $".to_owned());
     }
-    let held = |at: char| matches!(at, '.' | '"' | '\'' | '`' | '\\') || at.is_control();
-    if name.contains(held) {
+    let is_forbidden = |at: char| matches!(at, '.' | '"' | '\'' | '`' | '\\') || at.is_control();
+    if name.contains(is_forbidden) {
         return Err(
             "a name must not hold a dot, a quote, a backtick, a backslash or a control character".to_owned()
         );

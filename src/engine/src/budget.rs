@@ -15,7 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
 
 use crate::error::TaskError;
-use crate::error_code::ErrorCode;
+use crate::error_code::{ErrorCode, Healing};
 
 /// The processor time of a run, unless the engine is built with another.
 pub(crate) const DEFAULT: Duration = Duration::from_secs(1);
@@ -39,8 +39,14 @@ pub(crate) enum BudgetExhausted {
 }
 
 impl BudgetExhausted {
+    /// Returns the error that ends the run. The same message uses the same processor time again, while a passed deadline
+    /// may be owed to a slow peer.
     pub(crate) fn into_error(self) -> TaskError {
-        TaskError { is_deadline: true, ..TaskError::new(ErrorCode::Timeout, self.to_string()) }
+        let healing = match self {
+            Self::Deadline => None,
+            Self::Processor(_) => Some(Healing::Permanent),
+        };
+        TaskError { is_deadline: true, healing, ..TaskError::new(ErrorCode::Timeout, self.to_string()) }
     }
 }
 

@@ -17,16 +17,25 @@ use crate::function::{CompileCx, CompileSecrets, Function};
 use crate::loop_spec::{Loop, parse_loop};
 use crate::program::{CompiledStep, CompiledWorkflow, Span, StepAction};
 use crate::reads::Reads;
-use crate::stubs::Stubs;
+use crate::stubs::{self, StubFunction};
 
 /// Groups inside groups.
 pub(crate) const MAX_GROUP_DEPTH: usize = 8;
+
+/// The way in which the tasks of a workflow reach what is outside the engine.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallMode {
+    /// Functions call connectors and channels.
+    Live,
+    /// Stubs answer for connectors and channels.
+    Stubbed,
+}
 
 /// Compiles one version of a workflow.
 pub(crate) fn compile(
     engine: &Engine,
     material: CompileSecrets<'_>,
-    stubs: Option<&Stubs>,
+    calls: CallMode,
     id: &str,
     version: i64,
     content: &WorkflowContent,
@@ -34,14 +43,14 @@ pub(crate) fn compile(
     let mut assembly = Assembly {
         engine,
         material,
-        stubs,
+        calls,
         workflow: id,
         ids: HashSet::new(),
         steps: Vec::new(),
         spans: Vec::new(),
         reads: Reads::default(),
     };
-    assembly.readable(content)?;
+    assembly.check_readable(content)?;
     let condition = assembly.condition(Some(&content.condition), "condition")?;
     assembly.elements(&content.tasks, "tasks", 0)?;
     if assembly.steps.is_empty() {
@@ -68,7 +77,7 @@ pub(crate) fn compile(
 struct Assembly<'e> {
     engine: &'e Engine,
     material: CompileSecrets<'e>,
-    stubs: Option<&'e Stubs>,
+    calls: CallMode,
     workflow: &'e str,
     ids: HashSet<String>,
     steps: Vec<CompiledStep>,
@@ -81,7 +90,7 @@ impl Assembly<'_> {
         CompileError::Invalid { workflow: self.workflow.into(), at: at.into(), message: message.into() }
     }
 
-    fn readable(&self, content: &WorkflowContent) -> Result<(), CompileError> {
+    fn check_readable(&self, content: &WorkflowContent) -> Result<(), CompileError> {
         let tasks = content.tasks.iter().map(|task| ("tasks", task));
         let others =
             content.loop_.iter().map(|block| ("loop", block)).chain([("condition", &content.condition)]);
@@ -195,9 +204,14 @@ impl Assembly<'_> {
             self.reads.merge(compiler.reads.into_inner());
             return built.map(StepAction::Builtin).ok_or_else(|| self.problems(&errors));
         }
-        let stub = self.stubs.and_then(|stubs| stubs.function(&self.engine.catalogue, name));
-        let stub: Option<Arc<dyn Function>> = stub.map(|stub| Arc::new(stub) as _);
+        let stubbed =
+            stubs::stubbed(&self.engine.catalogue, name).filter(|_| self.calls == CallMode::Stubbed);
+        let stub: Option<Arc<dyn Function>> = stubbed.map(|entry| Arc::new(StubFunction(entry)) as _);
         let Some(function) = stub.as_ref().or_else(|| self.engine.functions.get(name)) else {
+            if let Some(message) = self.engine.catalogue.absence(name) {
+                let (workflow, at) = (self.workflow.into(), format!("task \"{id}\""));
+                return Err(CompileError::Invalid { workflow, at, message });
+            }
             return Err(CompileError::Undispatchable {
                 workflow: self.workflow.into(),
                 function: name.into(),

@@ -13,7 +13,7 @@ use crate::builtin;
 use crate::catalogue::Catalogue;
 use crate::checks::{Misspellings, UnknownCall, literal_reads, unknown_calls};
 use crate::clock::{EngineClock, system_time};
-use crate::compile;
+use crate::compile::{self, CallMode};
 use crate::dependencies::Dependencies;
 use crate::error::CompileError;
 use crate::expression::{Evaluator, Expression, SecretPolicy};
@@ -21,7 +21,6 @@ use crate::function::{CompileSecrets, Function};
 use crate::limits::EngineLimits;
 use crate::operators::DeclaredSecrets;
 use crate::program::CompiledWorkflow;
-use crate::stubs::Stubs;
 
 /// Compiles workflows and runs them.
 pub struct Engine {
@@ -52,10 +51,11 @@ impl Engine {
         material: CompileSecrets<'_>,
     ) -> Result<CompiledWorkflow, CompileError> {
         let (id, content) = (&workflow.workflow_id, &workflow.content);
-        compile::compile(self, material, None, id, workflow.version, content)
+        compile::compile(self, material, CallMode::Live, id, workflow.version, content)
     }
 
-    /// Compiles as [`compile`](Self::compile) does, with stand-ins for all that reaches outside the engine.
+    /// Compiles as [`compile`](Self::compile) does, with stand-ins for all that reaches outside the engine. The answers come
+    /// with each run: [`RunOptions::stubs`](crate::RunOptions::stubs).
     ///
     /// # Errors
     /// As [`compile`](Self::compile).
@@ -63,10 +63,24 @@ impl Engine {
         &self,
         workflow: &Workflow,
         material: CompileSecrets<'_>,
-        stubs: &Stubs,
     ) -> Result<CompiledWorkflow, CompileError> {
         let (id, content) = (&workflow.workflow_id, &workflow.content);
-        compile::compile(self, material, Some(stubs), id, workflow.version, content)
+        compile::compile(self, material, CallMode::Stubbed, id, workflow.version, content)
+    }
+
+    /// Returns an engine of the same functions and limits whose expressions read these secrets.
+    #[must_use]
+    pub fn with_secrets(&self, secrets: DeclaredSecrets) -> Self {
+        Self {
+            evaluator: Evaluator::new(secrets, &self.limits),
+            functions: self.functions.clone(),
+            catalogue: self.catalogue.clone(),
+            vars: self.vars.clone(),
+            limits: self.limits,
+            logger: self.logger.clone(),
+            version: self.version.clone(),
+            clock: Arc::clone(&self.clock),
+        }
     }
 
     /// Returns the declared secrets that expressions read now.
@@ -173,6 +187,16 @@ impl EngineBuilder {
             self.functions.insert(name, Arc::clone(&function));
         }
         self.catalogue.insert(entry);
+        self
+    }
+
+    /// Declares functions that only builds with one of some cargo features have. Where they are not registered, errors
+    /// about them say so.
+    #[must_use]
+    pub fn optional_functions(mut self, features: &'static str, names: &[&'static str]) -> Self {
+        for name in names {
+            self.catalogue.declare_optional(name, features);
+        }
         self
     }
 

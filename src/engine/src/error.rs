@@ -80,9 +80,9 @@ pub struct TaskError {
     /// The time of a whole run is used up, not only that of one call.
     #[serde(skip)]
     pub is_deadline: bool,
-    /// A later attempt may succeed although the code does not say so.
+    /// The use of another attempt, where that differs from what the code says.
     #[serde(skip)]
-    pub may_heal: bool,
+    pub healing: Option<Healing>,
 }
 
 impl TaskError {
@@ -101,7 +101,7 @@ impl TaskError {
             http_status: None,
             body: None,
             is_deadline: false,
-            may_heal: false,
+            healing: None,
         }
     }
 
@@ -139,12 +139,11 @@ impl TaskError {
 
     /// Tells whether a later run of the same message may succeed: what retries of failed jobs follow.
     pub fn is_transient(&self) -> bool {
-        self.may_heal
-            || match self.code.healing() {
-                Healing::Transient => true,
-                Healing::ByStatus => self.has_retryable_status(),
-                Healing::Permanent => false,
-            }
+        match self.healing.unwrap_or_else(|| self.code.healing()) {
+            Healing::Transient => true,
+            Healing::ByStatus => self.has_retryable_status(),
+            Healing::Permanent => false,
+        }
     }
 
     fn has_retryable_status(&self) -> bool {

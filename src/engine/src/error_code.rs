@@ -5,7 +5,7 @@ use svc_model::{Code, CodeEntry};
 
 /// The use of another attempt where nothing was changed in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Healing {
+pub enum Healing {
     /// Time may heal it.
     Transient,
     /// The status of an upstream decides.

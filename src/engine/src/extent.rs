@@ -11,7 +11,7 @@ use serde_json::Value;
 pub const MAX_DEPTH: usize = 128;
 
 /// Bytes counted for a value or key besides its text.
-const NODE: usize = 32;
+pub(crate) const NODE: usize = 32;
 
 /// The bound that a value exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -14,6 +14,7 @@ use svc_model::FieldError;
 use svc_secrets::Resolver;
 use tokio::time::Instant;
 
+use crate::bounded_json::{ParseJsonError, parse_json_within};
 use crate::catalogue::FunctionEntry;
 use crate::clock::EngineClock;
 use crate::error::TaskError;
@@ -157,6 +158,13 @@ impl TaskCx<'_> {
         self.chain
     }
 
+    /// Names the channel that the task calls, for the trace of the run. A connector is known by the input of the task.
+    pub fn name_target(&mut self, name: &str) {
+        if self.work.tracer.is_some() {
+            self.work.target = Some(name.into());
+        }
+    }
+
     /// Returns the secrets of this run that no output may show. They must be passed on with the payload.
     pub fn redaction(&self) -> &Redaction {
         &self.work.redaction
@@ -202,6 +210,14 @@ impl TaskCx<'_> {
     /// Folds a template over the message.
     pub fn resolve(&self, template: &Template) -> Value {
         template.resolve(&self.work.message)
+    }
+
+    /// Parses JSON text into a value that the message could hold.
+    ///
+    /// # Errors
+    /// [`ParseJsonError`] for a text that is malformed or too large, and when the run may not go on.
+    pub fn parse_json(&self, text: &[u8]) -> Result<Value, ParseJsonError> {
+        parse_json_within(text, self.work.max_bytes)
     }
 
     /// Writes a value of the message.

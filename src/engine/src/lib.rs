@@ -53,6 +53,7 @@
 //! ```
 
 mod authored;
+mod bounded_json;
 mod budget;
 mod builtin;
 pub mod catalogue;
@@ -85,11 +86,12 @@ mod stubs;
 mod template;
 mod trace;
 
+pub use bounded_json::{ParseJsonError, RunStopped, parse_json_within};
 pub use checks::UnknownCall;
 pub use dependencies::{ChannelCallUse, ConnectorUse, Dependencies};
 pub use engine::{Engine, EngineBuilder};
 pub use error::{CompileError, RunFailure, TaskError};
-pub use error_code::{ErrorCode, FailureKind};
+pub use error_code::{ErrorCode, FailureKind, Healing};
 pub use expression::{Expression, SecretPolicy};
 pub use extent::{MAX_DEPTH, value_bytes};
 pub use function::{CompileCx, CompileSecrets, CompiledTask, Function, TaskCx, TaskExecution, TaskOutcome};
@@ -102,7 +104,7 @@ pub use program::{CompiledWorkflow, Flow};
 pub use redaction::Redaction;
 pub use run::{RunOptions, RunOutcome};
 pub use secret_uses::{SecretUses, secret_uses};
-pub use stubs::Stubs;
+pub use stubs::{StubCall, Stubs};
 pub use template::Template;
 pub use trace::{
     AuditChange, AuditTrailEntry, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, TraceStep,

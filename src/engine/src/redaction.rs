@@ -45,7 +45,8 @@ impl Redaction {
     }
 
     /// Returns these and the texts of more secrets.
-    pub(crate) fn with<'v>(&self, secrets: impl IntoIterator<Item = &'v Value>) -> Self {
+    #[must_use]
+    pub fn with<'v>(&self, secrets: impl IntoIterator<Item = &'v Value>) -> Self {
         let mut values = BTreeSet::new();
         secrets.into_iter().for_each(|value| collect(value, 1, &mut values));
         self.and(values)

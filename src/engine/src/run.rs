@@ -31,6 +31,7 @@ use crate::reads::Reads;
 use crate::redaction::Redaction;
 use crate::run_state::RunState;
 use crate::scope::{Arena, EvaluationScope, WrittenRoots};
+use crate::stubs::{StubCall, Stubs};
 use crate::trace::{AuditTrailEntry, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, Tracer};
 
 /// Maximum number of tasks that one run executes. Each leaves its records in memory.
@@ -55,6 +56,8 @@ pub struct RunOptions {
     pub chain: Arc<[Arc<str>]>,
     /// The secrets that the run received with its payload.
     pub redaction: Redaction,
+    /// The answers to the calls of a workflow that was compiled with stand-ins.
+    pub stubs: Stubs,
 }
 
 /// The result of a run.
@@ -72,6 +75,8 @@ pub struct RunOutcome {
     pub failure: Option<RunFailure>,
     /// The execution trace, if it was asked for.
     pub trace: Option<ExecutionTrace>,
+    /// The calls that stubs answered, in order.
+    pub calls: Vec<StubCall>,
     /// The durations of the run and of its tasks.
     pub timings: Timings,
     /// The version of the workflow that the message was given to.
@@ -136,17 +141,21 @@ impl<'e> Run<'e> {
         if let Some(vars) = &engine.vars {
             metadata.insert("vars".into(), vars.clone());
         }
+        let tracer = options.trace.map(|trace| Tracer::new(trace, &message, &options.redaction));
         let work = RunState {
             message,
             changes: (options.capture_changes || options.trace.is_some()).then(Vec::new),
             errors: Vec::new(),
-            tracer: options.trace.map(Tracer::new),
+            tracer,
             mapping_contexts: Vec::new(),
             progress: None,
             bytes: 0,
             max_bytes: engine.limits.max_message_bytes,
             change_bytes: options.trace.unwrap_or_default().snapshot_bytes,
             redaction: options.redaction,
+            stubs: options.stubs,
+            calls: Vec::new(),
+            target: None,
         };
         Self {
             engine,
@@ -230,7 +239,7 @@ impl<'e> Run<'e> {
                     return self.expire(id, TaskError::new(ErrorCode::Task, text), "stopped by its length");
                 }
                 let pace = self.pace.check().await;
-                let end = match (self.next(&mut cursor, workflow, id, &mut scope), pace) {
+                let end = match (self.advance(&mut cursor, workflow, id, &mut scope), pace) {
                     (Ok(Some(step)), _) => self.step(step, id, &mut scope).await,
                     (Ok(None), Ok(())) => None,
                     (Ok(None), Err(error)) => Some(self.expire(id, error, "stopped by its deadline")),
@@ -251,7 +260,7 @@ impl<'e> Run<'e> {
     /// # Errors
     /// The normal end of the sweep: [`End::Completed`] after the last task, [`End::Stopped`] after the last
     /// task of a terminal group.
-    fn next<'w>(
+    fn advance<'w>(
         &mut self,
         cursor: &mut Cursor,
         workflow: &'w CompiledWorkflow,
@@ -399,6 +408,7 @@ impl<'e> Run<'e> {
             errors: self.work.errors,
             failure,
             trace: self.work.tracer.map(Tracer::finish),
+            calls: self.work.calls,
             timings: self.timings,
             workflow: None,
         }

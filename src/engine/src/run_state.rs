@@ -13,6 +13,7 @@ use crate::path::{Path, Root, WriteError};
 use crate::reads::Reads;
 use crate::redaction::Redaction;
 use crate::scope::{EvaluationScope, WrittenRoots};
+use crate::stubs::{StubCall, Stubs};
 use crate::trace::{AuditChange, Tracer};
 
 /// Members of an object that are merged into a root one by one under the eyes of its copy.
@@ -47,6 +48,12 @@ pub(crate) struct RunState {
     pub(crate) change_bytes: usize,
     /// The secrets that no record may show.
     pub(crate) redaction: Redaction,
+    /// The answers to the calls of a stubbed run.
+    pub(crate) stubs: Stubs,
+    /// The calls of a stubbed run.
+    pub(crate) calls: Vec<StubCall>,
+    /// The connector or channel that the task which runs now has called; kept for a trace.
+    pub(crate) target: Option<Arc<str>>,
 }
 
 impl RunState {

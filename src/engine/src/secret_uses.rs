@@ -21,11 +21,11 @@ pub struct SecretUses {
 
 /// Finds what a workflow takes from outside its document.
 pub fn secret_uses(content: &WorkflowContent) -> SecretUses {
-    let mut intake = SecretUses::default();
+    let mut uses = SecretUses::default();
     for part in content.tasks.iter().chain([&content.condition]).chain(&content.loop_) {
-        intake.add(part);
+        uses.add(part);
     }
-    intake
+    uses
 }
 
 impl SecretUses {

@@ -8,9 +8,13 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::message::Message;
+use crate::redaction::Redaction;
 
 /// Metadata that snapshots leave out: large, and full of what callers consider private.
 const OMITTED: [&str; 2] = ["headers", "cookies"];
+
+/// Metadata that a recorded input keeps.
+const REQUEST_FACTS: [&str; 7] = ["channel", "http_method", "params", "query", "vars", "trigger", "run"];
 
 /// No step takes less than this as JSON.
 const STEP_BYTES: usize = 64;
@@ -77,11 +81,13 @@ pub struct Timings {
 pub struct TraceOptions {
     /// Bytes of JSON all snapshots together may take; further ones are left out.
     pub snapshot_bytes: usize,
+    /// Records the input of the run, so that it can be repeated.
+    pub input: bool,
 }
 
 impl Default for TraceOptions {
     fn default() -> Self {
-        Self { snapshot_bytes: 1 << 20 }
+        Self { snapshot_bytes: 1 << 20, input: false }
     }
 }
 
@@ -118,6 +124,12 @@ pub struct TraceStep {
     /// The duration in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_us: Option<u64>,
+    /// The function of an executed or failed step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<Arc<str>>,
+    /// The connector or channel that the step called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Arc<str>>,
     /// The writes of the step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<AuditChange>,
@@ -131,6 +143,9 @@ pub struct TraceStep {
 pub struct ExecutionTrace {
     /// The steps, in order.
     pub steps: Vec<TraceStep>,
+    /// `{payload, request}`, where it was asked for: the payload, and the facts about the request that are not private.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
     /// True if snapshots were left out because the budget was spent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
@@ -146,11 +161,27 @@ pub(crate) struct Tracer {
 }
 
 impl Tracer {
-    pub(crate) fn new(options: TraceOptions) -> Self {
-        Self {
+    pub(crate) fn new(options: TraceOptions, message: &Message, redaction: &Redaction) -> Self {
+        let mut tracer = Self {
             trace: ExecutionTrace::default(),
             budget: options.snapshot_bytes,
             max_steps: (options.snapshot_bytes / STEP_BYTES).max(MIN_STEPS),
+        };
+        if options.input && redaction.is_empty() {
+            tracer.keep_input(message);
+        }
+        tracer
+    }
+
+    /// Records the input of the run, unless it would leave too little room for snapshots.
+    fn keep_input(&mut self, message: &Message) {
+        let facts = message.metadata.iter().filter(|(key, _)| REQUEST_FACTS.contains(&key.as_str()));
+        let request: Map<String, Value> = facts.map(|(key, value)| (key.clone(), value.clone())).collect();
+        let input = serde_json::json!({"payload": message.payload, "request": request});
+        let bytes = json_bytes(&input);
+        if bytes <= self.budget / 2 {
+            self.budget -= bytes;
+            self.trace.input = Some(input);
         }
     }
 

@@ -29,7 +29,7 @@ pub(crate) enum ByteEncoding {
 
 impl ByteEncoding {
     /// Returns the encoding with that name, or `default` for no name and for an unknown one.
-    pub(crate) fn named(name: Option<&str>, default: Self) -> Self {
+    pub(crate) fn from_name_or(name: Option<&str>, default: Self) -> Self {
         match name {
             Some("utf8") => Self::Utf8,
             Some("hex") => Self::Hex,

@@ -131,7 +131,7 @@ impl PeerClient {
                 add_params(&mut url, &params, redirects > 0);
             }
             let client = if url.origin() == self.home { &self.own } else { &self.other };
-            let sent = self.headers(at_home, &headers, body.as_ref());
+            let sent = self.headers_for_hop(at_home, &headers, body.as_ref());
             let bytes = body.as_ref().map(|body| body.bytes.clone());
             let answer = client.exchange(method.clone(), &url, sent, bytes, cap).await?;
             let next = if follow { target(&answer, &url)? } else { None };
@@ -160,7 +160,7 @@ impl PeerClient {
 
     /// Returns the headers to send: all of `own` to the origin of the request, elsewhere none but a content
     /// type. A body always has a content type, by default the one of `body`; the one in `own` wins.
-    fn headers(&self, at_home: bool, own: &HeaderMap, body: Option<&RequestBody>) -> HeaderMap {
+    fn headers_for_hop(&self, at_home: bool, own: &HeaderMap, body: Option<&RequestBody>) -> HeaderMap {
         let mut headers = if at_home { own.clone() } else { HeaderMap::new() };
         match body {
             None => {}

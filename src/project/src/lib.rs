@@ -4,19 +4,21 @@
 //! reads files and nothing else: it opens no socket, reads no environment variable and keeps no state.
 
 mod boundary;
+pub mod case;
 mod checks;
 mod compile;
 mod content;
 mod finding;
-mod fmt;
 mod lint;
-mod new;
+mod metadata;
 mod package;
 mod project;
 mod recognize;
 pub mod rules;
+mod run;
 pub mod shared;
 mod source;
+mod stand_ins;
 mod walk;
 
 pub use boundary::Boundary;
@@ -24,13 +26,14 @@ pub use checks::{Check, check_table};
 pub use compile::{CompiledDocument, IMPORT_ORDER, compile, mirrored_files, to_json_text};
 pub use content::EntityContent;
 pub use finding::{Finding, Severity, SourcePlace};
-pub use fmt::format_text;
 pub use lint::{
     CheckedEntity, LintSummary, LintedFile, LintedProject, RefusedField, SetForm, lint, lint_file,
 };
-pub use new::{TemplateFile, new_project};
+pub use metadata::offline_metadata;
 pub use package::{PackageHeader, build_package, lint_package};
 pub use project::{AuthoredEntity, Project};
 pub use recognize::DocumentShape;
-pub use source::{MAX_FILE_BYTES, SourceError, SourceFile, SourceFormat, read_text};
-pub use walk::{FoundFile, FoundFiles, ProjectFiles, UNREADABLE, find_files, is_case, walk};
+pub use run::{Expand, OfflineInput, OfflineRecords, OfflineRun, OfflineWorkflow, describe_problem};
+pub use source::{MAX_FILE_BYTES, SourceError, SourceFile, SourceFormat};
+pub use stand_ins::StandIns;
+pub use walk::{ProjectFiles, UNREADABLE, is_case, walk};

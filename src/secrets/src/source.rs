@@ -152,7 +152,7 @@ impl Keyring {
     }
 
     /// Returns the values of the declared names.
-    pub fn named<'k>(
+    pub fn declared_values<'k>(
         &'k self,
         readings: &'k Readings,
     ) -> impl Iterator<Item = (&'k str, Result<Secret, ResolveError>)> {
@@ -212,7 +212,10 @@ mod tests {
                 }
             }
             for readings in [own, keyring.read_declared().await] {
-                assert_eq!(keyring.named(&readings).next().unwrap().1.unwrap().expose(), "value of OPERATOR");
+                assert_eq!(
+                    keyring.declared_values(&readings).next().unwrap().1.unwrap().expose(),
+                    "value of OPERATOR"
+                );
             }
             let error = keyring.read([vault.clone()].into()).await.resolve(&vault).unwrap_err();
             assert!(matches!(error, ResolveError::NotUsable { .. }), "{error}");

@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 
 pub use crate::exit::{EXIT_CONFIG, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, write_error};
 
-use crate::commands::{CompileArgs, FmtArgs, LintArgs, NewArgs, PackageArgs};
+use crate::commands::{CaseArgs, CompileArgs, DryRunArgs, LintArgs, PackageArgs, TestArgs};
 use crate::config::ConfigFormat;
 use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
 
@@ -33,28 +33,30 @@ pub struct Cli {
 /// The commands beside starting the server.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum CliCommand {
+    /// Make a test case of the trace of a run
+    Case(CaseArgs),
     /// Make a package, or documents to import, of a project directory
     Compile(CompileArgs),
+    /// Run a workflow once, offline, and print all that happened
+    DryRun(DryRunArgs),
     /// Check a definition, or a project directory as a whole
     Lint(LintArgs),
     /// Work with packages
     Package(PackageArgs),
+    /// Run test cases offline
+    Test(TestArgs),
     /// Check the configuration and print all of it, secrets struck out
     ValidateConfig {
         /// Output format
         #[arg(long, value_enum, default_value_t = ConfigFormat::Toml)]
         format: ConfigFormat,
     },
-    /// Put authored files into their canonical order and layout
-    Fmt(FmtArgs),
     /// Apply the pending migrations of the database
     Migrate {
         /// Only list them
         #[arg(long)]
         dry_run: bool,
     },
-    /// Make a small project that lints, tests and runs
-    New(NewArgs),
     /// Rewrite stored connectors under storage.connector_encryption_key
     Reencrypt,
 }

@@ -1,10 +1,11 @@
 //! The runtime that drives connections, and the actor threads, over it or with a runtime of their own.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use actix_rt::{Arbiter, System};
 use actix_supervision::Placement;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::error::ServiceStartError;
@@ -71,7 +72,7 @@ impl IoRuntime {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arbiter>> {
-        self.arbiters.lock().unwrap_or_else(PoisonError::into_inner)
+        self.arbiters.lock()
     }
 }
 

@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use clap::Parser;
 use mimalloc::MiMalloc;
+use parking_lot::Mutex;
 use svc::cli::{self, Cli, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
 use svc::logging::Logs;
 use svc::serve::{ServeOutcome, serve};
@@ -47,7 +48,7 @@ fn start(path: Option<&Path>, environment: Vec<(String, String)>, err: &mut dyn 
     let logs = Arc::new(Mutex::new(Some(logs)));
     let last = Arc::clone(&logs);
     let ended = actix_rt::System::new().block_on(serve(loaded.config, options, move || force_exit(&last)));
-    drop(logs.lock().unwrap_or_else(PoisonError::into_inner).take());
+    drop(logs.lock().take());
     match ended {
         Ok(ServeOutcome::Drained) => Ok(EXIT_OK),
         Ok(ServeOutcome::Failed) => Ok(EXIT_FAILURE),
@@ -62,7 +63,7 @@ fn force_exit(logs: &Arc<Mutex<Option<Logs>>>) {
     let (written, is_written) = mpsc::channel();
     let logs = Arc::clone(logs);
     let write = move || {
-        drop(logs.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(logs.lock().take());
         // Nobody may be waiting any more.
         let _ = written.send(());
     };

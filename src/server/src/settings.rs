@@ -336,7 +336,7 @@ pub(crate) async fn engine_builder(
     let readings = keyring.read_declared().await;
     let mut secrets: Vec<(&str, Value)> = Vec::new();
     let mut failed = Vec::new();
-    for (name, value) in keyring.named(&readings) {
+    for (name, value) in keyring.declared_values(&readings) {
         match value {
             Ok(secret) => secrets.push((name, secret.expose().into())),
             Err(error) => failed.push(format!("secret {name}: {error}")),

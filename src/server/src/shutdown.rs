@@ -19,17 +19,17 @@ pub(crate) const UNBOUNDED: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 /// Time for a body to arrive once nothing new is accepted, if the deadline is later.
 const UPLOADS: Duration = Duration::from_secs(30);
 /// Time to answer callers whose runs were cut.
-const ANSWERS: Duration = Duration::from_millis(100);
+const ANSWER_GRACE: Duration = Duration::from_millis(100);
 /// Time beyond the deadline in which the tree writes its queues.
 const LAST_WRITES: Duration = Duration::from_millis(500);
 
 /// Ends the service within `limit`, and a little later if something has to be cut.
 pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
-    let (begun, limit) = (Instant::now(), limit.min(UNBOUNDED));
-    let left = || limit.saturating_sub(begun.elapsed());
+    let (started, limit) = (Instant::now(), limit.min(UNBOUNDED));
+    let left = || limit.saturating_sub(started.elapsed());
     state.lifecycle.drain();
     tokio::join!(
-        wait_for_requests(&state.lifecycle, begun + limit, &state.log),
+        wait_for_requests(&state.lifecycle, started + limit, &state.log),
         state.traces.stop(limit),
         async {
             if let Some(cron) = &state.cron {
@@ -41,7 +41,7 @@ pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
     if let Err(RetireError::Forced) = state.tree.retire(tree::CHANNELS.path, left()).await {
         info!(state.log, "runs cut by the shutdown deadline");
     }
-    let _late = timeout(ANSWERS, state.lifecycle.wait_until_idle()).await;
+    let _late = timeout(ANSWER_GRACE, state.lifecycle.wait_until_idle()).await;
     let exit = state.tree.shutdown(left() + LAST_WRITES).await;
     state.io.stop();
     exit
@@ -76,9 +76,9 @@ mod tests {
             lifecycle.end_request();
             received.unwrap_err().status()
         };
-        let begun = Instant::now();
-        let (status, ()) = tokio::join!(upload, wait_for_requests(&lifecycle, begun + UNBOUNDED, &log));
-        assert_eq!((status, begun.elapsed()), (503, UPLOADS));
+        let started = Instant::now();
+        let (status, ()) = tokio::join!(upload, wait_for_requests(&lifecycle, started + UNBOUNDED, &log));
+        assert_eq!((status, started.elapsed()), (503, UPLOADS));
     }
 
     #[tokio::test(start_paused = true)]
@@ -86,10 +86,10 @@ mod tests {
         let (lifecycle, log) = (Lifecycle::default(), Logger::root(Discard, o!()));
         lifecycle.drain();
         lifecycle.begin_request();
-        let begun = Instant::now();
-        wait_for_requests(&lifecycle, begun + UPLOADS * 3, &log).await;
-        assert_eq!(begun.elapsed(), UPLOADS * 3);
+        let started = Instant::now();
+        wait_for_requests(&lifecycle, started + UPLOADS * 3, &log).await;
+        assert_eq!(started.elapsed(), UPLOADS * 3);
         lifecycle.end_request();
-        assert!(wait_for_requests(&lifecycle, begun, &log).now_or_never().is_some());
+        assert!(wait_for_requests(&lifecycle, started, &log).now_or_never().is_some());
     }
 }

@@ -1,8 +1,9 @@
 //! The start of the service: each step takes the results of the steps before it.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use actix_supervision::{PlannedFault, Tree};
+use parking_lot::Mutex;
 use slog::{Logger, info};
 use svc_auth::KeySets;
 use svc_channels::call::{self, DirectoryHandle};

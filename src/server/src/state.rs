@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use actix_supervision::Tree;
+use parking_lot::Mutex;
 use slog::{Logger, info, warn};
 use svc_channels::ComputeGate;
 use svc_connectors::{BrokerHealth, Connectors};
@@ -106,7 +107,7 @@ impl AppState {
 
     /// Releases the SQLite file for other processes.
     pub(crate) fn unlock_file(&self) {
-        drop(self.file_lock.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.file_lock.lock().take());
     }
 
     /// Counts and logs a refused credential.

@@ -1,12 +1,12 @@
 //! The threads that run an actor of every channel.
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use actix_rt::Arbiter;
 use actix_supervision::Placement;
+use parking_lot::RwLock;
 use slog::{Logger, warn};
 use svc_registry::{Registry, WorkerId};
 use tokio::time::sleep;
@@ -45,7 +45,7 @@ impl WorkerThreads {
         let arbiter = Arbiter::try_current()?;
         let joined = registry.add_worker(Placement::On(arbiter)).await;
         let id = joined.inspect_err(|error| warn!(log, "thread is no worker"; "detail" => %error)).ok()?;
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.write();
         // Workers whose threads have ended are forgotten; a thread id is never reused.
         known.retain(|_, worker| registry.has_worker(*worker));
         known.insert(thread::current().id(), id);
@@ -54,12 +54,12 @@ impl WorkerThreads {
 
     /// Returns the worker id of the current thread.
     pub(crate) fn current_worker(&self) -> Option<WorkerId> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&thread::current().id()).copied()
+        self.0.read().get(&thread::current().id()).copied()
     }
 
     /// Returns `true` if any thread serves.
     pub(crate) fn has_any(&self, registry: &Registry) -> bool {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.read();
         known.values().any(|worker| registry.has_worker(*worker))
     }
 }

@@ -25,8 +25,9 @@
 
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::{Mutex, MutexGuard};
 type Entries<V> = HashMap<Arc<str>, Weak<SharedEntry<V>>>;
 
 /// The entries in use, by name.
@@ -87,7 +88,7 @@ impl<V> SharedMap<V> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Entries<V>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 }
 

@@ -15,6 +15,7 @@ use svc_testkit::postgres::{Postgres, PostgresDatabase};
 use svc_testkit::server::{ServerCommand, ServerProcess};
 use tempfile::TempDir;
 
+use crate::offline::repeat_offline;
 use crate::support::launch;
 
 /// A copy of a project, in which a test replaces the addresses of its own peers.
@@ -134,4 +135,17 @@ fn quickstart_is_loaded_by_the_script_and_prices_an_order() {
     let answer = client.json("POST", "/api/v1/data/orders", &project.json("order.json")).unwrap();
     assert_eq!((answer.status, &answer.json()["status"]), (200, &json!("ok")), "{}", answer.text());
     assert!(answer.json()["data"]["total"].is_number(), "{}", answer.text());
+}
+
+#[test]
+fn dry_runs_of_the_quickstart_answer_as_the_service_did() {
+    let traced = ("\"timeout_ms\": 5000", "\"timeout_ms\": 5000, \"tracing\": {\"task_details\": true}");
+    let project = Project::copy("quickstart", &[traced]);
+    let server = launch().start().unwrap();
+    let mut client = project.load(&server);
+    let large = json!({"qty": 30, "price": 50});
+    for order in [&project.json("order.json"), &large, &json!({"qty": 1})] {
+        assert_eq!(client.json("POST", "/api/v1/data/orders", order).unwrap().status, 200);
+    }
+    assert_eq!(repeat_offline(&mut client, &examples().join("quickstart"), &["orders"], &json!({})), 3);
 }

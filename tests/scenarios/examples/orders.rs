@@ -13,7 +13,8 @@ use svc_testkit::redis::Redis;
 use svc_testkit::server::ServerProcess;
 use svc_testkit::tls::{Behaviour, HttpsServer};
 
-use super::{Project, problem, scalar};
+use super::{Project, examples, problem, scalar};
+use crate::offline::repeat_offline;
 use crate::refusals::unix_time;
 
 const ISSUER: &str = "https://id.shop.example";
@@ -58,10 +59,15 @@ struct World {
 
 /// Starts the project; `None` where a peer is missing.
 fn world() -> Option<World> {
+    world_with(&[])
+}
+
+fn world_with(replacements: &[(&str, &str)]) -> Option<World> {
     let (postgres, redis) = (Postgres::shared()?, Redis::own()?);
     let issuer = Issuer::start();
-    let project =
-        Project::copy("orders", &[("https://id.shop.example/jwks.json", &issuer.keys.url("/jwks.json"))]);
+    let keys = issuer.keys.url("/jwks.json");
+    let replaced = [&[("https://id.shop.example/jwks.json", keys.as_str())], replacements].concat();
+    let project = Project::copy("orders", &replaced);
     let database = project.database(&postgres);
     let launch = project.launch();
     let authority = issuer.keys.write_authority(launch.directory()).unwrap();
@@ -90,6 +96,26 @@ fn ordered(client: &mut HttpClient, item: &str) -> HttpResponse {
 
 fn get(client: &mut HttpClient, path: &str) -> HttpResponse {
     client.get(&format!("{ORDERS}{path}")).unwrap()
+}
+
+#[test]
+fn dry_runs_of_the_orders_answer_as_the_service_did() {
+    let traced = (
+        "\"config\": {\n    \"auth\"",
+        "\"config\": {\n    \"tracing\": {\"task_details\": true},\n    \"auth\"",
+    );
+    let Some(world) = world_with(&[traced]) else { return };
+    let mut ada = world.client("ada", "orders:read orders:write");
+    assert_eq!(ordered(&mut ada, "lamp").status, 201);
+    assert_eq!(ordered(&mut ada, "").status, 422);
+    assert_eq!((get(&mut ada, "/1").status, get(&mut ada, "/none").status), (200, 404));
+    assert_eq!(get(&mut ada, "?limit=1").status, 200);
+    for expected in [204, 404] {
+        assert_eq!(ada.send("DELETE", &format!("{ORDERS}/1"), &[], b"").unwrap().status, expected);
+    }
+    let channels = ["order-create", "order-get", "order-list", "order-cancel"];
+    let mut client = world.server.client();
+    assert_eq!(repeat_offline(&mut client, &examples().join("orders"), &channels, &json!({"sub": "ada"})), 7);
 }
 
 #[test]

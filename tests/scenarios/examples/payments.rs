@@ -6,7 +6,8 @@ use svc_testkit::postgres::{Postgres, PostgresDatabase};
 use svc_testkit::server::ServerProcess;
 use svc_testkit::smtp::{MailServer, Protection};
 
-use super::{Project, scalar, traces};
+use super::{Project, examples, scalar, traces};
+use crate::offline::repeat_offline;
 use crate::refusals::{hex, mac, unix_time};
 use crate::support::{error, eventually};
 
@@ -25,10 +26,15 @@ struct World {
 
 /// Starts the project; `None` where a peer is missing.
 fn world() -> Option<(World, HttpClient)> {
+    world_with(&[])
+}
+
+fn world_with(replacements: &[(&str, &str)]) -> Option<(World, HttpClient)> {
     let postgres = Postgres::shared()?;
     let mail = MailServer::start(Protection::StartTls, None)?;
     let port = format!("\"port\": {}", mail.port());
-    let project = Project::copy("payments", &[("\"port\": 587", &port)]).with_key(KEY);
+    let replaced = [&[("\"port\": 587", port.as_str())], replacements].concat();
+    let project = Project::copy("payments", &replaced).with_key(KEY);
     let database = project.database(&postgres);
     let launch = project.launch();
     let authority = launch.directory().join("authority.pem");
@@ -100,6 +106,20 @@ fn payment_is_recorded_and_mailed_once_however_often_it_is_delivered() {
     assert_eq!((mails[0].header("Subject"), mails[0].at("tls")), (Some("Your receipt"), &json!(true)));
     assert!(mails[0].parts()[0].1.contains("49.99 EUR"), "{mails:?}");
     assert!(mails[0].parts()[0].1.contains("Ada's Shop"), "{mails:?}");
+}
+
+#[test]
+fn dry_runs_of_the_payments_answer_as_the_service_did() {
+    let traced =
+        ("\"on_failure\": \"alerts\"", "\"on_failure\": \"alerts\", \"tracing\": {\"task_details\": true}");
+    let Some((world, mut client)) = world_with(&[traced]) else { return };
+    let mut other = world.event("evt_2");
+    other["type"] = "payment_intent.created".into();
+    for event in [world.event("evt_1"), other, world.event("evt_1")] {
+        world.accept(&event, SECRET);
+    }
+    eventually(|| traces(&mut client, "stripe", "completed").len() == 3);
+    assert_eq!(repeat_offline(&mut client, &examples().join("payments"), &["stripe"], &json!({})), 3);
 }
 
 #[test]

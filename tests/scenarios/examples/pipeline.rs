@@ -5,7 +5,8 @@ use svc_testkit::http::HttpClient;
 use svc_testkit::postgres::{Postgres, PostgresDatabase};
 use svc_testkit::server::ServerProcess;
 
-use super::{Project, admin, scalar, traces};
+use super::{Project, admin, examples, scalar, traces};
+use crate::offline::repeat_offline;
 use crate::support::{error, eventually};
 
 const WORKFLOW: &str = "workflows/order-pipeline";
@@ -21,8 +22,12 @@ struct World {
 
 /// Starts the project; `None` where a peer is missing.
 fn world() -> Option<(World, HttpClient)> {
+    world_with(&[])
+}
+
+fn world_with(replacements: &[(&str, &str)]) -> Option<(World, HttpClient)> {
     let postgres = Postgres::shared()?;
-    let project = Project::copy("pipeline", &[]);
+    let project = Project::copy("pipeline", replacements);
     let database = project.database(&postgres);
     let server = project.launch().env("ORDERS_DB", database.url()).start().unwrap();
     let client = project.load(&server).keep_alive();
@@ -81,6 +86,23 @@ fn ranked(world: &World, client: &mut HttpClient, round: &str) -> Vec<bool> {
 
 fn share(ranked: &[bool]) -> usize {
     ranked.iter().filter(|ranked| **ranked).count()
+}
+
+#[test]
+fn dry_runs_of_the_pipeline_answer_as_the_service_did() {
+    let traced = (
+        "\"config\": {\"validation_logic\"",
+        "\"config\": {\"tracing\": {\"task_details\": true}, \"validation_logic\"",
+    );
+    let Some((_world, mut client)) = world_with(&[traced]) else { return };
+    for (order, is_priced) in [(order("a", 12), true), (order("b", 3), true), (order("c", 0), false)] {
+        let answer = client.json("POST", "/api/v1/data/intake", &order).unwrap();
+        assert_eq!(answer.status == 200, is_priced, "{}", answer.text());
+    }
+    assert_eq!(
+        repeat_offline(&mut client, &examples().join("pipeline/workflows"), &["intake"], &json!({})),
+        3
+    );
 }
 
 #[test]

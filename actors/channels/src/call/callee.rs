@@ -94,7 +94,7 @@ fn failure(channel: &str, outcome: &RunOutcome) -> Option<TaskError> {
         http_status: cause.http_status,
         body: cause.body.clone(),
         is_deadline: cause.is_deadline,
-        may_heal: cause.may_heal,
+        healing: cause.healing,
         ..TaskError::new(cause.code, format!("channel '{channel}'{place}: {}", cause.message))
     })
 }

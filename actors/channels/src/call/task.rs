@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
 use svc_engine::{
-    CompileCx, CompiledTask, ErrorCode, Expression, Path, Redaction, TaskCx, TaskError, TaskOutcome,
+    CompileCx, CompiledTask, ErrorCode, Expression, Healing, Path, Redaction, TaskCx, TaskError, TaskOutcome,
 };
 
 use super::callee::IncomingCall;
@@ -72,6 +72,7 @@ impl CallTask {
             CallTarget::Named(name) => name.clone(),
             CallTarget::Computed(expression) => name_of(cx.evaluate_tainted(expression, redaction)?)?,
         };
+        cx.name_target(&redaction.mask_text(name.clone()));
         check_chain(cx.chain(), &name, self.limits.max_depth)?;
         let payload = match &self.payload {
             CallPayload::Original => cx.message().payload.clone(),
@@ -111,8 +112,11 @@ impl CompiledTask for CallTask {
 
 /// A channel that serves again later may be called by a later run.
 fn absent(absent: NotCallable) -> TaskError {
-    let may_heal = !matches!(absent, NotCallable::Scheduled(_));
-    TaskError { may_heal, ..TaskError::new(ErrorCode::Function, absent.to_string()) }
+    let healing = match absent {
+        NotCallable::Scheduled(_) => None,
+        _ => Some(Healing::Transient),
+    };
+    TaskError { healing, ..TaskError::new(ErrorCode::Function, absent.to_string()) }
 }
 
 fn name_of(value: Value) -> Result<String, TaskError> {

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use super::limiter::Limiter;
+use parking_lot::Mutex;
 
 /// The block of a channel that names a group. The two never share buckets, whatever the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,7 +33,7 @@ pub struct RateGroups(Arc<Mutex<HashMap<GroupKey, Weak<Limiter>>>>);
 impl RateGroups {
     /// Returns the limiter of a group, and `true` when channels of the group that serve now ask for another rate.
     pub(super) fn limiter(&self, key: &GroupKey) -> (Arc<Limiter>, bool) {
-        let mut groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut groups = self.0.lock();
         groups.retain(|_, limiter| limiter.strong_count() > 0);
         let differs =
             groups.keys().any(|other| (other.kind, &other.name) == (key.kind, &key.name) && other != key);
@@ -76,6 +77,6 @@ mod tests {
         let groups = RateGroups::default();
         drop(groups.limiter(&key(RateGroupKind::Limit, 5)));
         let (_limiter, differs) = groups.limiter(&key(RateGroupKind::Limit, 9));
-        assert!(!differs && groups.0.lock().unwrap().len() == 1);
+        assert!(!differs && groups.0.lock().len() == 1);
     }
 }

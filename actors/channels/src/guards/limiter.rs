@@ -12,7 +12,6 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::num::NonZeroU32;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use governor::clock::Clock;
@@ -20,6 +19,7 @@ use governor::middleware::NoOpMiddleware;
 use governor::nanos::Nanos;
 use governor::state::StateStore;
 use governor::{Quota, RateLimiter};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Independent parts of the table, so that threads rarely wait for one another. A power of two.
@@ -113,7 +113,7 @@ impl StateStore for Buckets {
         F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
     {
         let (place, rest) = (*key as usize % SHARDS, *key as usize / SHARDS);
-        let mut shard = self.shards[place].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shard = self.shards[place].lock();
         if let Some(full_at) = shard.own.get_mut(key) {
             let (admitted, next) = measure(Some(*full_at))?;
             *full_at = next;

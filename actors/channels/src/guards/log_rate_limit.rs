@@ -1,8 +1,8 @@
 //! Bounds how often a channel logs that it refused a caller: whoever is refused must not fill a disk.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Lines of one window.
@@ -26,7 +26,7 @@ impl LogRateLimit {
     /// Decides on a line: `Some` with the number of lines left out since the last one, where it may be written now.
     pub(super) fn allow_line(&self) -> Option<u64> {
         let now = Instant::now();
-        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.0.lock();
         if window.began.is_none_or(|began| now.duration_since(began) >= WINDOW) {
             window.began = Some(now);
             window.lines = 0;

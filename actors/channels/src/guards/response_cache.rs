@@ -99,7 +99,7 @@ impl ResponseCacheGuard {
             Err(error) => Err(error),
         };
         let found = found.unwrap_or_else(|error| {
-            slog::warn!(services.log, "a kept answer could not be looked up"; "channel" => channel, "reason" => %error);
+            slog::warn!(services.log, "a cached response could not be read"; "channel" => channel, "reason" => %error);
             None
         });
         services.metrics.cache_looked_up(channel, found.is_some());

@@ -116,6 +116,20 @@ fn parsed(text: Option<String>) -> Value {
 }
 
 #[test]
+fn run_that_panics_leaves_a_failed_trace() {
+    run(Settings::default(), 10, async |world| {
+        let config = json!({"tracing": {"errors_only": true}});
+        let orders = world.kit.serve(&world.tree, config, &json!([task("crash", json!({}))])).await;
+        let refused = orders.post(json!({"n": 1})).await.unwrap_err();
+        let failed = world.only_failed().await;
+        assert_eq!((&*failed.row.mode, &*failed.row.channel), ("sync", "orders"), "{refused:?}");
+        let message = failed.row.error_message.clone().unwrap();
+        assert!(message.contains("panicked") && !message.contains("hostile payload"), "{message}");
+        assert!(failed.row.started_at <= failed.row.completed_at && failed.row.duration_ms.is_some());
+    });
+}
+
+#[test]
 fn answered_run_and_failed_run_each_leave_a_trace() {
     run(Settings::default(), 10, async |world| {
         let mut fail = task("fail", json!({}));

@@ -7,9 +7,9 @@ mod state;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use state::{Admission, Breaker};
@@ -32,7 +32,7 @@ pub struct BreakerSettings {
 #[derive(Default)]
 pub(crate) struct Breakers {
     settings: Option<BreakerSettings>,
-    kept: Mutex<BreakerTable>,
+    table: Mutex<BreakerTable>,
 }
 
 #[derive(Default)]
@@ -56,7 +56,7 @@ pub(crate) struct BreakerPermit<'b> {
 
 impl Breakers {
     pub(crate) fn new(settings: Option<BreakerSettings>) -> Self {
-        Self { settings, kept: Mutex::default() }
+        Self { settings, table: Mutex::default() }
     }
 
     /// Admits a call; `None` if the breaker rejects it.
@@ -65,11 +65,11 @@ impl Breakers {
             return Some(BreakerPermit { breakers: self, key: None, probe: false });
         };
         let key = format!("{channel}:{connector}");
-        let mut kept = self.lock();
-        kept.make_room(&key, settings.max_breakers);
-        kept.calls += 1;
-        let calls = kept.calls;
-        let slot = match kept.breakers.entry(key.clone()) {
+        let mut table = self.lock();
+        table.make_room(&key, settings.max_breakers);
+        table.calls += 1;
+        let calls = table.calls;
+        let slot = match table.breakers.entry(key.clone()) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(TrackedBreaker { breaker: Breaker::default(), used: calls }),
         };
@@ -85,21 +85,21 @@ impl Breakers {
     /// Returns the breakers by their keys; `None` where breakers are off.
     pub(crate) fn list(&self) -> Option<Vec<(String, BreakerState)>> {
         self.settings?;
-        let kept = self.lock();
+        let table = self.lock();
         let mut list: Vec<_> =
-            kept.breakers.iter().map(|(key, slot)| (key.clone(), slot.breaker.state())).collect();
+            table.breakers.iter().map(|(key, slot)| (key.clone(), slot.breaker.state())).collect();
         list.sort_by(|(one, _), (other, _)| one.cmp(other));
         Some(list)
     }
 
     pub(crate) fn reset(&self, key: &str) -> bool {
-        let mut kept = self.lock();
-        let slot = kept.breakers.get_mut(key);
+        let mut table = self.lock();
+        let slot = table.breakers.get_mut(key);
         slot.map(|slot| slot.breaker = Breaker::default()).is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, BreakerTable> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 }
 
@@ -124,8 +124,8 @@ impl BreakerPermit<'_> {
 
     fn end(&mut self, verdict: CallVerdict) -> bool {
         let (Some(key), Some(settings)) = (self.key.take(), self.breakers.settings) else { return false };
-        let mut kept = self.breakers.lock();
-        let Some(slot) = kept.breakers.get_mut(&key) else { return false };
+        let mut table = self.breakers.lock();
+        let Some(slot) = table.breakers.get_mut(&key) else { return false };
         slot.breaker.record(verdict, self.probe, Instant::now(), settings.failure_threshold)
     }
 }

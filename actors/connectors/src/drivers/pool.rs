@@ -1,7 +1,8 @@
 //! Connection pools that are opened when first needed, and the bound of those open at once.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 /// The pools that are open, the least recently used first. Beyond its capacity the first of them is closed; it opens again
@@ -33,9 +34,7 @@ struct Held<P> {
 impl<P: Send + Sync + 'static> Close for Held<P> {
     /// Calls that hold the pool finish with it.
     fn close(&self) {
-        if let Ok(mut pool) = self.pool.lock() {
-            *pool = Arc::default();
-        }
+        *self.pool.lock() = Arc::default();
     }
 }
 
@@ -51,20 +50,17 @@ impl OpenPools {
 
     /// Marks a pool as the last used, and closes those beyond the capacity.
     fn touch(&self, used: &Arc<dyn Close>) {
-        let mut evicted = Vec::new();
-        if let Ok(mut open) = self.shared.lock() {
-            let newest =
-                open.closers.last().is_some_and(|last| std::ptr::addr_eq(last.as_ptr(), Arc::as_ptr(used)));
-            if newest {
+        let is_used = |pool: &Weak<dyn Close>| std::ptr::addr_eq(pool.as_ptr(), Arc::as_ptr(used));
+        let evicted: Vec<_> = {
+            let mut open = self.shared.lock();
+            if open.closers.last().is_some_and(is_used) {
                 return;
             }
-            open.closers.retain(|pool| {
-                pool.strong_count() > 0 && !std::ptr::addr_eq(pool.as_ptr(), Arc::as_ptr(used))
-            });
+            open.closers.retain(|pool| pool.strong_count() > 0 && !is_used(pool));
             open.closers.push(Arc::downgrade(used));
             let surplus = open.closers.len().saturating_sub(open.capacity);
-            evicted.extend(open.closers.drain(..surplus));
-        }
+            open.closers.drain(..surplus).collect()
+        };
         for pool in evicted.iter().filter_map(Weak::upgrade) {
             pool.close();
         }
@@ -80,11 +76,7 @@ impl<P: Clone + Send + Sync + 'static> PoolSlot<P> {
     where
         F: Future<Output = Result<P, E>>,
     {
-        let cell = match self.held.pool.lock() {
-            Ok(pool) => Arc::clone(&pool),
-            // Nothing panics while it holds the lock; a pool for this call alone is right all the same.
-            Err(_) => Arc::default(),
-        };
+        let cell = Arc::clone(&self.held.pool.lock());
         let pool = cell.get_or_try_init(open).await?.clone();
         let held: Arc<dyn Close> = Arc::clone(&self.held) as Arc<dyn Close>;
         self.open.touch(&held);
@@ -95,9 +87,8 @@ impl<P: Clone + Send + Sync + 'static> PoolSlot<P> {
 impl<P> PoolSlot<P> {
     /// Drops the pool if it is open and `useless`; the next call opens another.
     pub(crate) fn discard(&self, useless: impl FnOnce(&P) -> bool) {
-        if let Ok(mut pool) = self.held.pool.lock()
-            && pool.get().is_some_and(useless)
-        {
+        let mut pool = self.held.pool.lock();
+        if pool.get().is_some_and(useless) {
             *pool = Arc::default();
         }
     }
@@ -107,7 +98,7 @@ impl<P> PoolSlot<P> {
 impl<P: Clone> PoolSlot<P> {
     /// Returns the pool if it is open; this does not count as a use.
     pub(crate) fn opened(&self) -> Option<P> {
-        self.held.pool.lock().ok()?.get().cloned()
+        self.held.pool.lock().get().cloned()
     }
 }
 
@@ -166,7 +157,7 @@ mod tests {
         for value in 0..100 {
             opened(&pools.slot(), value).await;
         }
-        assert!(pools.shared.lock().unwrap().closers.len() <= 1);
+        assert!(pools.shared.lock().closers.len() <= 1);
         assert_eq!(opened(&one, 2).await, 2);
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
-use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
+use svc_engine::{
+    CompileCx, CompiledTask, Function, Inputs, ParseJsonError, Path, TaskCx, TaskError, TaskOutcome,
+};
 use svc_model::{ConnectorType, FieldError};
 
 use super::call::{call_driver, call_with_breaker, channel_of, check_operation};
@@ -111,7 +113,14 @@ impl CompiledTask for ReadTask {
                 answer.map_err(|failure| failure.to_task_error(&self.connector))
             };
             let found = call_with_breaker(&self.connectors, &channel_of(cx), &self.connector, call).await?;
-            cx.write(&self.output, found.map(value).unwrap_or_default())?;
+            let value = match found {
+                Some(text) => {
+                    let parsed = cx.parse_json(text.as_bytes());
+                    value(text, parsed, &self.connector)?
+                }
+                None => Value::Null,
+            };
+            cx.write(&self.output, value)?;
             Ok(TaskOutcome::Success)
         })
     }
@@ -161,8 +170,15 @@ fn key(value: Value) -> Result<String, TaskError> {
 }
 
 /// Returns the value of a cached text: its JSON, or the text itself where it is none.
-fn value(text: String) -> Value {
-    serde_json::from_str(&text).unwrap_or(Value::String(text))
+///
+/// # Errors
+/// `TASK_ERROR` for JSON that no message could hold.
+fn value(text: String, parsed: Result<Value, ParseJsonError>, connector: &str) -> Result<Value, TaskError> {
+    match parsed {
+        Ok(value) => Ok(value),
+        Err(ParseJsonError::Malformed(_)) => Ok(Value::String(text)),
+        Err(error) => Err(error.into_task_error(&format!("connector '{connector}': the cached value"))),
+    }
 }
 
 /// The whole seconds a value stands for.
@@ -183,6 +199,7 @@ fn ttl(value: &Value) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use svc_engine::parse_json_within;
 
     use super::*;
 
@@ -208,8 +225,12 @@ mod tests {
             ("not json", json!("not json")),
             ("", json!("")),
         ] {
-            assert_eq!(value(text.to_owned()), due);
+            let parsed = parse_json_within(text.as_bytes(), 1 << 10);
+            assert_eq!(value(text.to_owned(), parsed, "c").unwrap(), due);
         }
+        let large = "[0,1,2,3]";
+        let refused = value(large.to_owned(), parse_json_within(large.as_bytes(), 64), "c").unwrap_err();
+        assert_eq!(refused.code.name(), "TASK_ERROR");
     }
 
     #[test]

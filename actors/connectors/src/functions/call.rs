@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix::Message;
 use actix_supervision::{Address, CallErrorKind, ReadHandler};
-use svc_engine::{ErrorCode, TaskCx, TaskError};
+use svc_engine::{ErrorCode, Healing, TaskCx, TaskError};
 use svc_model::config::connector::OperationSwitches;
 use tokio::time::Instant;
 
@@ -121,14 +121,16 @@ where
             _ => ErrorCode::Function,
         };
         let task = TaskError::new(code, format!("connector '{connector}': {error}"));
-        return Err(TaskError { may_heal: error.is_retryable(), ..task });
+        let healing = error.is_retryable().then_some(Healing::Transient);
+        return Err(TaskError { healing, ..task });
     }
 }
 
 impl From<NotLoaded> for TaskError {
     fn from(error: NotLoaded) -> Self {
         // It may be loaded, created or enabled before a later run.
-        let task = Self { may_heal: true, ..Self::new(ErrorCode::Function, error.to_string()) };
+        let task =
+            Self { healing: Some(Healing::Transient), ..Self::new(ErrorCode::Function, error.to_string()) };
         match error {
             NotLoaded::Failed(_, reason) => task.with_detail(reason),
             NotLoaded::Unknown(_) | NotLoaded::Disabled(_) => task,

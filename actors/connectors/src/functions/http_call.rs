@@ -109,9 +109,9 @@ impl Function for HttpCall {
                 .map(|logic| cx.expression(logic))
                 .transpose()?,
             body: Either::compile(input, "body", cx)?,
-            body_format: BodyFormat::named(text(table, input, "body_format")),
+            body_format: BodyFormat::from_name(text(table, input, "body_format")),
             output: text(table, input, "output").map(input::path).transpose()?,
-            response_format: ResponseFormat::named(text(table, input, "response_format")),
+            response_format: ResponseFormat::from_name(text(table, input, "response_format")),
             timeout: attempt_limit(timeout, self.timeout),
             captures_error_body: given(table, input, "capture_error_body") == Some(&Value::Bool(true)),
         }))
@@ -151,7 +151,7 @@ fn attempt_limit(asked: Option<Duration>, cap: Duration) -> Duration {
 }
 
 /// The parts of a call that depend on the message.
-struct Asked {
+struct RequestParts {
     path: String,
     /// The literal headers of the task, overridden by the computed ones.
     headers: HeaderMap,
@@ -178,9 +178,13 @@ impl HttpCallTask {
     /// # Errors
     /// The error of the call. It may contain those secrets: the caller redacts it.
     async fn call(&self, cx: &mut TaskCx<'_>, redaction: &mut Redaction) -> Result<(), TaskError> {
-        let asked = self.asked(cx, redaction)?;
+        let parts = self.request_parts(cx, redaction)?;
         let channel = channel_of(cx);
-        let call = self.attempts(&asked, redaction, cx.remaining());
+        let remaining = cx.remaining();
+        let call = async {
+            let answer = self.attempts(&parts, redaction, remaining).await?;
+            self.read(cx, &answer)
+        };
         let result = call_with_breaker(&self.connectors, &channel, &self.connector, call).await?;
         if let (Some(path), Some(mut value)) = (&self.output, result) {
             if self.reads_secrets() {
@@ -198,7 +202,11 @@ impl HttpCallTask {
 
     /// Computes the parts of the request from the message. Adds the secrets that the expressions read to
     /// `redaction`.
-    fn asked(&self, cx: &mut TaskCx<'_>, redaction: &mut Redaction) -> Result<Asked, TaskError> {
+    fn request_parts(
+        &self,
+        cx: &mut TaskCx<'_>,
+        redaction: &mut Redaction,
+    ) -> Result<RequestParts, TaskError> {
         let path = match &self.path {
             None => String::new(),
             Some(Either::Literal(path)) => request::path("path", path.clone())?,
@@ -217,16 +225,16 @@ impl HttpCallTask {
                 Some(self.body_format.body(&cx.evaluate_tainted(logic, redaction)?)?)
             }
         };
-        Ok(Asked { path, headers, body })
+        Ok(RequestParts { path, headers, body })
     }
 
     /// Makes attempts until one succeeds, or another is not allowed or would not help.
     async fn attempts(
         &self,
-        asked: &Asked,
+        parts: &RequestParts,
         redaction: &Redaction,
         left: Option<Duration>,
-    ) -> Result<Option<Value>, TaskError> {
+    ) -> Result<OutboundResponse, TaskError> {
         let started = Instant::now();
         let mut attempts = 0;
         loop {
@@ -236,8 +244,8 @@ impl HttpCallTask {
             // The first attempt has its whole time, a later one what is left for the call.
             let left = plan.deadline.saturating_duration_since(Instant::now());
             let limit = if attempts == 0 { self.timeout } else { self.timeout.min(left) };
-            let mut error = match self.attempt(asked, redaction, limit).await {
-                Ok(answer) => return self.read(&answer),
+            let mut error = match self.attempt(parts, redaction, limit).await {
+                Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
             attempts += 1;
@@ -269,12 +277,12 @@ impl HttpCallTask {
     /// Makes one attempt. A status other than success is an error, without the secrets of connector and task.
     async fn attempt(
         &self,
-        asked: &Asked,
+        parts: &RequestParts,
         redaction: &Redaction,
         limit: Duration,
     ) -> Result<OutboundResponse, TaskError> {
         let request = |driver: &HttpDriver| {
-            let request = self.request(&driver.settings, asked, limit)?;
+            let request = self.request(&driver.settings, parts, limit)?;
             Ok((driver.address.clone(), Exchange(request)))
         };
         let (loaded, answer) = call_driver(&self.connectors, &self.connector, request).await?;
@@ -292,7 +300,7 @@ impl HttpCallTask {
     fn request(
         &self,
         settings: &HttpSettings,
-        asked: &Asked,
+        parts: &RequestParts,
         limit: Duration,
     ) -> Result<PeerRequest, TaskError> {
         let method = self.method.as_str();
@@ -301,15 +309,15 @@ impl HttpCallTask {
             return Err(TaskError::new(ErrorCode::ConnectorDetail, detail));
         }
         let mut headers = settings.headers.clone();
-        for (name, value) in &asked.headers {
+        for (name, value) in &parts.headers {
             headers.insert(name, value.clone());
         }
         Ok(PeerRequest {
             method: self.method.clone(),
-            url: request::url(&settings.base, &asked.path)?,
+            url: request::url(&settings.base, &parts.path)?,
             headers,
             params: settings.params.clone(),
-            body: asked.body.clone(),
+            body: parts.body.clone(),
             timeout: limit,
             cap: settings.max_response_size,
             follow: true,
@@ -317,8 +325,8 @@ impl HttpCallTask {
     }
 
     /// Returns the response in the format of the task; `None` if the task has no output path.
-    fn read(&self, answer: &OutboundResponse) -> Result<Option<Value>, TaskError> {
-        self.output.as_ref().map(|_| self.response_format.read(&self.connector, answer)).transpose()
+    fn read(&self, cx: &TaskCx<'_>, answer: &OutboundResponse) -> Result<Option<Value>, TaskError> {
+        self.output.as_ref().map(|_| self.response_format.read(cx, &self.connector, answer)).transpose()
     }
 }
 

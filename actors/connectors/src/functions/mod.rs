@@ -35,14 +35,26 @@ pub(crate) use cache::LONGEST_SECS;
 pub(crate) use call::{call_driver, call_with_breaker, check_operation, driver_of};
 pub use settings::{CallSettings, QuerySettings, WriteSettings};
 
-/// Registers the functions over connectors. A function whose driver was left out of this build is not registered.
+/// The functions of the heavy drivers, with the cargo features that bring them.
+pub const DRIVER_FUNCTIONS: [(&str, &[&str]); 6] = [
+    ("'kafka'", &["publish_kafka"]),
+    ("'mongo'", &["mongo_read", "mongo_write", "mongo_aggregate"]),
+    ("'smtp'", &["send_email"]),
+    ("'sql'", &["db_read", "db_write"]),
+    ("'sql', 'mongo' or 'es'", &["data_query", "data_write"]),
+    ("'storage'", &["storage_head", "storage_presign"]),
+];
+
+/// Registers the functions over connectors. A function whose driver was left out of this build is only declared.
 #[must_use]
 pub fn register(
     builder: EngineBuilder,
     connectors: &ConnectorDirectory,
     settings: CallSettings,
 ) -> EngineBuilder {
-    let builder = builder
+    let builder = DRIVER_FUNCTIONS
+        .iter()
+        .fold(builder, |builder, (features, names)| builder.optional_functions(features, names))
         .function(Arc::new(cache::CacheRead(connectors.clone())))
         .function(Arc::new(cache::CacheWrite(connectors.clone())))
         .function(Arc::new(http_call::HttpCall::new(connectors.clone(), settings.http_timeout)));

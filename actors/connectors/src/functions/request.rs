@@ -16,7 +16,7 @@ pub(crate) enum BodyFormat {
 }
 
 impl BodyFormat {
-    pub(crate) fn named(name: Option<&str>) -> Self {
+    pub(crate) fn from_name(name: Option<&str>) -> Self {
         match name {
             Some("form") => Self::Form,
             Some("text") => Self::Text,

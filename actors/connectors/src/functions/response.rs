@@ -1,7 +1,7 @@
 //! The response to an `http_call`.
 
 use serde_json::Value;
-use svc_engine::{ErrorCode, TaskError};
+use svc_engine::{ErrorCode, ParseJsonError, TaskCx, TaskError};
 use svc_outbound::{AddressError, FetchError, OutboundResponse};
 use svc_tokens::TokenError;
 
@@ -24,24 +24,32 @@ pub(crate) enum ResponseFormat {
 }
 
 impl ResponseFormat {
-    pub(crate) fn named(name: Option<&str>) -> Self {
+    pub(crate) fn from_name(name: Option<&str>) -> Self {
         if name == Some("text") { Self::Text } else { Self::Json }
     }
 
     /// The value of a body.
     ///
     /// # Errors
-    /// `FUNCTION_ERROR` for a body that is no JSON where JSON is due.
-    pub(crate) fn read(self, connector: &str, answer: &OutboundResponse) -> Result<Value, TaskError> {
+    /// `FUNCTION_ERROR` for a body that is no JSON where JSON is due, `TASK_ERROR` for one that no message could hold.
+    pub(crate) fn read(
+        self,
+        cx: &TaskCx<'_>,
+        connector: &str,
+        answer: &OutboundResponse,
+    ) -> Result<Value, TaskError> {
         match self {
             Self::Text => Ok(String::from_utf8_lossy(&answer.body).into_owned().into()),
             Self::Json => {
                 let body = answer.body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&answer.body);
-                serde_json::from_slice(body).map_err(|error| {
-                    let what =
-                        if body.is_empty() { "empty".to_owned() } else { format!("no JSON ({error})") };
-                    let why = format!("connector '{connector}': the answer is {what}");
-                    TaskError::new(ErrorCode::Function, why)
+                cx.parse_json(body).map_err(|error| match error {
+                    ParseJsonError::Malformed(error) => {
+                        let what =
+                            if body.is_empty() { "empty".to_owned() } else { format!("no JSON ({error})") };
+                        let why = format!("connector '{connector}': the answer is {what}");
+                        TaskError::new(ErrorCode::Function, why)
+                    }
+                    error => error.into_task_error(&format!("connector '{connector}': the answer")),
                 })
             }
         }

@@ -57,7 +57,7 @@ pub(crate) struct ConnectorWorld {
     pub(crate) variables: Variables,
     hold: Hold,
     store: Store,
-    engine: Engine,
+    pub(crate) engine: Engine,
     metrics: Registry,
 }
 

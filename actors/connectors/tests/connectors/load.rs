@@ -1,11 +1,13 @@
 //! Changes, reloads and restarts while calls go on: who is concerned and who is not.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
-use svc_connectors::ConnectorScope;
+use svc_connectors::{ConnectorScope, DRIVER_FUNCTIONS};
+use svc_engine::catalogue::FunctionTarget;
+use svc_model::ConnectorType;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{ConnectorWorld, at, run};
@@ -168,5 +170,20 @@ fn a_restart_of_an_actor_fails_no_call_that_may_be_tried_again() {
         .await;
         let restarts: u64 = instances(world).values().map(|(_, restarts)| restarts).sum();
         assert_eq!(restarts, ROUNDS as u64);
+    });
+}
+
+#[test]
+fn every_function_of_a_heavy_driver_is_declared_for_builds_without_it() {
+    run(async |world| {
+        let is_heavy = |kind: &ConnectorType| !matches!(kind, ConnectorType::Http | ConnectorType::Cache);
+        let heavy = world.engine.catalogue().entries().filter(|entry| match entry.target {
+            FunctionTarget::Connector(accepted) => accepted.types.iter().all(is_heavy),
+            FunctionTarget::None | FunctionTarget::Channel => false,
+        });
+        let expected: BTreeSet<_> = heavy.map(|entry| entry.name).collect();
+        let declared: BTreeSet<_> =
+            DRIVER_FUNCTIONS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        assert_eq!(declared, expected);
     });
 }

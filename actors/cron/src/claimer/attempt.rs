@@ -8,7 +8,7 @@ use slog::{debug, warn};
 use svc_channels::{CompiledChannel, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
 use svc_ledger::{HeldSlot, OccurrenceStatus, Settlement};
 use svc_model::ErrorReason;
-use svc_registry::{LoadedChannel, ReloadScope};
+use svc_registry::{FailedOccurrence, LoadedChannel, PreparedReport, ReloadScope};
 use svc_store::{NewTrace, OccurrenceClaim, StartResult, StoreError, TraceEnd, TraceMode, TraceStatus};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
@@ -45,9 +45,7 @@ impl CronAttempt {
         let (entry, definition) = match self.find_channel().await {
             Ok(found) => found,
             Err(NoRun::Failed(reason)) => {
-                let message = format!("channel_unavailable: {reason}");
-                self.settle(None, Settlement::Failed { message }, None, None).await;
-                return;
+                return self.fail_without_run(format!("channel_unavailable: {reason}")).await;
             }
             Err(NoRun::Back) => return self.pass_over(None).await,
         };
@@ -91,7 +89,7 @@ impl CronAttempt {
         };
         let run = self.shared.registry.run_scheduled(&entry, firing);
         match self.watch(run, abort, slot.as_ref(), begun).await {
-            AttemptEnd::Ended(fired) => self.record_outcome(fired, &definition, slot.as_ref()).await,
+            AttemptEnd::Ended(fired) => self.record_outcome(fired, slot.as_ref()).await,
             AttemptEnd::CalledOff => self.give_back(slot.as_ref()).await,
             AttemptEnd::Lost(why) => {
                 warn!(self.shared.log, "a run was dropped, its claim being lost"; "channel" => entry.name(),
@@ -153,12 +151,7 @@ impl CronAttempt {
         self.pass_over(None).await;
     }
 
-    async fn record_outcome(
-        &self,
-        fired: ScheduledRunResult,
-        definition: &CompiledChannel,
-        slot: Option<&HeldSlot>,
-    ) {
+    async fn record_outcome(&self, fired: ScheduledRunResult, slot: Option<&HeldSlot>) {
         let ScheduledRunResult { outcome: ended, result, task_trace, workflow, took } = fired;
         let (settlement, status, error_message) = match ended {
             ScheduledRunOutcome::Busy => return self.pass_over(slot).await,
@@ -169,9 +162,10 @@ impl CronAttempt {
                 (Settlement::Failed { message: message.clone() }, TraceStatus::Failed, Some(message))
             }
         };
-        let report = error_message
-            .as_deref()
-            .and_then(|error| self.shared.registry.prepare_report(definition, self.trace_id, error));
+        let report = match &error_message {
+            Some(error) => self.prepare_report(Some(self.trace_id), error).await,
+            None => None,
+        };
         if let Some(took) = took {
             self.shared.metrics.record_duration(&self.claim.channel_name, took);
         }
@@ -185,27 +179,35 @@ impl CronAttempt {
             workflow,
             ownership: None,
         };
-        let row = report.as_ref().map(|report| report.row().clone());
-        if self.settle(slot, settlement, Some(end), row).await
-            && let Some(report) = report
-        {
-            report.begin();
-        }
+        self.settle(slot, settlement, Some(end), report).await;
     }
 
-    /// Writes the outcome; retries until it is written or the claim is lost, because the ledger refuses late writes.
-    /// Returns true if it was written.
+    /// Fails the occurrence of a channel that cannot run.
+    async fn fail_without_run(&self, message: String) {
+        let report = self.prepare_report(None, &message).await;
+        self.settle(None, Settlement::Failed { message }, None, report).await;
+    }
+
+    async fn prepare_report(&self, trace_id: Option<Uuid>, error: &str) -> Option<PreparedReport> {
+        let OccurrenceClaim { channel_id, channel_name, .. } = &self.claim;
+        let failed = FailedOccurrence { channel_id, channel_name, trace_id, error };
+        self.shared.registry.prepare_report(failed).await
+    }
+
+    /// Writes the outcome and queues the report of a failure; retries until it is written or the claim is lost, because
+    /// the ledger refuses late writes.
     async fn settle(
         &self,
         slot: Option<&HeldSlot>,
         mut settlement: Settlement,
         mut end: Option<TraceEnd>,
-        mut report: Option<NewTrace>,
-    ) -> bool {
+        mut report: Option<PreparedReport>,
+    ) {
         let mut failures = 0;
         loop {
             let (key, ledger) = (&self.claim.key, &self.shared.ledger);
-            let written = ledger.settle_with(key, slot, settlement.clone(), end.clone(), report.clone());
+            let row = report.as_ref().map(|report| report.row().clone());
+            let written = ledger.settle_with(key, slot, settlement.clone(), end.clone(), row);
             match self.shared.call_ledger(written).await {
                 Ok(true) => {
                     let status = match settlement {
@@ -213,12 +215,15 @@ impl CronAttempt {
                         Settlement::Failed { .. } => OccurrenceStatus::Failed,
                     };
                     self.shared.metrics.record_occurrences(status, 1);
-                    return true;
+                    if let Some(report) = report {
+                        report.begin();
+                    }
+                    return;
                 }
                 Ok(false) => {
                     debug!(self.shared.log, "the end of a run came too late"; "occurrence" => %self.claim.key.id);
                     self.end_lost_trace().await;
-                    return false;
+                    return;
                 }
                 Err(error) => {
                     failures += 1;

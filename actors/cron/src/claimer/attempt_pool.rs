@@ -1,10 +1,11 @@
 //! The runs of a node: how many there may be, and what is asked of them.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
@@ -129,7 +130,7 @@ impl AttemptPool {
     }
 
     fn busy(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
-        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+        self.busy.lock()
     }
 }
 

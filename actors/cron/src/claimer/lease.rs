@@ -1,8 +1,8 @@
 //! The lease of a claim, renewed while its attempt runs.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use slog::warn;
 use svc_ledger::{ClaimKey, HeldSlot, lease_fence};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -69,7 +69,7 @@ impl<'d> ClaimLease<'d> {
     }
 
     fn timer(&self) -> MutexGuard<'_, LeaseTimer> {
-        self.timer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.timer.lock()
     }
 
     /// Renews the lease at every heartbeat until it is lost. The start of the attempt was the first renewal, so the

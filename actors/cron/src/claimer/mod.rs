@@ -25,7 +25,8 @@ use futures_util::future::LocalBoxFuture;
 use slog::{info, warn};
 use svc_ledger::OccurrenceStatus;
 use svc_model::ErrorReason;
-use svc_store::{ClaimBatch, StoreError};
+use svc_registry::FailedOccurrence;
+use svc_store::{ClaimBatch, ExhaustedOccurrence, OccurrenceClaim, StoreError};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
@@ -99,7 +100,10 @@ async fn claim_until_closed(shared: Arc<CronShared>, attempts: Arc<AttemptPool>)
             Ok(claims) => {
                 failures = 0;
                 let got = claims.claimed.len();
-                spawn_attempts(&shared, &attempts, claims, workers);
+                spawn_attempts(&shared, &attempts, claims.claimed, workers);
+                for row in claims.exhausted {
+                    end_exhausted(&shared, row).await;
+                }
                 if got < wanted {
                     tokio::select! {
                         () = shared.due.notified() => {}
@@ -139,15 +143,10 @@ async fn claim_batch(
 fn spawn_attempts(
     shared: &Arc<CronShared>,
     attempts: &Arc<AttemptPool>,
-    claims: ClaimBatch,
+    claims: Vec<OccurrenceClaim>,
     workers: Vec<OwnedSemaphorePermit>,
 ) {
-    shared.metrics.record_occurrences(OccurrenceStatus::Failed, claims.exhausted.len() as u64);
-    for row in claims.exhausted {
-        warn!(shared.log, "occurrence failed after too many expired leases"; "channel" => row.channel_name,
-            "occurrence" => %row.id, "reason" => row.message);
-    }
-    for (claim, worker) in claims.claimed.into_iter().zip(workers) {
+    for (claim, worker) in claims.into_iter().zip(workers) {
         let attempt = CronAttempt {
             shared: Arc::clone(shared),
             attempts: Arc::clone(attempts),
@@ -163,6 +162,26 @@ fn spawn_attempts(
             drop(worker);
         });
     }
+}
+
+/// Fails an occurrence with too many expired leases, and reports it. One that cannot be failed now is listed by the next
+/// claim again.
+async fn end_exhausted(shared: &CronShared, row: ExhaustedOccurrence) {
+    let ExhaustedOccurrence { id, channel_id, channel_name, trace_id, message } = &row;
+    let failed = FailedOccurrence { channel_id, channel_name, trace_id: *trace_id, error: message };
+    let report = shared.registry.prepare_report(failed).await;
+    let written = report.as_ref().map(|report| report.row().clone());
+    match shared.call_ledger(shared.ledger.exhaust(*id, shared.settings.max_recoveries, written)).await {
+        Ok(true) => {}
+        Ok(false) => return,
+        Err(error) => return report_failure(shared, &error),
+    }
+    if let Some(report) = report {
+        report.begin();
+    }
+    shared.metrics.record_occurrences(OccurrenceStatus::Failed, 1);
+    warn!(shared.log, "occurrence failed after too many expired leases"; "channel" => channel_name,
+        "occurrence" => %id, "reason" => message);
 }
 
 fn report_failure(shared: &CronShared, error: &StoreError) {

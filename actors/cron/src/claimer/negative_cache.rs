@@ -1,9 +1,9 @@
 //! A negative cache of channels that occurrences name and this node does not have.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 /// Lifetime of an entry: the backlog of a deleted channel must not cost a load for each row.
@@ -37,7 +37,7 @@ impl NegativeCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, AbsentChannel>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

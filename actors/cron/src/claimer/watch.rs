@@ -11,7 +11,7 @@ use super::attempt::CronAttempt;
 use super::lease::{ClaimLease, LeaseLoss};
 
 /// Time in which a cancelled run must confirm that it has stopped.
-const LET_GO: Duration = Duration::from_secs(2);
+const ABORT_GRACE: Duration = Duration::from_secs(2);
 
 /// The end of an attempt.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl CronAttempt {
             }
             () = self.attempts.wait_until_ending() => {
                 abort.abort();
-                match timeout(LET_GO, run).await {
+                match timeout(ABORT_GRACE, run).await {
                     Ok(ScheduledRunResult { outcome: ScheduledRunOutcome::Aborted, .. }) => AttemptEnd::CalledOff,
                     Ok(fired) => AttemptEnd::Ended(fired),
                     Err(_) => AttemptEnd::Lost(None),

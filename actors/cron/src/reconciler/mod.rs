@@ -9,7 +9,7 @@
 mod state;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, AsyncContext, WrapFuture};
@@ -174,10 +174,7 @@ impl ScheduleReconciler {
             }
             ReconcileAction::Tell(order, definition) => {
                 let Some(handle) = handle else { return Ok(()) };
-                let before = std::mem::replace(
-                    &mut *handle.definition.lock().unwrap_or_else(PoisonError::into_inner),
-                    Arc::clone(&definition),
-                );
+                let before = std::mem::replace(&mut *handle.definition.lock(), Arc::clone(&definition));
                 handle.send(order);
                 if !Arc::ptr_eq(&before, &definition) {
                     self.restart_quarantined(&id).await;

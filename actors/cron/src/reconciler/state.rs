@@ -1,6 +1,6 @@
 //! The effect of a new snapshot on a schedule: pure, no clock, no I/O.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use svc_channels::CompiledChannel;
 use svc_registry::LoadedChannel;
@@ -40,7 +40,7 @@ pub(crate) fn decide(
         (Some(_), None) => ReconcileAction::End,
         (None, Some((order, definition))) => ReconcileAction::Begin(order, definition),
         (Some(handle), Some((order, definition))) => {
-            let known = handle.definition.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = handle.definition.lock();
             let rests = |order: &ScheduleCommand| matches!(order, ScheduleCommand::Rest);
             let same = Arc::ptr_eq(&known, &definition) && rests(&handle.orders.borrow()) == rests(&order);
             if same { ReconcileAction::None } else { ReconcileAction::Tell(order, definition) }

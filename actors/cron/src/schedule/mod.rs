@@ -33,7 +33,7 @@ const WALK: usize = 256;
 /// others follow in further writes.
 const AT_ONCE: usize = 500;
 /// Longest sleep: in that time the drift between two clocks is negligible.
-const NAP: Duration = Duration::from_secs(600);
+const MAX_SLEEP: Duration = Duration::from_secs(600);
 /// Largest factor on the delay before the next reload of a channel that is not active.
 const LONGEST_WAIT: u32 = 30;
 /// Distance of the cursor from now if the schedule has no further instant: it is computed again in a year.
@@ -50,7 +50,7 @@ impl Actor for ScheduleActor {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         let (shared, handle) = (Arc::clone(&self.shared), Arc::clone(&self.handle));
-        ctx.spawn(async move { follow_orders(&shared, &handle).await }.into_actor(self));
+        ctx.spawn(async move { execute_commands(&shared, &handle).await }.into_actor(self));
     }
 }
 
@@ -58,7 +58,7 @@ impl Supervised for ScheduleActor {}
 
 /// Executes the current command; the next one interrupts it at an await. The first cursor is the preloaded
 /// one; after a rest the cursor is read from the ledger again. Returns when no further command can come.
-async fn follow_orders(shared: &CronShared, handle: &ScheduleHandle) {
+async fn execute_commands(shared: &CronShared, handle: &ScheduleHandle) {
     let mut orders = handle.orders.subscribe();
     let mut cursor = handle.take_preloaded();
     loop {
@@ -246,5 +246,5 @@ impl ScheduleRunner<'_> {
 
 /// Returns the time from `now` to `due`, at most the longest sleep.
 fn until(due: DateTime<Utc>, now: DateTime<Utc>) -> Duration {
-    (due - now).to_std().unwrap_or_default().min(NAP)
+    (due - now).to_std().unwrap_or_default().min(MAX_SLEEP)
 }

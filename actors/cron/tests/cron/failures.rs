@@ -1,9 +1,12 @@
 //! Tests that neither an unavailable database nor a failing actor ends a schedule.
 
 use actix_supervision::{FaultKind, NodeState, PlannedFault, StartError};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::kit::{every_second, millis, rarely, run, seconds, until};
+use svc_model::LifecycleStatus;
+use svc_registry::ReloadScope;
+
+use crate::kit::{CronFixture, every_second, millis, rarely, run, seconds, until};
 
 #[test]
 fn a_database_that_was_away_ends_no_schedule() {
@@ -169,4 +172,65 @@ fn what_a_crash_interrupts_is_run_again_as_a_second_attempt() {
         assert_eq!(told[0]["trigger"]["scheduled_for"], told[1]["trigger"]["scheduled_for"]);
         node.end().await;
     });
+}
+
+/// Puts an occurrence on record that is due now; `columns` and `values` say more about it.
+fn put_occurrence(world: &CronFixture, id: &str, channel: &str, columns: &str, values: &str) {
+    world.execute(&format!(
+        "INSERT INTO cron_occurrences (id, channel_id, channel_name, channel_version, scheduled_for{columns})
+         VALUES ('{id}', '{channel}', '{channel}', 1, strftime('%Y-%m-%d %H:%M:%f', 'now'){values})"
+    ));
+}
+
+/// Returns the payload of the only report that was accepted.
+async fn report(world: &CronFixture) -> Value {
+    let query = |expression| format!("(SELECT {expression} FROM traces WHERE channel = 'alerts')");
+    until(async || world.read(&query("count(*) || ''")) == "1").await;
+    let input: Value = serde_json::from_str(&world.read(&query("max(input_json)"))).unwrap();
+    input["data"].clone()
+}
+
+#[test]
+fn occurrence_with_too_many_expired_leases_is_reported() {
+    run(async |world| {
+        let node = world.start().await;
+        node.channel("tick", rarely("hold"), json!({"on_failure": "alerts"})).await;
+        let trace = "01890a5d-ac96-774b-bcce-b302099a8058";
+        put_occurrence(
+            &world,
+            "01890a5d-ac96-774b-bcce-b302099a8057",
+            "tick",
+            ", status, attempt, recoveries, claimed_by, claimed_until, trace_id",
+            &format!(", 'running', 6, 5, 'dead', '2000-01-01 00:00:00', '{trace}'"),
+        );
+        node.come_to("tick", "failed", 1).await;
+        let report = report(&world).await;
+        assert_eq!((&report["channel"], &report["trace_id"]), (&json!("tick"), &json!(trace)), "{report}");
+        assert!(report["error"].as_str().unwrap().starts_with("attempts_exhausted: "), "{report}");
+        assert_eq!(report["data"], json!({"do": "hold"}));
+        assert_eq!(world.witness.told().len(), 0);
+        node.end().await;
+    });
+}
+
+#[test]
+fn occurrence_of_a_channel_that_does_not_serve_is_reported() {
+    for is_archived in [true, false] {
+        run(async |world| {
+            let node = world.start().await;
+            node.channel("tick", rarely("hold"), json!({"on_failure": "alerts"})).await;
+            match is_archived {
+                true => node.set_status("tick", LifecycleStatus::Archived).await,
+                false => world.execute("UPDATE workflows SET status = 'archived'"),
+            }
+            node.registry.reload(ReloadScope::All).await.unwrap();
+            assert_eq!(node.reason("tick").is_some(), !is_archived);
+            put_occurrence(&world, "01890a5d-ac96-774b-bcce-b302099a8057", "tick", "", "");
+            node.come_to("tick", "failed", 1).await;
+            let report = report(&world).await;
+            assert!(report["error"].as_str().unwrap().starts_with("channel_unavailable: "), "{report}");
+            assert_eq!((&report["trace_id"], &report["data"]), (&Value::Null, &json!({"do": "hold"})));
+            node.end().await;
+        });
+    }
 }

@@ -105,7 +105,7 @@ impl Drain for Lines {
 async fn cache(tree: &Tree, issuer: &Arc<Issuer>, lines: &Lines) -> KeySetCache {
     let log = Logger::root(lines.clone(), o!());
     let source = Arc::clone(issuer) as Arc<dyn KeySetSource>;
-    KeySetCache::over(source, tree, "keysets", Placement::Here, false, log).await.unwrap()
+    KeySetCache::supervise_with_source(source, tree, "keysets", Placement::Here, false, log).await.unwrap()
 }
 
 /// A universe with a cache over this issuer.

@@ -75,14 +75,14 @@ impl Loader<'_> {
         &self,
         targets: &ReloadTargets,
         candidates: &BTreeMap<String, Vec<VersionCandidate>>,
-        suspects: &[Workflow],
+        stale_workflows: &[Workflow],
         full: bool,
     ) -> LoadedSecrets {
         let mut wanted = BTreeSet::new();
         for candidate in candidates.values().flatten().filter(|candidate| full || candidate.known.is_none()) {
             wanted.extend(candidate.intake.references.iter().cloned());
         }
-        for row in suspects {
+        for row in stale_workflows {
             wanted.extend(svc_engine::secret_uses(&row.content).references);
         }
         for row in targets.rows.values().filter(|row| full || self.reads_credentials(row)) {
@@ -197,23 +197,23 @@ impl Loader<'_> {
     /// Logs the mistakes of a stored row that would be refused today. The row runs as before.
     fn warn_of_misspellings(&self, row: &Workflow) {
         for error in self.services.engine.misspellings(&row.content).into_iter().take(MAX_WARNINGS) {
-            slog::warn!(self.services.log, "a stored workflow says what stands for nothing";
+            slog::warn!(self.services.log, "stored workflow has names that do not exist";
                 "workflow" => &row.workflow_id, "version" => row.version, "path" => error.path, "reason" => error.message);
         }
     }
 
-    /// Returns the suspects that no longer compile, by id, with the reason. A channel that uses one already
+    /// Returns the stale workflows that no longer compile, by id, with the reason. A channel that uses one already
     /// keeps the loaded version; no other channel may begin to use it.
     pub(super) fn broken(
         &self,
-        suspects: Vec<Workflow>,
+        stale_workflows: Vec<Workflow>,
         secrets: &LoadedSecrets,
     ) -> HashMap<String, Arc<str>> {
         let reason = |row: Workflow| {
             let error = compile(&self.services.engine, &row, secrets).err()?;
             Some((row.workflow_id, error.to_string().into()))
         };
-        suspects.into_iter().filter_map(reason).collect()
+        stale_workflows.into_iter().filter_map(reason).collect()
     }
 
     /// Builds a channel; `None` when the channel that serves is already the one to build.

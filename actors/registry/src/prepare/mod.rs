@@ -65,16 +65,16 @@ impl Loader<'_> {
             }
         };
         let rows = self.stored_workflows(&targets).await?;
-        let suspects = self.suspects(&targets).await?;
+        let stale_workflows = self.stale_workflows(&targets).await?;
         let candidates = self.candidates(&targets, rows);
-        let secrets = self.secrets(&targets, &candidates, &suspects, full).await;
+        let secrets = self.secrets(&targets, &candidates, &stale_workflows, full).await;
         let mut plan = ReloadPlan::default();
         if full && !self.boot {
             plan.declared = Some(Arc::clone(&secrets.declared));
         }
         let mut build = BuildContext { secrets, full, changed: HashMap::new() };
         self.load_workflows(candidates, &targets, &mut build, &mut plan).await?;
-        let broken = self.broken(suspects, &build.secrets);
+        let broken = self.broken(stale_workflows, &build.secrets);
         if full {
             self.add_affected(&build, &mut targets);
         }

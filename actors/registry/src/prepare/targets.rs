@@ -122,7 +122,10 @@ impl Loader<'_> {
 
     /// Reads the loaded workflows that a channel begins to use, if a stored version differs from the loaded
     /// one. They are not loaded again: if one no longer compiles, that channel is quarantined.
-    pub(super) async fn suspects(&self, targets: &ReloadTargets) -> Result<Vec<Workflow>, ReloadError> {
+    pub(super) async fn stale_workflows(
+        &self,
+        targets: &ReloadTargets,
+    ) -> Result<Vec<Workflow>, ReloadError> {
         let starting = targets.rows.values().filter(|row| self.begins_to_use(row));
         let ids: BTreeSet<String> = starting
             .filter_map(|row| row.content.workflow_id.clone())

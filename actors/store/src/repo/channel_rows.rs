@@ -162,6 +162,15 @@ pub(super) async fn active_using(conn: &mut Conn, workflows: &[String]) -> Resul
     Ok(found)
 }
 
+/// Returns the newest version that has this name.
+pub(super) async fn latest_named(conn: &mut Conn, name: &str) -> Result<Option<Channel>, StoreError> {
+    let named = channels::table
+        .filter(channels::name.eq(name))
+        .order((channels::updated_at.desc(), channels::version.desc()));
+    let row = on!(conn, c => named.first::<Row>(c).await.optional())?;
+    Ok(row.map(Channel::from))
+}
+
 impl Versioned for Channel {
     type Content = ChannelContent;
     type Gates = ChannelGates;

@@ -49,7 +49,7 @@ pub(super) fn decode(cursor: &str) -> Result<RowKey, ServiceError> {
 #[derive(Clone, Debug)]
 pub(super) struct KeysetCondition {
     /// The condition up to its two parameters: the pair of columns, the operator and the opening bracket.
-    operator: &'static str,
+    sql_prefix: &'static str,
     created_at: NaiveDateTime,
     /// The creation time as SQLite compares it: text with milliseconds, the resolution of its clock, or with
     /// microseconds if the key has them.
@@ -68,11 +68,11 @@ impl KeysetCondition {
         Self::new(key, "(created_at, id) > (")
     }
 
-    fn new(key: RowKey, operator: &'static str) -> Self {
+    fn new(key: RowKey, sql_prefix: &'static str) -> Self {
         let fine = !key.created_at.nanosecond().is_multiple_of(1_000_000);
         let format = if fine { "%Y-%m-%d %H:%M:%S%.6f" } else { "%Y-%m-%d %H:%M:%S%.3f" };
         let text = key.created_at.format(format).to_string();
-        Self { operator, created_at: key.created_at, text, id: key.id }
+        Self { sql_prefix, created_at: key.created_at, text, id: key.id }
     }
 }
 
@@ -92,7 +92,7 @@ impl QueryId for KeysetCondition {
 
 impl QueryFragment<Sqlite> for KeysetCondition {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
-        out.push_sql(self.operator);
+        out.push_sql(self.sql_prefix);
         out.push_bind_param::<Text, _>(&self.text)?;
         out.push_sql(", ");
         out.push_bind_param::<Text, _>(&self.id)?;
@@ -103,7 +103,7 @@ impl QueryFragment<Sqlite> for KeysetCondition {
 
 impl QueryFragment<Pg> for KeysetCondition {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql(self.operator);
+        out.push_sql(self.sql_prefix);
         out.push_bind_param::<Timestamp, _>(&self.created_at)?;
         out.push_sql(", ");
         out.push_bind_param::<Text, _>(&self.id)?;

@@ -277,6 +277,19 @@ impl<V: Versioned> Repository<V> {
 }
 
 impl Repository<Channel> {
+    /// Returns the version changed last among those with this name, whatever its status.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    pub async fn latest_named(&self, name: &str) -> Result<Option<Channel>, StoreError> {
+        let name = key(name);
+        self.database
+            .read(operation::<Channel>("latest_named"), move |conn| {
+                Box::pin(async move { channel_rows::latest_named(conn, &name).await })
+            })
+            .await
+    }
+
     /// Returns the active channels that run one of these workflows.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 //! begun, so several nodes share the work of a dead one according to their speed. Compare-and-set assigns each row to
 //! one node. Jobs that may have crashed more than one node wait apart and run one at a time.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join;
@@ -54,7 +54,7 @@ pub(crate) struct Adoption {
     line: Mutex<mpsc::UnboundedReceiver<Suspect>>,
     /// Semaphore that lets one suspect run at a time.
     turn: Arc<Semaphore>,
-    task: std::sync::Mutex<Option<JoinHandle<()>>>,
+    task: parking_lot::Mutex<Option<JoinHandle<()>>>,
     runner: Arc<dyn Runner>,
     metrics: TraceMetrics,
     log: Logger,
@@ -79,13 +79,13 @@ impl Adoption {
         let (suspects, line) = mpsc::unbounded_channel();
         let share = Arc::new(Semaphore::new(SHARE as usize));
         let (line, turn) = (Mutex::new(line), Arc::new(Semaphore::new(1)));
-        let task = std::sync::Mutex::default();
+        let task = parking_lot::Mutex::default();
         Self { waiting, store, nodes, bounds, share, suspects, line, turn, task, runner, metrics, log }
     }
 
     /// Starts the task that takes over runs, if it is not running.
     pub(crate) fn ensure_running(self: &Arc<Self>) {
-        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut task = self.task.lock();
         if task.as_ref().is_none_or(JoinHandle::is_finished) {
             let adoption = Arc::clone(self);
             #[expect(
@@ -216,7 +216,8 @@ impl Adoption {
         if recovery == Recovery::Exhausted {
             error!(self.log, "a run has ended its node too often"; "trace_id" => %row.id);
             let error = exhausted(recoveries);
-            let report = FailureReport::for_job(&job, &*self.runner).map(|report| report.into_job(&error));
+            let target = FailureReport::find_target(&job, &*self.runner).await;
+            let report = target.map(|target| FailureReport::for_job(&job, target).into_job(&error));
             return self.end_exhausted(job.trace_id, ownership, error, report).await;
         }
         let slot = self.waiting.slots.reserve_for_earlier(text.len()).await;

@@ -1,8 +1,9 @@
 //! The waiting jobs, shared by submitters and workers. The queue lives as long as the process: no restart of an actor
 //! loses a job.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
@@ -87,6 +88,6 @@ impl JobQueue {
     }
 
     fn line(&self) -> MutexGuard<'_, DelayQueue<QueuedJob>> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        self.line.lock()
     }
 }

@@ -85,7 +85,8 @@ impl WorkerShared {
         }
         let ownership = claim.ownership.clone();
         let attempt = JobAttempt { id: job.trace_id, ownership, retry, max_retries: self.max_retries };
-        let report = FailureReport::for_job(&job, &*self.runner);
+        let target = FailureReport::find_target(&job, &*self.runner).await;
+        let report = target.map(|target| FailureReport::for_job(&job, target));
         let active = Active::new(&self.metrics);
         let completed = tokio::select! {
             biased;

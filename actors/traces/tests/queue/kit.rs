@@ -197,6 +197,11 @@ impl Process {
         self.tree.shutdown(Duration::ZERO).await;
     }
 
+    /// Lets every channel name `alerts` for its failures.
+    pub(crate) fn report_failures(&self) {
+        self.runner.tells.store(true, Ordering::Release);
+    }
+
     pub(crate) async fn submit(&self, payload: Value) -> Result<Uuid, svc_model::ServiceError> {
         Ok(self.traces.submit(job(payload)).await?.trace_id)
     }
@@ -266,6 +271,8 @@ pub(crate) struct Script {
     pub(crate) gate: Arc<Semaphore>,
     /// True while every channel is quarantined.
     pub(crate) quarantined: AtomicBool,
+    /// True if every channel names `alerts` for its failures.
+    pub(crate) tells: AtomicBool,
 }
 
 impl Default for Script {
@@ -274,6 +281,7 @@ impl Default for Script {
             runs: Mutex::default(),
             gate: Arc::new(Semaphore::new(0)),
             quarantined: AtomicBool::new(false),
+            tells: AtomicBool::new(false),
         }
     }
 }
@@ -297,9 +305,10 @@ impl Runner for Script {
         !self.quarantined.load(Ordering::Acquire)
     }
 
-    /// Every channel names `alerts`, which also names itself.
-    fn on_failure(&self, job: &Job) -> Option<Arc<str>> {
-        (job.payload["tell"] == true || &*job.channel == "alerts").then(|| "alerts".into())
+    /// `alerts` names itself.
+    fn on_failure(&self, _: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, Option<Arc<str>>> {
+        let is_named = self.tells.load(Ordering::Acquire) || &*channel == "alerts";
+        Box::pin(std::future::ready(is_named.then(|| "alerts".into())))
     }
 
     fn run(&self, job: Job, _: Duration) -> BoxFuture<'static, JobResult> {

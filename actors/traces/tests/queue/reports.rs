@@ -10,7 +10,8 @@ use crate::kit::{run, until};
 fn exhausted_letter_is_reported_once_as_work_of_its_own() {
     run(async |world| {
         let process = world.start(|_| {}).await;
-        let payload = json!({"do": "fail for good", "tell": true});
+        process.report_failures();
+        let payload = json!({"do": "fail for good"});
         let id = process.submit(payload.clone()).await.unwrap();
         until(async || process.count("completed").await == 1).await;
         let report = process.runner.runs.lock().unwrap()[1].trace_id;
@@ -33,7 +34,8 @@ fn exhausted_letter_is_reported_once_as_work_of_its_own() {
 fn failure_that_is_retried_is_reported_when_its_retries_are_used_up() {
     run(async |world| {
         let process = world.start(|settings| settings.dead_letters.max_retries = 1).await;
-        process.submit(json!({"do": "fail", "tell": true})).await.unwrap();
+        process.report_failures();
+        process.submit(json!({"do": "fail"})).await.unwrap();
         until(async || process.count("completed").await == 1).await;
         let channels: Vec<_> =
             process.runner.runs.lock().unwrap().iter().map(|run| run.channel.to_string()).collect();
@@ -45,7 +47,8 @@ fn failure_that_is_retried_is_reported_when_its_retries_are_used_up() {
 fn report_that_fails_leads_to_no_other_one() {
     run(async |world| {
         let process = world.start(|_| {}).await;
-        process.submit(json!({"do": "fail for good", "tell": true, "then": "fail for good"})).await.unwrap();
+        process.report_failures();
+        process.submit(json!({"do": "fail for good", "then": "fail for good"})).await.unwrap();
         until(async || process.letters().await.len() == 2).await;
         until(async || process.told("dlq_exhausted") == 2).await;
         assert_eq!((process.runner.count(), process.count("pending").await), (2, 0));
@@ -56,12 +59,30 @@ fn report_that_fails_leads_to_no_other_one() {
 fn report_outlives_the_process_that_accepted_it() {
     run(async |world| {
         let first = world.start(|settings| settings.queue.workers = 1).await;
-        first.submit(json!({"do": "fail for good", "tell": true, "then": "wait"})).await.unwrap();
+        first.report_failures();
+        first.submit(json!({"do": "fail for good", "then": "wait"})).await.unwrap();
         until(async || first.runner.count() == 2).await;
         first.crash().await;
         let second = world.start(|settings| settings.queue.shutdown_timeout = Duration::ZERO).await;
         second.runner.open();
         until(async || second.count("completed").await == 1).await;
         assert_eq!(&*second.runner.runs.lock().unwrap()[0].channel, "alerts");
+    });
+}
+
+#[test]
+fn run_that_was_recovered_too_often_is_reported() {
+    run(async |world| {
+        let first = world.start(|_| {}).await;
+        let id = first.submit(json!({"do": "wait"})).await.unwrap();
+        first.ends(id, "running").await;
+        first.crash().await;
+        let second = world.boot(|settings| settings.queue.max_recoveries = 0).await;
+        second.report_failures();
+        second.begin().await;
+        until(async || second.count("completed").await == 1).await;
+        let report = second.runner.runs.lock().unwrap()[0].payload.clone();
+        assert_eq!((&report["trace_id"], &report["channel"]), (&json!(id), &json!("orders")), "{report}");
+        assert!(report["error"].as_str().unwrap().starts_with("attempts_exhausted:"), "{report}");
     });
 }

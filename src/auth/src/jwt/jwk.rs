@@ -51,7 +51,7 @@ impl Jwk {
             None => None,
             Some(name) => Some(JwtAlgorithm::parse(name)?),
         };
-        let (key, algorithms) = material(jwk)?;
+        let (key, algorithms) = public_key(jwk)?;
         let keys: Vec<_> = algorithms
             .iter()
             .filter(|algorithm| declared.is_none_or(|declared| declared == **algorithm))
@@ -74,7 +74,7 @@ impl Jwk {
 
 /// Returns the public key and the algorithms of its family. `None` for an unsupported `kty` or `crv`, and if
 /// a member is missing or malformed.
-fn material(jwk: &Map<String, Value>) -> Option<(PKey<Public>, &'static [JwtAlgorithm])> {
+fn public_key(jwk: &Map<String, Value>) -> Option<(PKey<Public>, &'static [JwtAlgorithm])> {
     let bytes = |name| URL_SAFE_NO_PAD.decode(text(jwk, name)??).ok();
     match (text(jwk, "kty")??, text(jwk, "crv")?) {
         ("RSA", _) => Some((rsa(&bytes("n")?, &bytes("e")?)?, RSA)),

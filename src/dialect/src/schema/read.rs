@@ -62,10 +62,10 @@ impl DocumentReader {
         let physical = self.optional_name(members, "physical", at).unwrap_or(name);
         let entity = SchemaEntity { name: name.into(), physical: physical.into() };
         let mut declared = Declared { entity, columns: Vec::new(), relations: BTreeMap::new() };
-        for (name, column, at) in self.named(members, "columns", at) {
+        for (name, column, at) in self.named_members(members, "columns", at) {
             declared.columns.extend(self.declared_column(name, column, &at));
         }
-        for (name, relation, at) in self.named(members, "relations", at) {
+        for (name, relation, at) in self.named_members(members, "relations", at) {
             if let Some(relation) = self.declared_relation(name, relation, &at) {
                 declared.relations.insert(name.clone(), relation);
             }
@@ -74,7 +74,7 @@ impl DocumentReader {
     }
 
     /// Returns the members of an object whose keys must be valid names.
-    fn named<'v>(
+    fn named_members<'v>(
         &mut self,
         members: &'v Map<String, Value>,
         what: &str,

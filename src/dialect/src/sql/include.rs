@@ -38,7 +38,7 @@ pub fn include(select: &Select, nth: usize, flavour: SqlFlavour) -> Result<SqlSt
     writer.fields(&related, &included.fields)?;
     writer.push(", ").push(&keys).push(".").name(KEY).push(" AS ").name(&key);
     writer.push(", ROW_NUMBER() OVER (PARTITION BY ").push(&keys).push(".").name(KEY).push(" ORDER BY ");
-    writer.order(&related, &included.sort)?;
+    writer.write_order(&related, &included.sort)?;
     writer.push(") AS ").name(&rank);
     writer.push(" FROM (SELECT DISTINCT ").push(&chosen).push(".* FROM (SELECT ");
     writer.column(&table, &relation.local).push(" AS ").name(LOCAL).push(", ");

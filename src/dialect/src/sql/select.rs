@@ -53,7 +53,7 @@ impl SqlWriter {
         }
         if !order.is_empty() {
             self.push(" ORDER BY ");
-            self.order(table, &order)?;
+            self.write_order(table, &order)?;
         }
         self.push(" LIMIT ").number(select.limit);
         if select.skip > 0 {
@@ -88,7 +88,7 @@ impl SqlWriter {
 
     /// Writes the sort order. Null counts as less than every value: it comes first in ascending order and
     /// last in descending order, as MySQL and SQLite have it by default.
-    pub(super) fn order(&mut self, table: &str, sort: &[SortKey]) -> Result<(), DialectRefusal> {
+    pub(super) fn write_order(&mut self, table: &str, sort: &[SortKey]) -> Result<(), DialectRefusal> {
         self.list(", ", sort, |writer, sort| {
             writer.column(table, &sort.column);
             writer.push(match (writer.flavour, sort.descending) {

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::context::BuiltinCx;
 use super::input::{BuiltinInput, TARGET};
-use super::xml;
+use super::xml::{self, ParseXmlError};
+use crate::bounded_json::{ParseJsonError, parse_json_within};
 use crate::catalogue::{FunctionEntry, InputField, PathUse};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
@@ -55,7 +56,11 @@ impl ParseJsonTask {
 
     pub(super) fn run(&self, cx: &mut BuiltinCx<'_, '_>) -> Result<TaskOutcome, TaskError> {
         let value = match cx.work.get(cx.scope, &self.source) {
-            Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            Value::String(text) => match parse_json_within(text.as_bytes(), cx.work.max_bytes) {
+                Ok(value) => value,
+                Err(ParseJsonError::Malformed(_)) => Value::String(text),
+                Err(error) => return Err(error.into_task_error(&self.source.to_string())),
+            },
             value => value,
         };
         cx.put(&self.target, value)
@@ -80,8 +85,13 @@ impl ParseXmlTask {
         let Value::String(text) = cx.work.get(cx.scope, &self.source) else {
             return Err(TaskError::validation(format!("{} is not a string of XML", self.source)));
         };
-        let value = xml::parse(&text).map_err(|reason| {
-            TaskError::new(ErrorCode::Deserialization, format!("{} is not XML: {reason}", self.source))
+        let value = xml::parse(&text, cx.work.max_bytes).map_err(|error| match error {
+            ParseXmlError::Malformed(reason) => {
+                TaskError::new(ErrorCode::Deserialization, format!("{} is not XML: {reason}", self.source))
+            }
+            ParseXmlError::TooLarge(_) => {
+                TaskError::new(ErrorCode::Task, format!("{}: {error}", self.source))
+            }
         })?;
         cx.put(&self.target, value)
     }

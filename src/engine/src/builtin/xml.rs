@@ -11,8 +11,47 @@ use quick_xml::escape::{escape, resolve_predefined_entity, unescape};
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use serde_json::{Map, Value};
 
+use crate::extent::NODE;
+
 /// Elements inside elements; deeper documents are refused.
 const MAX_DEPTH: usize = 128;
+
+/// The reason why a text is not parsed.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ParseXmlError {
+    /// The text is not a well-formed document, or nests too deep.
+    #[error("{0}")]
+    Malformed(String),
+    /// The value would take more than so many bytes.
+    #[error("the value would take more than {} MiB", .0 >> 20)]
+    TooLarge(usize),
+}
+
+impl From<String> for ParseXmlError {
+    fn from(reason: String) -> Self {
+        Self::Malformed(reason)
+    }
+}
+
+impl From<&str> for ParseXmlError {
+    fn from(reason: &str) -> Self {
+        Self::Malformed(reason.to_owned())
+    }
+}
+
+/// The bytes that the rest of a value may take.
+struct ByteBudget {
+    left: usize,
+    limit: usize,
+}
+
+impl ByteBudget {
+    /// Counts a value under a name. Their texts are counted as the text of the document.
+    fn count_member(&mut self) -> Result<(), ParseXmlError> {
+        self.left = self.left.checked_sub(2 * NODE).ok_or(ParseXmlError::TooLarge(self.limit))?;
+        Ok(())
+    }
+}
 
 #[derive(Default)]
 struct Element {
@@ -22,16 +61,17 @@ struct Element {
 }
 
 impl Element {
-    fn open(start: &BytesStart<'_>) -> Result<Self, String> {
+    fn open(start: &BytesStart<'_>, budget: &mut ByteBudget) -> Result<Self, ParseXmlError> {
         let name = start.name().0.to_owned();
         let mut fields = Map::new();
         // The parser would compare every name with all before it.
         for attribute in start.attributes().with_checks(false) {
+            budget.count_member()?;
             let attribute = attribute.map_err(|error| error.to_string())?;
             let key = format!("@{}", attribute.key.0);
             let value = unescape(&attribute.value).map_err(|error| error.to_string())?;
             if let Some(twice) = fields.insert(key, Value::String(value.into_owned())) {
-                return Err(format!("<{name}> has an attribute twice, the first time with {twice}"));
+                return Err(format!("<{name}> has an attribute twice, the first time with {twice}").into());
             }
         }
         Ok(Self { name, fields, text: String::new() })
@@ -56,26 +96,28 @@ impl Element {
     }
 }
 
-/// Parses a document.
+/// Parses a document into a value of at most `limit` bytes.
 ///
 /// # Errors
-/// Text that is not well-formed, or that nests too deep.
-pub(super) fn parse(text: &str) -> Result<Value, String> {
+/// Text that is not well-formed, that nests too deep, or whose value is too large.
+pub(super) fn parse(text: &str, limit: usize) -> Result<Value, ParseXmlError> {
     let mut reader = Reader::from_str(text);
     let mut open: Vec<Element> = Vec::new();
     let mut root = None;
+    let mut budget = ByteBudget { left: limit.saturating_sub(text.len()), limit };
     loop {
+        budget.count_member()?;
         match reader.read_event().map_err(|error| error.to_string())? {
             Event::Start(start) => {
                 if root.is_some() {
                     return Err("more than one root element".into());
                 }
                 if open.len() == MAX_DEPTH {
-                    return Err(format!("nested more than {MAX_DEPTH} deep"));
+                    return Err(format!("nested more than {MAX_DEPTH} deep").into());
                 }
-                open.push(Element::open(&start)?);
+                open.push(Element::open(&start, &mut budget)?);
             }
-            Event::Empty(start) => close(Element::open(&start)?, &mut open, &mut root)?,
+            Event::Empty(start) => close(Element::open(&start, &mut budget)?, &mut open, &mut root)?,
             Event::End(_) => {
                 if let Some(element) = open.pop() {
                     close(element, &mut open, &mut root)?;
@@ -94,7 +136,7 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
     }
     match (root, open.pop()) {
         (Some(root), None) => Ok(root),
-        (_, Some(element)) => Err(format!("<{}> is not closed", element.name)),
+        (_, Some(element)) => Err(format!("<{}> is not closed", element.name).into()),
         (None, None) => Err("no element".into()),
     }
 }
@@ -201,6 +243,12 @@ mod tests {
 
     use super::*;
 
+    const LIMIT: usize = 1 << 20;
+
+    fn parse(text: &str) -> Result<Value, ParseXmlError> {
+        super::parse(text, LIMIT)
+    }
+
     #[test]
     fn the_root_name_is_dropped_and_attributes_and_text_are_marked() {
         assert_eq!(
@@ -208,6 +256,15 @@ mod tests {
             Ok(json!({"@id": "7&8", "sku": {"$text": "A <1> A"}, "note": {}}))
         );
         assert_eq!(parse("<a><![CDATA[x<y]]></a>"), Ok(json!({"$text": "x<y"})));
+    }
+
+    #[test]
+    fn value_that_would_be_too_large_is_refused_before_it_is_built() {
+        let wide = |children: usize| format!("<o>{}</o>", "<i/>".repeat(children));
+        assert!(parse(&wide(10_000)).is_ok());
+        assert_eq!(parse(&wide(50_000)), Err(ParseXmlError::TooLarge(LIMIT)));
+        let attributes: String = (0..50_000).map(|n| format!(" a{n}=''")).collect();
+        assert_eq!(parse(&format!("<o{attributes}/>")), Err(ParseXmlError::TooLarge(LIMIT)));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The catalogue entry of one function.
 
 use serde_json::{Value, json};
-use svc_model::ConnectorType;
+use svc_model::{ConnectorType, content_hash};
 
 use super::field::InputField;
 
@@ -25,6 +25,15 @@ impl FunctionSource {
             Self::Plugin => "plugin",
         }
     }
+}
+
+/// The application that registered a function of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plugin {
+    /// Its id, the same for all of its functions.
+    pub id: &'static str,
+    /// Its version.
+    pub version: &'static str,
 }
 
 /// The query language of a function that speaks one language only.
@@ -140,6 +149,8 @@ pub struct FunctionEntry {
     pub target: FunctionTarget,
     /// The use of a result without an `output`.
     pub default_output: DefaultOutput,
+    /// The application that registered the function; `None` for functions of the service.
+    pub plugin: Option<Plugin>,
 }
 
 /// The inputs that belong to one value of the input `op`.
@@ -181,6 +192,7 @@ impl FunctionEntry {
             cases: &[],
             target: FunctionTarget::None,
             default_output: DefaultOutput::ReplacesData,
+            plugin: None,
         }
     }
 
@@ -200,12 +212,14 @@ impl FunctionEntry {
     /// Starts the entry of a function of an embedding application.
     ///
     /// It accepts every input, and a second run of it counts as an unsafe write. Set `fields` and
-    /// `accepts_any_input: false` to have the inputs of its tasks checked.
+    /// `accepts_any_input: false` to have the inputs of its tasks checked. Set `plugin` to the id and the version of
+    /// the application; without it, the function is a plugin of its own name and version 0.0.0.
     pub const fn plugin(name: &'static str, description: &'static str) -> Self {
         Self {
             source: FunctionSource::Plugin,
             retry_safety: "unsafe_write",
             accepts_any_input: true,
+            plugin: Some(Plugin { id: name, version: "0.0.0" }),
             ..Self::utility(name, description)
         }
     }
@@ -247,6 +261,12 @@ impl FunctionEntry {
         });
         if all || self.source != FunctionSource::Engine {
             entry["input_fields"] = self.fields.iter().flat_map(InputField::to_json).collect();
+        }
+        if let Some(Plugin { id, version }) = self.plugin {
+            let mut plugin = json!({"id": id, "version": version});
+            // The code of a linked function has no bytes of its own: the digest stands for what it declares.
+            plugin["digest"] = content_hash(&json!([plugin, entry])).into();
+            entry["plugin"] = plugin;
         }
         entry
     }

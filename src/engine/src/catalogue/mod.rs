@@ -13,7 +13,7 @@ use serde_json::Value;
 
 pub use entry::{
     ConnectorRequirement, DefaultOutput, FunctionEntry, FunctionSource, FunctionTarget, OperationCase,
-    QueryLanguage,
+    Plugin, QueryLanguage,
 };
 pub use field::{InputField, InputKind, PathUse};
 
@@ -21,12 +21,27 @@ pub use field::{InputField, InputKind, PathUse};
 #[derive(Debug, Clone, Default)]
 pub struct Catalogue {
     entries: BTreeMap<&'static str, &'static FunctionEntry>,
+    /// Functions whose driver may be left out of a build, each with the cargo features that bring it.
+    optional: BTreeMap<&'static str, &'static str>,
 }
 
 impl Catalogue {
     /// Adds an entry; it replaces one of the same name.
     pub(crate) fn insert(&mut self, entry: &'static FunctionEntry) {
         self.entries.insert(entry.name, entry);
+    }
+
+    /// Records the cargo features that bring a function into a build.
+    pub(crate) fn declare_optional(&mut self, name: &'static str, features: &'static str) {
+        self.optional.insert(name, features);
+    }
+
+    /// Returns the reason why this build lacks a function that other builds have.
+    pub(crate) fn absence(&self, name: &str) -> Option<String> {
+        let features = self.optional.get(name).filter(|_| self.find(name).is_none())?;
+        Some(format!(
+            "this build has no driver for the function \"{name}\": it was compiled without the feature {features}"
+        ))
     }
 
     /// Lists the entries, sorted by name.
@@ -93,5 +108,21 @@ mod tests {
             json!({"name": "key", "kind": "string", "required": true, "resolvable": true, "template_at": [],
                    "secret_at": [], "alias": null, "description": "Key to look up"})
         );
+    }
+
+    #[test]
+    fn plugin_function_tells_its_application_and_a_digest_of_what_it_declares() {
+        static FIRST: FunctionEntry = FunctionEntry {
+            plugin: Some(Plugin { id: "shop", version: "1.2.3" }),
+            ..FunctionEntry::plugin("look_up", "Looks a key up")
+        };
+        static NEXT: FunctionEntry =
+            FunctionEntry { plugin: Some(Plugin { id: "shop", version: "1.2.4" }), ..FIRST };
+        let (first, next) = (FIRST.to_json(false)["plugin"].clone(), NEXT.to_json(false)["plugin"].clone());
+        assert_eq!((&first["id"], &first["version"]), (&json!("shop"), &json!("1.2.3")));
+        assert!(first["digest"].as_str().is_some_and(|digest| digest.len() >= 64), "{first}");
+        assert_ne!(first["digest"], next["digest"]);
+        assert_eq!(first, FIRST.to_json(true)["plugin"], "the same in every list");
+        assert!(built_in("map").to_json(true).get("plugin").is_none());
     }
 }

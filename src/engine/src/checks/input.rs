@@ -83,12 +83,12 @@ impl Check<'_, '_> {
         }
         if field.secret_at.contains(&"") {
             if is_secret(value) {
-                return self.undeclared(at, value);
+                return self.warn_of_undeclared_secrets(at, value);
             }
             for (n, item) in
                 value.as_array().into_iter().flatten().enumerate().filter(|(_, item)| is_secret(item))
             {
-                self.undeclared(&format!("{at}[{n}]"), item);
+                self.warn_of_undeclared_secrets(&format!("{at}[{n}]"), item);
             }
         }
         if !field.kind.holds(value) {
@@ -113,7 +113,7 @@ impl Check<'_, '_> {
         if field.secret_at.contains(&"[].key") {
             for (n, item) in value.as_array().into_iter().flatten().enumerate() {
                 if let Some(key) = item.get("key").filter(|key| is_secret(key)) {
-                    self.undeclared(&format!("{at}[{n}].key"), key);
+                    self.warn_of_undeclared_secrets(&format!("{at}[{n}].key"), key);
                 }
             }
         }

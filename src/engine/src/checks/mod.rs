@@ -97,7 +97,7 @@ impl Check<'_, '_> {
                 }
             }
         }
-        self.undeclared(at, source);
+        self.warn_of_undeclared_secrets(at, source);
     }
 
     fn steps(&mut self, at: &str, steps: &[Value]) {
@@ -137,10 +137,14 @@ impl Check<'_, '_> {
             self.input(entry, fields, &input_at);
             self.handler(name, fields, &input_at);
         } else {
-            let message = match nearest(name, self.engine.catalogue.names()) {
-                Some(meant) => format!("there is no function \"{name}\"; did you mean \"{meant}\"?"),
-                None => format!("there is no function \"{name}\""),
-            };
+            let message =
+                match (self.engine.catalogue.absence(name), nearest(name, self.engine.catalogue.names())) {
+                    (Some(absence), _) => absence,
+                    (None, Some(meant)) => {
+                        format!("there is no function \"{name}\"; did you mean \"{meant}\"?")
+                    }
+                    (None, None) => format!("there is no function \"{name}\""),
+                };
             let error = FieldError::new(format!("{at}.name"), FieldCode::UnknownFunction, message);
             self.errors.push(error.with_got(name));
         }

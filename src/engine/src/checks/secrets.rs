@@ -9,7 +9,7 @@ use crate::expression::Survey;
 
 impl Check<'_, '_> {
     /// Warns about secrets this process does not declare.
-    pub(super) fn undeclared(&mut self, at: &str, source: &Value) {
+    pub(super) fn warn_of_undeclared_secrets(&mut self, at: &str, source: &Value) {
         for name in Survey::analyse(source).secrets {
             let message = match name {
                 None => {
@@ -30,7 +30,7 @@ impl Check<'_, '_> {
     pub(super) fn recorded(&mut self, function: &str, input: &Map<String, Value>, at: &str) {
         for (field, source) in input {
             let at = format!("{at}.{field}");
-            self.undeclared(&at, source);
+            self.warn_of_undeclared_secrets(&at, source);
             if matches!(function, "map" | "log") && !Survey::analyse(source).secrets.is_empty() {
                 let message = "a secret read here would be recorded; a channel that runs this is quarantined";
                 self.warnings.push(Issue::new(at, message));

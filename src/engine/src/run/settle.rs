@@ -84,8 +84,10 @@ impl Run<'_> {
                 &format!("stopped inside the task \"{}\"", step.id),
             ));
         }
-        let expired = last.code == ErrorCode::Timeout && self.pace.in_time().is_err();
+        let overrun = self.pace.in_time().err().filter(|_| last.code == ErrorCode::Timeout);
+        let expired = overrun.is_some();
         last.is_deadline |= expired;
+        last.healing = last.healing.or(overrun.and_then(|overrun| overrun.healing));
         if status < 500 || (step.continue_on_error && !expired) {
             return None;
         }
@@ -136,6 +138,8 @@ impl Run<'_> {
                 mapping_contexts: Vec::new(),
                 started_at: None,
                 duration_us: None,
+                function: None,
+                target: None,
                 changes: Vec::new(),
                 loop_counter: self.loop_counter,
             });
@@ -153,10 +157,12 @@ impl Run<'_> {
     ) {
         if result == StepResult::Skipped {
             self.work.mapping_contexts.clear();
+            self.work.target = None;
             return self.trace_skipped(id, Some(&step.id), scope);
         }
         let message = self.work.snapshot(scope);
         let mapping_contexts = std::mem::take(&mut self.work.mapping_contexts);
+        let target = self.work.target.take().or_else(|| step.connector.clone());
         if let Some(tracer) = &mut self.work.tracer {
             tracer.push(TraceStep {
                 workflow_id: Arc::clone(id),
@@ -166,6 +172,8 @@ impl Run<'_> {
                 mapping_contexts,
                 started_at,
                 duration_us: Some(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)),
+                function: Some(Arc::clone(&step.function)),
+                target,
                 changes: self.work.changes.as_mut().map(std::mem::take).unwrap_or_default(),
                 loop_counter: self.loop_counter,
             });

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_engine::{Engine, Flow, RunOptions, RunOutcome};
+use svc_engine::{Engine, EngineLimits, Flow, RunOptions, RunOutcome};
 use svc_model::{FieldCode, WorkflowChecks as _};
 use tokio::time::Instant;
 
@@ -220,5 +220,21 @@ fn the_deadline_holds_between_mappings_and_skipped_tasks() {
         let (_, elapsed, outcome) = polled(&document, options);
         let failure = outcome.failure.unwrap();
         assert_eq!(failure.kind, svc_engine::FailureKind::Timeout, "after {elapsed:?}");
+    }
+}
+
+#[test]
+fn text_that_parses_into_more_than_a_message_holds_is_a_task_error() {
+    let limits = EngineLimits { max_message_bytes: 1 << 20, ..EngineLimits::default() };
+    let engine = Engine::builder().limits(limits).build();
+    let wide_json = format!("[{}0]", "0,".repeat(50_000));
+    let wide_xml = format!("<o>{}</o>", "<i/>".repeat(50_000));
+    for (function, text) in [("parse_json", wide_json), ("parse_xml", wide_xml)] {
+        let input = json!({"source": "payload.text", "target": "x"});
+        let task = json!({"id": "p", "function": {"name": function, "input": input}});
+        let outcome = run(&engine, &json!({"tasks": [task]}), message(json!({ "text": text })));
+        let error = outcome.failure.unwrap().error;
+        let expected = "payload.text: the value would take more than 1 MiB";
+        assert_eq!((error.code.name(), &*error.message), ("TASK_ERROR", expected), "{function}");
     }
 }

@@ -1,11 +1,12 @@
 //! Refusals and warnings for authors.
 
 use serde_json::{Value, json};
+use svc_engine::Engine;
 use svc_engine::catalogue::{self, FunctionEntry};
 use svc_model::{FieldCode, WorkflowChecks as _};
 
 use crate::declared;
-use crate::support::workflow;
+use crate::support::{compile, workflow};
 
 struct Report {
     errors: Vec<(String, FieldCode)>,
@@ -37,6 +38,19 @@ fn an_unknown_function_is_named_with_the_nearest_one() {
     assert_eq!(report.errors, [("tasks[0].function.name".to_owned(), FieldCode::UnknownFunction)]);
     assert!(report.messages[0].contains("did you mean \"parse_json\""));
     assert!(!input("enrich", json!({})).messages[0].contains("did you mean"));
+}
+
+#[test]
+fn function_whose_driver_was_left_out_of_the_build_is_named_as_such() {
+    let engine = Engine::builder().optional_functions("'kafka'", &["publish_kafka"]).build();
+    let document = json!({"tasks": [
+        {"id": "t", "name": "", "function": {"name": "publish_kafka", "input": {"connector": "k"}}}]});
+    let (mut errors, mut warnings) = (Vec::new(), Vec::new());
+    engine.check(&workflow(&document).content, &mut errors, &mut warnings);
+    let refused = errors.iter().find(|error| error.code == FieldCode::UnknownFunction).unwrap();
+    assert!(refused.message.contains("compiled without the feature 'kafka'"), "{}", refused.message);
+    let stored = compile(&engine, &document).unwrap_err().to_string();
+    assert!(stored.contains("task \"t\"") && stored.contains("feature 'kafka'"), "{stored}");
 }
 
 #[test]

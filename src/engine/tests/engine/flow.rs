@@ -296,7 +296,10 @@ fn snapshots_stop_when_their_budget_is_spent() {
     let document =
         json!({"loop": {"counter": "n", "max": 50}, "tasks": [{"id": "l", "function": {"name": "log"}}]});
     let flow = Flow::single(compile(&engine, &document).unwrap());
-    let options = RunOptions { trace: Some(TraceOptions { snapshot_bytes: 1000 }), ..RunOptions::default() };
+    let options = RunOptions {
+        trace: Some(TraceOptions { snapshot_bytes: 1000, input: false }),
+        ..RunOptions::default()
+    };
     let trace = block_on(engine.run(&flow, message(Value::Null), options)).trace.unwrap();
     assert!(trace.truncated);
     assert_eq!(trace.steps.len(), 50);

@@ -148,7 +148,7 @@ fn what_a_traced_loop_records_stays_within_its_budget() {
     let mappings =
         json!([{"path": "data.x", "logic": {"cat": [{"var": "payload"}, {"var": "temp_data.n"}]}}]);
     let document = json!({"loop": {"counter": "n", "max": 2000}, "tasks": [map(mappings)]});
-    let trace = Some(TraceOptions { snapshot_bytes: 1 << 18 });
+    let trace = Some(TraceOptions { snapshot_bytes: 1 << 18, input: true });
     let options = RunOptions { trace, capture_changes: true, ..RunOptions::default() };
     let outcome = run_with(options, &document, json!("x".repeat(10_000)));
     let recorded = outcome.trace.unwrap();

@@ -18,4 +18,5 @@ mod redaction;
 mod renames;
 mod robust;
 mod secrets;
+mod stubs;
 mod support;

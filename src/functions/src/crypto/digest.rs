@@ -18,7 +18,7 @@ pub(super) enum HashFunction {
 }
 
 impl HashFunction {
-    pub(super) fn named(name: &str) -> Self {
+    pub(super) fn from_name(name: &str) -> Self {
         match name {
             "md5" => Self::Md5,
             "sha1" => Self::Sha1,

@@ -101,7 +101,7 @@ impl CryptoFunction {
 
     fn operation(table: &FunctionEntry, input: &Value, cx: &CompileCx<'_>) -> Result<Operation, String> {
         let op = text(input, "op").unwrap_or_default();
-        let encoding = ByteEncoding::named(text(input, "encoding"), ByteEncoding::Hex);
+        let encoding = ByteEncoding::from_name_or(text(input, "encoding"), ByteEncoding::Hex);
         let algorithm = algorithm(table, op, input);
         let code = || {
             let encoding = key_encoding(input);
@@ -110,7 +110,7 @@ impl CryptoFunction {
             })
         };
         Ok(match op {
-            "hash" => Operation::Hash(HashFunction::named(algorithm), encoding),
+            "hash" => Operation::Hash(HashFunction::from_name(algorithm), encoding),
             "hmac" => Operation::Hmac(code()?, encoding),
             "hmac_verify" => Operation::HmacVerify(code()?),
             "password_hash" => Operation::PasswordHash(PasswordScheme::parse(algorithm, input.get("params"))),
@@ -126,7 +126,7 @@ fn algorithm<'i>(table: &FunctionEntry, op: &str, input: &'i Value) -> &'i str {
 }
 
 fn key_encoding(input: &Value) -> ByteEncoding {
-    ByteEncoding::named(text(input, "key_encoding"), ByteEncoding::Utf8)
+    ByteEncoding::from_name_or(text(input, "key_encoding"), ByteEncoding::Utf8)
 }
 
 impl Function for CryptoFunction {
@@ -137,7 +137,7 @@ impl Function for CryptoFunction {
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         let mut problems = InputProblems { at, errors };
         let encoding =
-            ByteEncoding::named(input.get("key_encoding").and_then(Value::as_str), ByteEncoding::Utf8);
+            ByteEncoding::from_name_or(input.get("key_encoding").and_then(Value::as_str), ByteEncoding::Utf8);
         match input.get("key").map(literal) {
             Some(Ok(Some(key))) => problems.note("key", encoding.decode(key)),
             Some(Err(why)) => problems.invalid("key", why),
@@ -153,7 +153,7 @@ impl Function for CryptoFunction {
         let table = &ENTRY;
         Ok(Box::new(CryptoTask {
             operation: Self::operation(table, input, cx)?,
-            data: ByteEncoding::named(text(input, "input_encoding"), ByteEncoding::Utf8),
+            data: ByteEncoding::from_name_or(text(input, "input_encoding"), ByteEncoding::Utf8),
             inputs: Inputs::new(table, input),
             output: input::output(input)?,
             blocking: self.blocking.clone(),

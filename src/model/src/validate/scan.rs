@@ -131,7 +131,7 @@ impl Scan<'_> {
                 self.uncompiled(&path, "fragment call", step.get("use"));
                 continue;
             }
-            if self.marked(&path, step) {
+            if self.report_marker(&path, step) {
                 continue;
             }
             for (key, member) in step {
@@ -147,7 +147,7 @@ impl Scan<'_> {
 
     /// Scans a function block, with the references that the function resolves in its input.
     fn function(&mut self, path: &str, function: &Map<String, Value>) {
-        if self.marked(path, function) {
+        if self.report_marker(path, function) {
             return;
         }
         let name = function.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -178,7 +178,7 @@ impl Scan<'_> {
                     self.value(&format!("{path}[{index}]"), item);
                 }
             }
-            Value::Object(object) if !self.marked(path, object) => {
+            Value::Object(object) if !self.report_marker(path, object) => {
                 for (key, member) in object {
                     self.value(&format!("{path}.{key}"), member);
                 }
@@ -197,7 +197,7 @@ impl Scan<'_> {
 
     /// Adds an error for an object that is uncompiled source. Returns true if it is: its members need no
     /// scan.
-    fn marked(&mut self, path: &str, object: &Map<String, Value>) -> bool {
+    fn report_marker(&mut self, path: &str, object: &Map<String, Value>) -> bool {
         let marker = [("$from", "shared value"), ("$param", "fragment parameter")]
             .into_iter()
             .find_map(|(key, what)| object.get(key).map(|target| (what, target)))

@@ -1,7 +1,7 @@
 //! The trait behind the handlers that workflows and channels share.
 
 use serde_json::Value;
-use svc_model::{FieldError, Issue};
+use svc_model::{FieldError, Issue, ValidationReport};
 use svc_registry::ReloadScope;
 use svc_store::{Merge, Repository, StoreError, Versioned};
 
@@ -30,6 +30,18 @@ pub(super) trait AdminEntity: Versioned {
     fn merge_update(state: &AppState, body: Value) -> Merge<Self::Content>;
     /// Lists likely mistakes in a stored document, and what its activation still lacks.
     async fn list_warnings(state: &AppState, content: &Self::Content) -> Result<Vec<Issue>, StoreError>;
-    /// Reports the result of a create, as `{valid, errors, warnings}` and further members of the kind.
-    async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError>;
+    /// Reports the result of a create.
+    async fn validate(state: &AppState, body: &Value) -> Result<ValidationReport, StoreError>;
+
+    /// Returns further members of the response of `validate`, whatever is wrong with the body.
+    fn validation_facts(body: &Value) -> Vec<(&'static str, Value)> {
+        let _ = body;
+        Vec::new()
+    }
+
+    /// Lists what is questionable about the running form of this id.
+    fn load_warnings(state: &AppState, id: &str) -> Vec<Issue> {
+        let _ = (state, id);
+        Vec::new()
+    }
 }

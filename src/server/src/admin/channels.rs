@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use svc_model::{
-    Channel, ChannelContent, FieldError, Issue, LifecycleStatus, channel_warnings, next_fires,
-    parse_channel_update, parse_new_channel, validate_channel,
+    Channel, ChannelContent, FieldError, Issue, LifecycleStatus, ValidationReport, channel_warnings,
+    next_fires, parse_channel_update, parse_new_channel, validate_channel,
 };
 use svc_project::rules::ChannelRules;
 use svc_registry::ReloadScope;
 use svc_store::{ChannelGates, Merge, Repository, StoreError};
 
 use super::admin_entity::AdminEntity;
+use super::rate_groups::RateGroupMembers;
 use crate::state::AppState;
 
 /// Returns the rules under the settings of this process.
@@ -40,6 +41,24 @@ async fn find_workflow_issue(state: &AppState, workflow: Option<&str>) -> Result
         }
     };
     Ok(Some(Issue::new("channel.workflow_id", why)))
+}
+
+/// Returns the reason that keeps the channel for failures from taking a report.
+fn find_report_issue(state: &AppState, config: &Value) -> Option<Issue> {
+    let target = config.get("on_failure")?.as_str()?;
+    let snapshot = state.registry.snapshot();
+    let why = match snapshot.channel_by_name(target) {
+        None => format!("no active channel is named '{target}': reports become dead letters until one is"),
+        Some(entry) if entry.is_cron() => {
+            format!("channel '{target}' has a schedule and takes no reports: name one that can be called")
+        }
+        Some(_) => return None,
+    };
+    Some(Issue::new("channel.config.on_failure", why))
+}
+
+fn rate_groups(state: &AppState) -> RateGroupMembers {
+    RateGroupMembers::from_snapshot(&state.registry.snapshot())
 }
 
 impl AdminEntity for Channel {
@@ -77,19 +96,35 @@ impl AdminEntity for Channel {
 
     async fn list_warnings(state: &AppState, content: &ChannelContent) -> Result<Vec<Issue>, StoreError> {
         let mut warnings = channel_warnings(&content.config, &channel_rules(state));
+        warnings.extend(rate_groups(state).list_warnings(&content.name, &content.config));
+        warnings.extend(find_report_issue(state, &content.config));
         warnings.extend(find_workflow_issue(state, content.workflow_id.as_deref()).await?);
         Ok(warnings)
     }
 
-    /// Validates a create body. The report has the next instants of a valid schedule, whatever else is wrong.
-    async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError> {
+    async fn validate(state: &AppState, body: &Value) -> Result<ValidationReport, StoreError> {
         let mut report = validate_channel(body, &channel_rules(state));
+        let name = body.get("name").and_then(Value::as_str).unwrap_or_default();
+        if let Some(config) = body.get("config") {
+            report.warnings.extend(rate_groups(state).list_warnings(name, config));
+            report.warnings.extend(find_report_issue(state, config));
+        }
         let workflow = body.get("workflow_id").and_then(Value::as_str).filter(|id| !id.is_empty());
         report.warnings.extend(find_workflow_issue(state, workflow).await?);
-        let mut report = report.to_json();
-        if let Some(next_fires) = next_fires(body) {
-            report["next_fires"] = json!(next_fires);
-        }
         Ok(report)
+    }
+
+    /// Returns the next instants of a valid schedule.
+    fn validation_facts(body: &Value) -> Vec<(&'static str, Value)> {
+        next_fires(body).map(|instants| ("next_fires", json!(instants))).into_iter().collect()
+    }
+
+    fn load_warnings(state: &AppState, id: &str) -> Vec<Issue> {
+        let snapshot = state.registry.snapshot();
+        let Some(entry) = snapshot.channel_by_id(id) else { return Vec::new() };
+        if let Some(quarantine) = entry.quarantine() {
+            return vec![Issue::root(format!("the channel is quarantined: {}", quarantine.reason))];
+        }
+        RateGroupMembers::from_snapshot(&snapshot).list_warnings(entry.name(), &entry.row.content.config)
     }
 }

@@ -18,7 +18,7 @@ use svc_store::{EntityFilter, Merge, Mutation};
 
 use super::entities::with_warnings;
 use super::import::{ImportItemOptions, import_batch, refuse_duplicate_key};
-use super::mutation_request::{MutationRequest, dry_run_response};
+use super::mutation_request::{MutationRequest, dry_run_response, dry_run_response_with};
 use super::query::QueryParameters;
 use super::references::references;
 use super::response::{data_response, page_response, tagged_response};
@@ -71,7 +71,8 @@ pub(super) async fn create(state: Data<AppState>, change: MutationRequest, body:
     }
     .await;
     if change.is_dry_run() {
-        return dry_run_response(outcome);
+        let warnings = validate_connector(&body.0, &LocalConnectorRules::from_state(&state)).warnings;
+        return dry_run_response_with(outcome, warnings);
     }
     let connector = outcome?;
     publish_change(&state, "create", &connector.id).await;
@@ -81,7 +82,8 @@ pub(super) async fn create(state: Data<AppState>, change: MutationRequest, body:
 
 pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Answer {
     let connector = state.store.connectors().get(&id).await?.ok_or_else(|| not_found(&id))?;
-    Ok(tagged_response(connector.entity_tag(), to_response(&state, &connector)))
+    let envelope = with_warnings(to_response(&state, &connector), &[]);
+    Ok(tagged_response(connector.entity_tag(), envelope))
 }
 
 pub(super) async fn update(
@@ -227,15 +229,15 @@ async fn store_update(
 ) -> Answer {
     let mutation = Mutation { epoch: reload == ReloadTiming::Now, ..connector_mutation(change, action, id) };
     let outcome = state.store.connectors().update(id, merge, references(&state.engine), mutation).await;
+    let warnings = outcome.as_ref().map(|connector| list_warnings(state, connector)).unwrap_or_default();
     if change.is_dry_run() {
-        return dry_run_response(outcome.map_err(Into::into));
+        return dry_run_response_with(outcome.map_err(Into::into), warnings);
     }
     let connector = outcome?;
     match reload {
         ReloadTiming::Now => publish_change(state, action, id).await,
         ReloadTiming::Defer => state.metrics.record_audit_event(action, EntityKind::Connector.name()),
     }
-    let warnings = list_warnings(state, &connector);
     Ok(HttpResponse::Ok().json(with_warnings(to_response(state, &connector), &warnings)))
 }
 

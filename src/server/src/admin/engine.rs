@@ -7,6 +7,7 @@ use svc_engine::catalogue;
 use svc_registry::ReloadScope;
 
 use super::query::QueryParameters;
+use super::rate_groups::RateGroupMembers;
 use super::response::data_response;
 use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
@@ -26,7 +27,7 @@ pub(super) async fn status(state: Data<AppState>) -> HttpResponse {
 }
 
 /// `POST /engine/reload`: the stored definitions serve once this responds; after a failure the previous ones go on
-/// serving. The response names the channels that could not be built.
+/// serving. The response names the channels that could not be built, and those with load warnings.
 pub(super) async fn reload(
     state: Data<AppState>,
     caller: AdminCaller,
@@ -41,11 +42,22 @@ pub(super) async fn reload(
     let quarantined: Vec<_> = snapshot.quarantined().into_iter().map(|(entry, quarantine)| {
         json!({"channel_id": entry.id(), "channel": entry.name(), "reason": &*quarantine.reason})
     }).collect();
-    Ok(data_response(json!({
+    let rate_groups = RateGroupMembers::from_snapshot(&snapshot);
+    let questionable = snapshot.channels().filter_map(|entry| {
+        let warnings = rate_groups.list_warnings(entry.name(), &entry.row.content.config);
+        (!warnings.is_empty())
+            .then(|| json!({"channel_id": entry.id(), "channel": entry.name(), "warnings": warnings}))
+    });
+    let mut answer = json!({
         "reloaded": true,
         "workflows_count": report.workflows_count,
         "quarantined": quarantined,
-    })))
+    });
+    let questionable: Vec<_> = questionable.collect();
+    if !questionable.is_empty() {
+        answer["warnings"] = json!(questionable);
+    }
+    Ok(data_response(answer))
 }
 
 /// `GET /functions`: with `all=true` the inputs of built-ins too.

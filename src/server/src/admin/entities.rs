@@ -7,7 +7,7 @@ use svc_model::{Issue, PageOf, ServiceError, lifecycle};
 use svc_store::{EntityFilter, Mutation};
 
 use super::admin_entity::AdminEntity;
-use super::mutation_request::{MutationRequest, dry_run_response, parse_version};
+use super::mutation_request::{MutationRequest, dry_run_response, dry_run_response_with, parse_version};
 use super::query::QueryParameters;
 use super::references::references;
 use super::response::{created_response, data_response, page_response, tagged_response};
@@ -50,7 +50,8 @@ pub(super) async fn create<V: AdminEntity>(
     }
     .await;
     if change.is_dry_run() {
-        return dry_run_response(outcome);
+        let warnings = V::validate(&state, &body.0).await?.warnings;
+        return dry_run_response_with(outcome, warnings);
     }
     let entity = outcome?;
     state.metrics.record_audit_event("create", V::KIND.name());
@@ -75,7 +76,8 @@ pub(super) fn with_warnings(entity: Value, warnings: &[Issue]) -> Value {
 pub(super) async fn read<V: AdminEntity>(state: Data<AppState>, id: Path<String>) -> Answer {
     let entity = V::repository(&state).latest(&id).await?;
     let entity = entity.ok_or_else(|| not_found::<V>(&id))?;
-    Ok(tagged_response(entity.entity_tag(), entity.to_json()))
+    let warnings = V::load_warnings(&state, &id);
+    Ok(tagged_response(entity.entity_tag(), with_warnings(entity.to_json(), &warnings)))
 }
 
 pub(super) async fn update<V: AdminEntity>(
@@ -86,12 +88,15 @@ pub(super) async fn update<V: AdminEntity>(
 ) -> Answer {
     let mutation = change.mutation("update", V::KIND.name(), &id);
     let outcome = V::repository(&state).update(&id, V::merge_update(&state, body.0), mutation).await;
+    let warnings = match &outcome {
+        Ok(entity) => list_warnings::<V>(&state, entity).await,
+        Err(_) => Vec::new(),
+    };
     if change.is_dry_run() {
-        return dry_run_response(outcome.map_err(Into::into));
+        return dry_run_response_with(outcome.map_err(Into::into), warnings);
     }
     let entity = outcome?;
     state.metrics.record_audit_event("update", V::KIND.name());
-    let warnings = list_warnings::<V>(&state, &entity).await;
     Ok(HttpResponse::Ok().json(with_warnings(entity.to_json(), &warnings)))
 }
 
@@ -145,7 +150,11 @@ pub(super) async fn new_version<V: AdminEntity>(
 }
 
 pub(super) async fn validate<V: AdminEntity>(state: Data<AppState>, body: JsonBody) -> Answer {
-    Ok(data_response(V::validate(&state, &body.0).await?))
+    let mut report = V::validate(&state, &body.0).await?.to_json();
+    for (name, value) in V::validation_facts(&body.0) {
+        report[name] = value;
+    }
+    Ok(data_response(report))
 }
 
 pub(super) fn not_found<V: AdminEntity>(id: &str) -> ServiceError {

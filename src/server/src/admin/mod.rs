@@ -17,6 +17,7 @@ mod mutation_request;
 mod nodes;
 mod parameters;
 mod query;
+mod rate_groups;
 mod references;
 mod request_body;
 mod response;

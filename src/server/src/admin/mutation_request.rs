@@ -6,7 +6,7 @@ use actix_web::dev::Payload;
 use actix_web::http::header::IF_MATCH;
 use actix_web::{FromRequest, HttpRequest, HttpResponse};
 use serde_json::Value;
-use svc_model::{FieldError, Precondition, ServiceError, ValidationReport};
+use svc_model::{FieldError, Issue, Precondition, ServiceError, ValidationReport};
 use svc_store::Mutation;
 use tokio::time::Instant;
 
@@ -71,6 +71,15 @@ impl FromRequest for MutationRequest {
 /// refusal.
 pub(super) fn dry_run_response<T>(outcome: Result<T, ServiceError>) -> Result<HttpResponse, Error> {
     Ok(data_response(refusal_to_validation(outcome)?.to_json()))
+}
+
+/// As [`dry_run_response`], with the warnings that come with the real response.
+pub(super) fn dry_run_response_with<T>(
+    outcome: Result<T, ServiceError>,
+    warnings: Vec<Issue>,
+) -> Result<HttpResponse, Error> {
+    let report = ValidationReport { warnings, ..refusal_to_validation(outcome)? };
+    Ok(data_response(report.to_json()))
 }
 
 /// Turns a refusal into a report; an error that the caller cannot avoid stays an error.

@@ -11,9 +11,9 @@ pub(super) fn data_response(value: impl Serialize) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "data": value }))
 }
 
-/// `{"data": …}` with the tag of the state it shows.
-pub(super) fn tagged_response(tag: EntityTag, value: Value) -> HttpResponse {
-    HttpResponse::Ok().insert_header((header::ETAG, tag.to_string())).json(json!({ "data": value }))
+/// An envelope with the tag of the state it shows.
+pub(super) fn tagged_response(tag: EntityTag, envelope: Value) -> HttpResponse {
+    HttpResponse::Ok().insert_header((header::ETAG, tag.to_string())).json(envelope)
 }
 
 /// `{"data": …}` with 201.

@@ -8,8 +8,10 @@ use svc_model::{FieldError, LifecycleStatus, ServiceError, Workflow};
 use svc_store::{Mutation, StoreError};
 
 use super::admin_entity::AdminEntity;
-use super::entities::with_warnings;
-use super::mutation_request::{MutationRequest, dry_run_response, parse_version, refusal_to_validation};
+use super::entities::{list_warnings, with_warnings};
+use super::mutation_request::{
+    MutationRequest, dry_run_response, dry_run_response_with, parse_version, refusal_to_validation,
+};
 use super::query::QueryParameters;
 use super::request_body::require_known_keys;
 use super::response::data_response;
@@ -53,6 +55,11 @@ pub(super) async fn change_status<V: AdminEntity>(
             Err(error) => refusal_to_validation::<()>(Err(error.into()))?,
         };
         report.warnings.extend(advisories);
+        // An error says already what is missing.
+        if let Some(latest) = latest.filter(|_| target == LifecycleStatus::Active && report.errors.is_empty())
+        {
+            report.warnings.extend(list_warnings::<V>(&state, &latest).await);
+        }
         return Ok(data_response(report.to_json()));
     }
     let mut warnings =
@@ -68,7 +75,10 @@ pub(super) async fn change_status<V: AdminEntity>(
         state.reload_after_change(V::reload_scope(&id)).await;
     }
     if target == LifecycleStatus::Active {
-        warnings.extend(super::entities::list_warnings::<V>(&state, &entity).await);
+        warnings.extend(list_warnings::<V>(&state, &entity).await);
+        let loaded = V::load_warnings(&state, &id).into_iter();
+        let news: Vec<_> = loaded.filter(|warning| !warnings.contains(warning)).collect();
+        warnings.extend(news);
     }
     Ok(HttpResponse::Ok().json(with_warnings(entity.to_json(), &warnings)))
 }
@@ -91,15 +101,19 @@ pub(super) async fn rollback<V: AdminEntity>(
         stored.rollback(&id, source, gates, mutation).await
     }
     .await;
+    let warnings = match &outcome {
+        Ok(entity) => list_warnings::<V>(&state, entity).await,
+        Err(_) => Vec::new(),
+    };
     if change.is_dry_run() {
-        return dry_run_response(outcome.map_err(Into::into));
+        return dry_run_response_with(outcome.map_err(Into::into), warnings);
     }
     let entity = outcome?;
     state.metrics.record_audit_event("rollback", V::KIND.name());
     if reload == ReloadTiming::Now {
         state.reload_after_change(V::reload_scope(&id)).await;
     }
-    Ok(data_response(entity.to_json()))
+    Ok(HttpResponse::Ok().json(with_warnings(entity.to_json(), &warnings)))
 }
 
 /// `PATCH /workflows/{id}/rollout`.

@@ -81,7 +81,7 @@ fn to_response(trace: TraceRecord, view: TraceView) -> Value {
     put("started_at", row.started_at.map(|instant| json!(instant)));
     put("completed_at", row.completed_at.map(|instant| json!(instant)));
     put("duration_ms", row.duration_ms.map(Value::from));
-    put("task_trace_json", parse_json(task_trace_json).map(visible_steps));
+    put("task_trace_json", parse_json(task_trace_json).map(|trace| visible_steps(trace, view)));
     shown
 }
 
@@ -115,8 +115,13 @@ fn visible_message(mut message: Value) -> Value {
     message
 }
 
-/// Returns an execution trace with the visible part of its snapshots.
-fn visible_steps(mut trace: Value) -> Value {
+/// Returns an execution trace with the visible part of its snapshots, and of its input, from which a test case is made. The
+/// declared values of the service are for operators only.
+fn visible_steps(mut trace: Value, view: TraceView) -> Value {
+    let request = trace.pointer_mut("/input/request").and_then(Value::as_object_mut);
+    if let (TraceView::Submitter, Some(request)) = (view, request) {
+        request.remove("vars");
+    }
     for step in members(trace.get_mut("steps")) {
         if let Some(snapshot) = step.get_mut("message") {
             strip_context(snapshot);
@@ -216,6 +221,17 @@ mod tests {
         assert_eq!((&operator["workflow_id"], &operator["workflow_version"]), (&json!("w"), &json!(3)));
         let submitter = to_response(failed(), TraceView::Submitter);
         assert_eq!(submitter["errors"], json!([{"code": "HTTP_ERROR", "message": "m", "status": 401}]));
+    }
+
+    #[test]
+    fn the_input_of_a_run_shows_declared_values_to_operators_alone() {
+        let input =
+            json!({"payload": {"n": 1}, "request": {"params": {"id": "7"}, "vars": {"host": "internal"}}});
+        let trace = || record("completed", None, Some(&json!({"input": input, "steps": []}).to_string()));
+        assert_eq!(seen(trace())["task_trace_json"]["input"], input);
+        let submitter = to_response(trace(), TraceView::Submitter);
+        let expected = json!({"payload": {"n": 1}, "request": {"params": {"id": "7"}}});
+        assert_eq!(submitter["task_trace_json"]["input"], expected);
     }
 
     #[test]

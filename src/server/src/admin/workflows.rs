@@ -7,10 +7,10 @@ use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
 use svc_connectors::LoadState;
 use svc_engine::catalogue::Catalogue;
-use svc_engine::{CompileSecrets, ConnectorUse, Flow, Message, RunOptions, Stubs, TraceOptions};
+use svc_engine::{CompileSecrets, ConnectorUse, Flow, Message, RunOptions, StubCall, Stubs, TraceOptions};
 use svc_model::{
-    FieldError, Issue, ServiceError, Workflow, WorkflowContent, parse_new_workflow, parse_workflow_update,
-    validate_workflow, workflow_warnings,
+    FieldError, Issue, ServiceError, ValidationReport, Workflow, WorkflowContent, parse_new_workflow,
+    parse_workflow_update, validate_workflow, workflow_warnings,
 };
 use svc_project::rules::{check_topics, connector_need};
 use svc_registry::ReloadScope;
@@ -93,7 +93,7 @@ impl AdminEntity for Workflow {
     }
 
     /// Validates a create body, and warns of missing connectors, which only activation needs.
-    async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError> {
+    async fn validate(state: &AppState, body: &Value) -> Result<ValidationReport, StoreError> {
         let mut report = validate_workflow(body, &*state.engine);
         match Self::parse_new(state, body) {
             Ok((_, content)) => report.warnings.extend(missing_connectors(state, &content).await?),
@@ -102,7 +102,7 @@ impl AdminEntity for Workflow {
             }
             Err(_) => {}
         }
-        Ok(report.to_json())
+        Ok(report)
     }
 }
 
@@ -156,7 +156,7 @@ pub(super) async fn test(
     let references = state.secrets.read(svc_engine::secret_uses(&workflow.content).references).await;
     let material = CompileSecrets { references: &references, declared: &state.engine.declared_secrets() };
     let compiled = match &stubs {
-        Some(stubs) => state.engine.compile_stubbed(&workflow, material, stubs),
+        Some(_) => state.engine.compile_stubbed(&workflow, material),
         None => state.engine.compile(&workflow, material),
     };
     let compiled = compiled.map_err(|error| ServiceError::validation(error.to_string()))?;
@@ -166,8 +166,9 @@ pub(super) async fn test(
     let snapshot_bytes = settings::max_result_bytes(&state.config).unwrap_or(usize::MAX);
     let options = RunOptions {
         deadline: Some(TRY_LIMIT),
-        trace: Some(TraceOptions { snapshot_bytes }),
+        trace: Some(TraceOptions { snapshot_bytes, input: false }),
         capture_changes: true,
+        stubs: stubs.clone().unwrap_or_default(),
         ..RunOptions::default()
     };
     let outcome = state.engine.run(&Flow::single(compiled), Message::new(payload, metadata), options).await;
@@ -178,8 +179,8 @@ pub(super) async fn test(
         "errors": outcome.errors,
         "live": stubs.is_none(),
     });
-    if let Some(stubs) = stubs {
-        answer["calls"] = stubs.calls();
+    if stubs.is_some() {
+        answer["calls"] = StubCall::by_function(&outcome.calls);
     }
     if let Some(failure) = outcome.failure {
         answer["error"] = json!(failure.error.message);

@@ -14,7 +14,6 @@ use svc_project::{
 use super::lint::write_findings;
 use super::output::{self, OutputError};
 use super::project_files::{Boundaries, read_project};
-use super::report::TextStyle;
 use crate::exit::{self, EXIT_FAILURE, EXIT_OK, EXIT_USAGE};
 use crate::offline;
 
@@ -69,12 +68,7 @@ enum CompileTarget<'a> {
 ///
 /// # Errors
 /// The output cannot be written.
-pub(super) fn compile(
-    args: &CompileArgs,
-    style: TextStyle,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> io::Result<u8> {
+pub(super) fn compile(args: &CompileArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let target = match compile_target(args) {
         Ok(target) => target,
         Err(problem) => {
@@ -89,7 +83,7 @@ pub(super) fn compile(
         CompileTarget::Mirror(_) | CompileTarget::Bulk(_) => SetForm::Directory,
     };
     let linted = svc_project::lint(&project, &engine, &args.boundary.to_boundary(), form);
-    write_findings(&linted.findings, &args.directory, style, err)?;
+    write_findings(&linted.findings, err)?;
     // Standard output belongs to the package where it is written there.
     let summary: &mut dyn Write = match target {
         CompileTarget::Package { output: None, .. } => &mut *err,

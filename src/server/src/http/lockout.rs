@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Consecutive failures from which on a client waits.
@@ -56,8 +56,8 @@ impl Lockout {
         self.records().remove(&counted_network(client));
     }
 
-    fn records(&self) -> std::sync::MutexGuard<'_, HashMap<IpAddr, Record>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn records(&self) -> parking_lot::MutexGuard<'_, HashMap<IpAddr, Record>> {
+        self.0.lock()
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::refusal::ConnectionRefusal;
 use crate::http::TrustedProxies;
+use parking_lot::Mutex;
 
 /// The bounds of one listener.
 #[derive(Debug)]
@@ -43,7 +44,7 @@ impl ConnectionAdmission {
     pub(crate) fn admit(self: &Arc<Self>, peer: IpAddr) -> Result<ConnectionPermit, ConnectionRefusal> {
         let peer = peer.to_canonical();
         let client = (!self.limits.exempt.is_trusted(peer)).then(|| client_network(peer));
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         if open.total >= self.limits.total {
             return Err(ConnectionRefusal::TooManyConnections);
         }
@@ -60,7 +61,7 @@ impl ConnectionAdmission {
 
     #[cfg(test)]
     fn open(&self) -> usize {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).total
+        self.open.lock().total
     }
 }
 
@@ -73,7 +74,7 @@ pub(crate) struct ConnectionPermit {
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let mut open = self.admission.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.admission.open.lock();
         open.total = open.total.saturating_sub(1);
         let Some(client) = self.client else { return };
         if let Some(count) = open.of.get_mut(&client) {
@@ -118,7 +119,7 @@ mod tests {
         assert_eq!(admission.admit(address("192.0.2.3")).unwrap_err(), ConnectionRefusal::TooManyConnections);
         drop((held, other));
         assert_eq!(admission.open(), 0);
-        assert!(admission.open.lock().unwrap().of.is_empty());
+        assert!(admission.open.lock().of.is_empty());
     }
 
     #[test]

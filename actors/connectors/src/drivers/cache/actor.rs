@@ -7,13 +7,12 @@ use actix::{Actor, AsyncContext, Message};
 use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
-use futures_util::future::LocalBoxFuture;
 
 use super::memory::MemoryCache;
 use super::probe::probe;
 use super::redis::RedisCache;
 use super::settings::{CacheSettings, CacheStorage};
-use crate::driver::{Driver, ResolvedSettings, RunningDriver, SpawnContext};
+use crate::driver::{Driver, DriverSettings, SpawnContext};
 use crate::drivers::failure::CallFailure;
 use crate::probe::ConnectorProbe;
 use crate::settings::Settings;
@@ -173,15 +172,14 @@ impl Driver for CacheDriver {
     const REQUIREMENT: &'static str = "of type cache";
 }
 
-impl ResolvedSettings for CacheSettings {
-    fn probe<'a>(&'a self, _name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe> {
-        Box::pin(probe(self, &settings.outbound))
+impl DriverSettings for CacheSettings {
+    type Driver = CacheDriver;
+
+    async fn probe(&self, _: &str, settings: &Settings) -> ConnectorProbe {
+        probe(self, &settings.outbound).await
     }
 
-    fn spawn(
-        self: Arc<Self>,
-        context: SpawnContext<'_>,
-    ) -> LocalBoxFuture<'_, Result<RunningDriver, SpawnError>> {
-        Box::pin(async move { Ok(Arc::new(CacheDriver::start(&self, context).await?) as RunningDriver) })
+    async fn start(self: Arc<Self>, context: SpawnContext<'_>) -> Result<CacheDriver, SpawnError> {
+        CacheDriver::start(&self, context).await
     }
 }

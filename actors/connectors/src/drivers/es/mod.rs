@@ -6,10 +6,9 @@ mod settings;
 use std::sync::Arc;
 
 use actix_supervision::{Address, SpawnError};
-use futures_util::future::LocalBoxFuture;
 use svc_model::config::connector::EsConfig;
 
-use crate::driver::{Driver, ResolveResult, ResolvedSettings, RunningDriver, SpawnContext, erase};
+use crate::driver::{Driver, DriverSettings, ResolveResult, SpawnContext, erase};
 use crate::drivers::http::HttpActor;
 use crate::probe::ConnectorProbe;
 use crate::settings::Settings;
@@ -37,16 +36,15 @@ impl Driver for EsDriver {
     const REQUIREMENT: &'static str = "of type es";
 }
 
-impl ResolvedSettings for EsSettings {
-    fn probe<'a>(&'a self, name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe> {
-        Box::pin(probe(name, self, settings))
+impl DriverSettings for EsSettings {
+    type Driver = EsDriver;
+
+    async fn probe(&self, name: &str, settings: &Settings) -> ConnectorProbe {
+        probe(name, self, settings).await
     }
 
-    fn spawn(
-        self: Arc<Self>,
-        context: SpawnContext<'_>,
-    ) -> LocalBoxFuture<'_, Result<RunningDriver, SpawnError>> {
-        Box::pin(async move { Ok(Arc::new(EsDriver::start(&self, context).await?) as RunningDriver) })
+    async fn start(self: Arc<Self>, context: SpawnContext<'_>) -> Result<EsDriver, SpawnError> {
+        EsDriver::start(&self, context).await
     }
 }
 

@@ -9,14 +9,13 @@ use actix::{Actor, Message};
 use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
-use futures_util::future::LocalBoxFuture;
 use svc_outbound::{Outbound, PeerRequest, Url};
 use svc_tokens::TokenSource;
 
 use super::client::{AuthorizedClient, AuthorizedResponse, ExchangeError};
 use super::probe::probe;
 use super::settings::HttpSettings;
-use crate::driver::{Driver, ResolvedSettings, RunningDriver, SpawnContext};
+use crate::driver::{Driver, DriverSettings, SpawnContext};
 use crate::probe::ConnectorProbe;
 use crate::settings::Settings;
 
@@ -79,15 +78,14 @@ impl Driver for HttpDriver {
     const REQUIREMENT: &'static str = "of type http";
 }
 
-impl ResolvedSettings for HttpSettings {
-    fn probe<'a>(&'a self, name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe> {
-        Box::pin(probe(name, self, settings))
+impl DriverSettings for HttpSettings {
+    type Driver = HttpDriver;
+
+    async fn probe(&self, name: &str, settings: &Settings) -> ConnectorProbe {
+        probe(name, self, settings).await
     }
 
-    fn spawn(
-        self: Arc<Self>,
-        context: SpawnContext<'_>,
-    ) -> LocalBoxFuture<'_, Result<RunningDriver, SpawnError>> {
-        Box::pin(async move { Ok(Arc::new(HttpDriver::start(&self, context).await?) as RunningDriver) })
+    async fn start(self: Arc<Self>, context: SpawnContext<'_>) -> Result<HttpDriver, SpawnError> {
+        HttpDriver::start(&self, context).await
     }
 }

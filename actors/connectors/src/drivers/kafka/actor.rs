@@ -7,7 +7,6 @@ use actix::{Actor, Message};
 use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
-use futures_util::future::LocalBoxFuture;
 use slog::Logger;
 use tokio::time::timeout;
 
@@ -16,7 +15,7 @@ use super::messages::Publish;
 use super::probe::{probe, refusal};
 use super::producer::Producer;
 use super::settings::KafkaSettings;
-use crate::driver::{Driver, ResolvedSettings, RunningDriver, SpawnContext};
+use crate::driver::{Driver, DriverSettings, SpawnContext};
 use crate::drivers::failure::CallFailure;
 use crate::drivers::pool::PoolSlot;
 use crate::probe::ConnectorProbe;
@@ -95,16 +94,15 @@ impl Driver for KafkaDriver {
     const REQUIREMENT: &'static str = "of type kafka";
 }
 
-impl ResolvedSettings for KafkaSettings {
-    fn probe<'a>(&'a self, _name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe> {
-        Box::pin(probe(self, settings))
+impl DriverSettings for KafkaSettings {
+    type Driver = KafkaDriver;
+
+    async fn probe(&self, _: &str, settings: &Settings) -> ConnectorProbe {
+        probe(self, settings).await
     }
 
-    fn spawn(
-        self: Arc<Self>,
-        context: SpawnContext<'_>,
-    ) -> LocalBoxFuture<'_, Result<RunningDriver, SpawnError>> {
-        Box::pin(async move { Ok(Arc::new(KafkaDriver::start(&self, context).await?) as RunningDriver) })
+    async fn start(self: Arc<Self>, context: SpawnContext<'_>) -> Result<KafkaDriver, SpawnError> {
+        KafkaDriver::start(&self, context).await
     }
 
     fn refusal(&self, settings: &Settings) -> Option<String> {

@@ -11,7 +11,6 @@ use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
 use bson::Document;
-use futures_util::future::LocalBoxFuture;
 use svc_model::config::connector::DatabaseKind;
 use svc_outbound::Outbound;
 use tokio::time::timeout;
@@ -21,7 +20,7 @@ use super::error::MongoError;
 use super::operation::{CollectionOperation, OperationResult};
 use super::probe::probe;
 use super::settings::MongoSettings;
-use crate::driver::{Driver, ResolvedSettings, RunningDriver, SpawnContext};
+use crate::driver::{Driver, DriverSettings, SpawnContext};
 use crate::drivers::pool::{OpenPools, PoolSlot};
 use crate::probe::ConnectorProbe;
 use crate::settings::Settings;
@@ -103,16 +102,15 @@ impl Driver for MongoDriver {
     const REQUIREMENT: &'static str = "a MongoDB database";
 }
 
-impl ResolvedSettings for MongoSettings {
-    fn probe<'a>(&'a self, _name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe> {
-        Box::pin(probe(self, &settings.outbound))
+impl DriverSettings for MongoSettings {
+    type Driver = MongoDriver;
+
+    async fn probe(&self, _: &str, settings: &Settings) -> ConnectorProbe {
+        probe(self, &settings.outbound).await
     }
 
-    fn spawn(
-        self: Arc<Self>,
-        context: SpawnContext<'_>,
-    ) -> LocalBoxFuture<'_, Result<RunningDriver, SpawnError>> {
-        Box::pin(async move { Ok(Arc::new(MongoDriver::start(&self, context).await?) as RunningDriver) })
+    async fn start(self: Arc<Self>, context: SpawnContext<'_>) -> Result<MongoDriver, SpawnError> {
+        MongoDriver::start(&self, context).await
     }
 
     fn database(&self) -> Option<DatabaseKind> {

@@ -9,10 +9,11 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mongodb::options::Socks5Proxy;
+use parking_lot::Mutex;
 use svc_outbound::{AddressError, Outbound};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
@@ -88,7 +89,7 @@ impl Hop {
 
     /// The first refusal of an address that the driver wanted.
     pub(super) fn refused(&self) -> Option<AddressError> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.refused.lock().clone()
     }
 }
 
@@ -148,7 +149,7 @@ async fn connect(client: &mut TcpStream, shared: &Shared) -> io::Result<Option<T
             return Ok(None);
         }
         Err(error) => {
-            shared.refused.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            shared.refused.lock().get_or_insert(error);
             reply(client, NOT_ALLOWED).await?;
             return Ok(None);
         }

@@ -6,18 +6,18 @@
 //! most once: nothing here sends one again. A restart opens new connections; nothing else is lost with it.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, AsyncContext, Message, WrapFuture};
 use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
-use futures_util::future::LocalBoxFuture;
 use lettre::address::Envelope;
 use lettre::transport::smtp::client::AsyncSmtpConnection;
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt, Rset};
 use lettre::transport::smtp::extension::{Extension, MailBodyParameter, MailParameter};
+use parking_lot::{Mutex, MutexGuard};
 use svc_outbound::Outbound;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -26,7 +26,7 @@ use super::error::{MailError, SmtpStep};
 use super::idle::{AGE, Idle};
 use super::probe::probe;
 use super::settings::SmtpSettings;
-use crate::driver::{Driver, ResolvedSettings, RunningDriver, SpawnContext};
+use crate::driver::{Driver, DriverSettings, SpawnContext};
 use crate::drivers::pool::PoolSlot;
 use crate::probe::ConnectorProbe;
 use crate::settings::Settings;
@@ -69,7 +69,7 @@ struct IdleConnections(Arc<Mutex<Idle<AsyncSmtpConnection>>>);
 
 impl IdleConnections {
     fn lock(&self) -> MutexGuard<'_, Idle<AsyncSmtpConnection>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -246,15 +246,14 @@ impl Driver for SmtpDriver {
     const REQUIREMENT: &'static str = "of type smtp";
 }
 
-impl ResolvedSettings for SmtpSettings {
-    fn probe<'a>(&'a self, _name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe> {
-        Box::pin(probe(self, &settings.outbound))
+impl DriverSettings for SmtpSettings {
+    type Driver = SmtpDriver;
+
+    async fn probe(&self, _: &str, settings: &Settings) -> ConnectorProbe {
+        probe(self, &settings.outbound).await
     }
 
-    fn spawn(
-        self: Arc<Self>,
-        context: SpawnContext<'_>,
-    ) -> LocalBoxFuture<'_, Result<RunningDriver, SpawnError>> {
-        Box::pin(async move { Ok(Arc::new(SmtpDriver::start(&self, context).await?) as RunningDriver) })
+    async fn start(self: Arc<Self>, context: SpawnContext<'_>) -> Result<SmtpDriver, SpawnError> {
+        SmtpDriver::start(&self, context).await
     }
 }

@@ -9,14 +9,13 @@ use actix::{Actor, Message};
 use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
-use futures_util::future::LocalBoxFuture;
 use svc_model::config::connector::DatabaseKind;
 
 use super::messages::RunStatements;
 use super::pool::SqlPool;
 use super::probe::probe;
 use super::settings::{PoolContext, SqlSettings};
-use crate::driver::{Driver, ResolvedSettings, RunningDriver, SpawnContext};
+use crate::driver::{Driver, DriverSettings, SpawnContext};
 use crate::drivers::pool::{OpenPools, PoolSlot};
 use crate::probe::ConnectorProbe;
 use crate::settings::Settings;
@@ -76,16 +75,15 @@ impl Driver for SqlDriver {
     const REQUIREMENT: &'static str = "a SQL database";
 }
 
-impl ResolvedSettings for SqlSettings {
-    fn probe<'a>(&'a self, name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe> {
-        Box::pin(probe(name, self, settings))
+impl DriverSettings for SqlSettings {
+    type Driver = SqlDriver;
+
+    async fn probe(&self, name: &str, settings: &Settings) -> ConnectorProbe {
+        probe(name, self, settings).await
     }
 
-    fn spawn(
-        self: Arc<Self>,
-        context: SpawnContext<'_>,
-    ) -> LocalBoxFuture<'_, Result<RunningDriver, SpawnError>> {
-        Box::pin(async move { Ok(Arc::new(SqlDriver::start(&self, context).await?) as RunningDriver) })
+    async fn start(self: Arc<Self>, context: SpawnContext<'_>) -> Result<SqlDriver, SpawnError> {
+        SqlDriver::start(&self, context).await
     }
 
     fn database(&self) -> Option<DatabaseKind> {

@@ -6,6 +6,7 @@
 //! connection is not used again; nor is one in whose session a statement may have left something. Nothing is tried twice.
 
 mod actor;
+mod cancel;
 mod effect;
 mod encryption;
 mod error;
@@ -19,6 +20,7 @@ mod read_only;
 mod result;
 mod settings;
 mod sqlite;
+mod transaction;
 mod value;
 
 use svc_model::config::connector::DbConfig;

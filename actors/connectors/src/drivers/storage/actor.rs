@@ -9,7 +9,6 @@ use actix::{Actor, Message};
 use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
-use futures_util::future::LocalBoxFuture;
 use svc_outbound::header::HeaderMap;
 use svc_outbound::{
     FetchError, Method, Outbound, OutboundResponse, PeerClient, PeerRequest, SetupError, Url,
@@ -17,7 +16,7 @@ use svc_outbound::{
 
 use super::probe::probe;
 use super::settings::StorageSettings;
-use crate::driver::{Driver, ResolvedSettings, RunningDriver, SpawnContext};
+use crate::driver::{Driver, DriverSettings, SpawnContext};
 use crate::probe::ConnectorProbe;
 use crate::settings::Settings;
 
@@ -90,15 +89,14 @@ impl Driver for StorageDriver {
     const REQUIREMENT: &'static str = "of type storage";
 }
 
-impl ResolvedSettings for StorageSettings {
-    fn probe<'a>(&'a self, _name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe> {
-        Box::pin(probe(self, &settings.outbound))
+impl DriverSettings for StorageSettings {
+    type Driver = StorageDriver;
+
+    async fn probe(&self, _: &str, settings: &Settings) -> ConnectorProbe {
+        probe(self, &settings.outbound).await
     }
 
-    fn spawn(
-        self: Arc<Self>,
-        context: SpawnContext<'_>,
-    ) -> LocalBoxFuture<'_, Result<RunningDriver, SpawnError>> {
-        Box::pin(async move { Ok(Arc::new(StorageDriver::start(&self, context).await?) as RunningDriver) })
+    async fn start(self: Arc<Self>, context: SpawnContext<'_>) -> Result<StorageDriver, SpawnError> {
+        StorageDriver::start(&self, context).await
     }
 }

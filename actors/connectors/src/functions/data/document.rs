@@ -132,10 +132,11 @@ pub(super) fn guard(
 ) -> Result<(), TaskError> {
     let guard =
         DialectPolicy { require_schema: dialect.require_schema, allowed_entities: &dialect.allowed_entities };
-    extent.check(guard).map_err(|refusal| refused(&refusal, connector))
+    extent.check(guard).map_err(|refusal| refusal_error(&refusal, connector))
 }
 
-pub(super) fn refused(refusal: &DialectRefusal, connector: &str) -> TaskError {
+/// Returns the error of a task whose document the dialect or the connector refuses.
+pub(super) fn refusal_error(refusal: &DialectRefusal, connector: &str) -> TaskError {
     match refusal {
         DialectRefusal::Invalid(why) => TaskError::validation(why.clone()),
         DialectRefusal::Denied(why) => {

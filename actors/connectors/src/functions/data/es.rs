@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use svc_dialect::es::{self, EsCall, EsExpectation};
 use svc_dialect::{DocumentExtent, Select, WriteChange, WriteDocument};
-use svc_engine::{ErrorCode, TaskError};
+use svc_engine::{ErrorCode, ParseJsonError, TaskError, parse_json_within};
 use svc_outbound::{Method, OutboundResponse, PeerRequest, RequestBody, StatusCode, Url};
 
-use super::document::{DocumentTask, WriteResult, guard, refused};
+use super::document::{DocumentTask, WriteResult, guard, refusal_error};
 use crate::drivers::es::{EsDriver, EsSettings};
 use crate::drivers::http::Exchange;
 use crate::functions::call::{self, call_driver, driver_of};
@@ -24,7 +24,7 @@ pub(super) async fn query(
     extent: &DocumentExtent,
     select: &Select,
 ) -> Result<Vec<Value>, TaskError> {
-    let call = es::search(select).map_err(|refusal| refused(&refusal, &base.connector))?;
+    let call = es::search(select).map_err(|refusal| refusal_error(&refusal, &base.connector))?;
     let (_, answer) = exchange(base, extent, "read", &call).await?;
     let mut answer = parsed(base, &answer)?;
     whole_search(&answer).map_err(|why| failed(base, &why))?;
@@ -52,7 +52,7 @@ pub(super) async fn write(
     write: &WriteDocument,
     change: &WriteChange,
 ) -> Result<WriteResult, TaskError> {
-    let call = es::request(change).map_err(|refusal| refused(&refusal, &base.connector))?;
+    let call = es::request(change).map_err(|refusal| refusal_error(&refusal, &base.connector))?;
     let (loaded, answer) = exchange(base, write.extent(), write.operation().name(), &call).await?;
     if kept(&call, &answer) {
         return Ok(whole(json!({"status": "ok", "matched": 1, "modified": 0})));
@@ -128,8 +128,17 @@ fn url(base: &Url, call: &EsCall) -> Option<Url> {
 }
 
 fn parsed(base: &DocumentTask, answer: &OutboundResponse) -> Result<Value, TaskError> {
-    let wrong = |_| failed(base, "the answer of Elasticsearch is no JSON");
-    serde_json::from_slice(&answer.body).map_err(wrong)
+    let limit = usize::try_from(base.max_result_bytes).unwrap_or(usize::MAX);
+    parse_json_within(&answer.body, limit).map_err(|error| match error {
+        ParseJsonError::Malformed(_) => failed(base, "the answer of Elasticsearch is no JSON"),
+        ParseJsonError::TooLarge(limit) => failed(
+            base,
+            &format!(
+                "the result takes more than {limit} bytes: select less, or raise query.max_result_bytes"
+            ),
+        ),
+        ParseJsonError::Stopped(_) => error.into_task_error("the answer of Elasticsearch"),
+    })
 }
 
 fn whole(output: Value) -> WriteResult {

@@ -6,7 +6,7 @@ use svc_dialect::mongo::{self, MongoStatement};
 use svc_dialect::{DocumentExtent, Select, WriteChange, WriteDocument};
 use svc_engine::{ErrorCode, TaskError};
 
-use super::document::{DocumentTask, WriteResult, guard, refused};
+use super::document::{DocumentTask, WriteResult, guard, refusal_error};
 use crate::drivers::mongo::{CollectionOperation, Find, MongoDriver, OperationResult, RunOperation};
 use crate::functions::call::call_driver;
 use crate::functions::mongo::{document, inserted};
@@ -17,7 +17,7 @@ pub(super) async fn query(
     extent: &DocumentExtent,
     select: &Select,
 ) -> Result<Vec<Value>, TaskError> {
-    let find = mongo::find(select).map_err(|refusal| refused(&refusal, &base.connector))?;
+    let find = mongo::find(select).map_err(|refusal| refusal_error(&refusal, &base.connector))?;
     let given = |value: Value| value.as_object().is_some_and(|members| !members.is_empty()).then_some(value);
     let operation = CollectionOperation::Find {
         find: Find {
@@ -43,7 +43,7 @@ pub(super) async fn write(
     write: &WriteDocument,
     change: &WriteChange,
 ) -> Result<WriteResult, TaskError> {
-    let statement = mongo::statement(change).map_err(|refusal| refused(&refusal, &base.connector))?;
+    let statement = mongo::statement(change).map_err(|refusal| refusal_error(&refusal, &base.connector))?;
     let (collection, operation) = match statement {
         MongoStatement::Insert { collection, documents } => {
             let documents: Result<Vec<_>, _> =
@@ -68,7 +68,7 @@ pub(super) async fn write(
         OperationResult::Updated { matched, modified, upserted } => {
             let mut output = json!({"status": "ok", "matched": matched, "modified": modified});
             if let Some(id) = upserted {
-                output["upserted_id"] = named(id);
+                output["upserted_id"] = id_to_json(id);
             }
             (output, false)
         }
@@ -79,7 +79,7 @@ pub(super) async fn write(
 }
 
 /// An id as a text, where it is one or has one.
-fn named(id: Bson) -> Value {
+fn id_to_json(id: Bson) -> Value {
     match id {
         Bson::ObjectId(id) => id.to_hex().into(),
         other => other.into_relaxed_extjson(),

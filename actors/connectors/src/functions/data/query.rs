@@ -7,7 +7,7 @@ use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ConnectorType, FieldError};
 
-use super::document::{DocumentBackend, DocumentTask, check, compiled, document, refused, schema};
+use super::document::{DocumentBackend, DocumentTask, check, compiled, document, refusal_error, schema};
 #[cfg(feature = "es")]
 use super::es;
 #[cfg(feature = "mongo")]
@@ -103,7 +103,7 @@ impl CompiledTask for DataQueryTask {
             let DocumentTask { connectors, connector, output, .. } = &self.base;
             let values = self.base.values(cx)?;
             let select = self.query.bind(&values.bindings(), self.bounds);
-            let select = select.map_err(|refusal| refused(&refusal, connector))?;
+            let select = select.map_err(|refusal| refusal_error(&refusal, connector))?;
             let rows = call_with_breaker(connectors, &channel_of(cx), connector, self.rows(&select)).await?;
             cx.write(output, Value::Array(rows))?;
             Ok(TaskOutcome::Success)

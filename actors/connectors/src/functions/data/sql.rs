@@ -8,7 +8,7 @@ use svc_dialect::{DialectRefusal, DocumentExtent, Select, WriteChange, WriteDocu
 use svc_engine::TaskError;
 use svc_model::config::connector::DatabaseKind;
 
-use super::document::{DocumentTask, WriteResult, guard, refused};
+use super::document::{DocumentTask, WriteResult, guard, refusal_error};
 use crate::drivers::sql::{
     BoundStatement, ResultBounds, RunStatements, SqlSettings, StatementAccess, StatementOrigin,
     StatementResult, TransactionMode,
@@ -34,7 +34,7 @@ pub(super) async fn query(
         let related = (0..select.include.len()).map(|nth| sql::include(select, nth, flavour));
         let statements = std::iter::once(sql::select(select, flavour)).chain(related);
         let statements = statements.map(|statement| statement.map(sent)).collect::<Result<_, _>>();
-        let statements = statements.map_err(|refusal| refused(&refusal, &base.connector))?;
+        let statements = statements.map_err(|refusal| refusal_error(&refusal, &base.connector))?;
         let rows = if select.include.is_empty() { select.limit } else { MOST_INCLUDED };
         let bounds = settings.bounded(ResultBounds::new(rows, base.max_result_bytes));
         let access = StatementAccess::ReadWrite;
@@ -46,7 +46,7 @@ pub(super) async fn query(
         let place = format!("query.include.{}", hidden.relation.name);
         let refusal =
             DialectRefusal::invalid(&place, "the rows have a column of that name; name the fields you want");
-        return Err(refused(&refusal, &base.connector));
+        return Err(refusal_error(&refusal, &base.connector));
     }
     sql::attach(&mut rows, select, outcomes);
     Ok(rows)
@@ -73,7 +73,7 @@ pub(super) async fn write(
         check_operation(&settings.gates, operation.name(), &base.connector)?;
         guard(write.extent(), &settings.dialect, &base.connector)?;
         let statements = sql::change(change, flavour(settings));
-        let statements = statements.map_err(|refusal| refused(&refusal, &base.connector))?;
+        let statements = statements.map_err(|refusal| refusal_error(&refusal, &base.connector))?;
         let inserts = match change {
             WriteChange::Insert { target, .. } => Some(Arc::clone(&target.physical)),
             WriteChange::Update { .. } | WriteChange::Delete { .. } => None,

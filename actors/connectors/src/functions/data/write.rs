@@ -8,7 +8,7 @@ use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutco
 use svc_model::{ConnectorType, FieldError};
 
 use super::document::{
-    DocumentBackend, DocumentTask, WriteResult, check, compiled, document, refused, schema,
+    DocumentBackend, DocumentTask, WriteResult, check, compiled, document, refusal_error, schema,
 };
 #[cfg(feature = "es")]
 use super::es;
@@ -101,7 +101,7 @@ impl CompiledTask for DataWriteTask {
             let DocumentTask { connectors, connector, output, .. } = &self.base;
             let values = self.base.values(cx)?;
             let change = self.write.bind(&values.bindings(), self.limits);
-            let change = change.map_err(|refusal| refused(&refusal, connector))?;
+            let change = change.map_err(|refusal| refusal_error(&refusal, connector))?;
             let written =
                 call_with_breaker(connectors, &channel_of(cx), connector, self.written(&change)).await?;
             cx.write(output, written.output)?;

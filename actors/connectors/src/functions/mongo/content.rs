@@ -39,7 +39,7 @@ pub(super) fn operators(update: &Map<String, Value>) -> Result<(), FieldError> {
 /// `unusable_array_filters`.
 pub(super) fn identifiers(update: &Map<String, Value>, array_filters: &[Value]) -> Result<(), FieldError> {
     let wrong = |path: &str, why: String| Err(FieldError::new(path, FieldCode::UnusableArrayFilters, why));
-    let named = named(update);
+    let named = update_identifiers(update);
     let mut filtered = BTreeSet::new();
     for (index, filter) in array_filters.iter().enumerate() {
         let mut of_this = BTreeSet::new();
@@ -114,7 +114,7 @@ fn parts(condition: &Bson) -> impl Iterator<Item = &Document> {
 }
 
 /// The identifiers in the paths of an update: `a.$[this].b`.
-fn named(update: &Map<String, Value>) -> BTreeSet<&str> {
+fn update_identifiers(update: &Map<String, Value>) -> BTreeSet<&str> {
     let bodies = update.values().filter_map(Value::as_object);
     let segments = bodies.flat_map(|fields| fields.keys().flat_map(|path| path.split('.')));
     let identifiers = segments.filter_map(|segment| segment.strip_prefix("$[")?.strip_suffix(']'));

@@ -104,7 +104,7 @@ impl Op {
         ("delete_many", Self::Delete { many: true }),
     ];
 
-    fn named(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, op)| *op)
     }
 
@@ -142,7 +142,7 @@ impl Function for MongoWrite {
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         check_names(input, at, errors);
         let Some(name) = input.get("op").and_then(Value::as_str) else { return };
-        let Some(op) = Op::named(name) else {
+        let Some(op) = Op::from_name(name) else {
             let known: Vec<_> = Op::ALL.iter().map(|(name, _)| *name).collect();
             let message = format!("unknown op; known: {}", known.join(", "));
             let unknown = FieldError::new(format!("{at}.op"), FieldCode::UnknownOp, message);
@@ -167,7 +167,7 @@ impl Function for MongoWrite {
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &ENTRY;
-        let op = input::text(table, input, "op").and_then(Op::named).ok_or("op: unknown")?;
+        let op = input::text(table, input, "op").and_then(Op::from_name).ok_or("op: unknown")?;
         let flag = |name: &str| input.get(name).and_then(Value::as_bool);
         Ok(Box::new(MongoWriteTask {
             target: CollectionTarget::compile(&self.connectors, NO_DOCUMENTS, table, input)?,

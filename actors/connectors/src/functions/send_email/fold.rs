@@ -3,7 +3,7 @@
 /// Octets of a line at most, its end not counted.
 const LONGEST: usize = 998;
 /// Octets of a folded line, where blanks permit.
-const WISHED: usize = 78;
+const TARGET_LENGTH: usize = 78;
 
 /// A mail without header lines that are too long.
 ///
@@ -26,7 +26,7 @@ pub(super) fn folded(mail: &[u8]) -> Result<Vec<u8>, String> {
             written.extend_from_slice(line);
             continue;
         }
-        for (n, part) in parts(line).into_iter().enumerate() {
+        for (n, part) in split_for_folding(line).into_iter().enumerate() {
             if part.len() > LONGEST {
                 return Err(String::from_utf8_lossy(name).into_owned());
             }
@@ -41,18 +41,18 @@ pub(super) fn folded(mail: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 /// A line in parts; all but the first begin with a blank, none is blank.
-fn parts(mut rest: &[u8]) -> Vec<&[u8]> {
+fn split_for_folding(mut rest: &[u8]) -> Vec<&[u8]> {
     let mut parts = Vec::new();
-    while rest.len() > WISHED {
+    while rest.len() > TARGET_LENGTH {
         let words = rest.windows(2).enumerate().filter(|(_, pair)| is_blank(pair[0]) && !is_blank(pair[1]));
         // A blank before the first word is the one this line was folded at.
         let begun = rest.iter().position(|byte| !is_blank(*byte)).unwrap_or_default();
         let mut breaks = words.map(|(at, _)| at).filter(|at| *at > begun);
         let Some(first) = breaks.next() else { break };
-        let at = breaks.take_while(|at| *at <= WISHED).last().unwrap_or(first);
-        let (part, behind) = rest.split_at(at);
+        let at = breaks.take_while(|at| *at <= TARGET_LENGTH).last().unwrap_or(first);
+        let (part, remainder) = rest.split_at(at);
         parts.push(part);
-        rest = behind;
+        rest = remainder;
     }
     parts.push(rest);
     parts
@@ -86,7 +86,7 @@ mod tests {
     fn a_long_line_is_folded_at_blanks_and_reads_as_before() {
         let head = format!("From: a\r\nTo: {}\r\nX: y", vec!["a@example.com"; 300].join(", "));
         let folded = of(&head).unwrap();
-        assert!(folded.split("\r\n").all(|line| line.len() <= WISHED), "{folded}");
+        assert!(folded.split("\r\n").all(|line| line.len() <= TARGET_LENGTH), "{folded}");
         assert_eq!(folded.replace("\r\n a@", " a@"), head);
     }
 

@@ -14,6 +14,7 @@ use super::{rows, run, slots};
 use crate::clock::{self, Now};
 use crate::conn::Conn;
 use crate::error::StoreError;
+use crate::repo::traces::{NewTrace, TraceWrite};
 use crate::schema::cron_occurrences;
 
 pub(super) struct ClaimRequest {
@@ -25,34 +26,36 @@ pub(super) struct ClaimRequest {
     pub(super) except: Vec<String>,
 }
 
-/// The claimed rows, and the rows with too many expired leases. The latter hold slots, which must be locked before
-/// rows, so each of them is left to a transaction of its own, [`exhaust`].
-pub(super) struct ClaimResult {
-    pub(super) claims: ClaimBatch,
-    pub(super) exhausted: Vec<Uuid>,
-}
-
-pub(super) async fn claim(conn: &mut Conn, take: &ClaimRequest) -> Result<ClaimResult, StoreError> {
+/// Claims rows. Rows with too many expired leases are listed only: they hold slots, which must be locked before rows,
+/// so each of them is left to a transaction of its own, [`exhaust`].
+pub(super) async fn claim(conn: &mut Conn, take: &ClaimRequest) -> Result<ClaimBatch, StoreError> {
     let mut due = candidates(conn, Kind::Abandoned, take).await?;
     due.extend(candidates(conn, Kind::Pending, take).await?);
     let now = clock::now(conn).await?;
     let mut due: Vec<_> = due.into_iter().filter_map(LoadedOccurrence::split).collect();
     due.sort_by_key(|(row, _)| (row.scheduled_for, row.id));
-    let mut taken = ClaimResult {
-        claims: ClaimBatch { claimed: Vec::new(), exhausted: Vec::new(), now },
-        exhausted: Vec::new(),
-    };
+    let mut claims = ClaimBatch { claimed: Vec::new(), exhausted: Vec::new(), now };
     for (mut row, facts) in due.into_iter().take(usize::try_from(take.limit).unwrap_or(0)) {
         match row.claim(&take.holder, take.lease, take.max_recoveries, now) {
             ClaimOutcome::Taken { raised, recovered } => {
                 rows::save(conn, &row, now).await?;
-                taken.claims.claimed.extend(claimed(&row, facts, raised, recovered));
+                claims.claimed.extend(claimed(&row, facts, raised, recovered));
             }
-            ClaimOutcome::Exhausted => taken.exhausted.push(row.id),
+            ClaimOutcome::Exhausted => claims.exhausted.push(exhausted(row, facts)),
             ClaimOutcome::Unavailable => {}
         }
     }
-    Ok(taken)
+    Ok(claims)
+}
+
+fn exhausted(row: Occurrence, facts: OccurrenceFacts) -> ExhaustedOccurrence {
+    ExhaustedOccurrence {
+        id: row.id,
+        channel_id: facts.channel_id,
+        channel_name: facts.channel_name,
+        trace_id: row.trace_id,
+        message: row.error_message.unwrap_or_default(),
+    }
 }
 
 fn claimed(
@@ -119,23 +122,21 @@ async fn candidates(
 pub(super) struct ExhaustRequest {
     pub(super) id: Uuid,
     pub(super) max_recoveries: u32,
+    pub(super) report: Option<NewTrace>,
 }
 
-/// Fails a row with too many expired leases, and frees its slot. Returns `None` if another worker was faster.
-pub(super) async fn exhaust(
-    conn: &mut Conn,
-    exhaust: &ExhaustRequest,
-) -> Result<Option<ExhaustedOccurrence>, StoreError> {
+/// Fails a row with too many expired leases, and frees its slot. Returns false if another worker was faster.
+pub(super) async fn exhaust(conn: &mut Conn, exhaust: &ExhaustRequest) -> Result<bool, StoreError> {
     let held = rows::read(conn, exhaust.id).await?.and_then(|(row, _)| row.slot);
     if let Some(held) = &held {
         slots::lock_one(conn, held).await?;
     }
-    let Some((mut row, facts)) = rows::lock(conn, exhaust.id).await? else { return Ok(None) };
+    let Some((mut row, _)) = rows::lock(conn, exhaust.id).await? else { return Ok(false) };
     let now = clock::now(conn).await?;
     // The holder of a slot writes the slot to its row, so a different slot means a different claim.
     let exhausted = row.slot == held && is_exhausted(&mut row, exhaust.max_recoveries, now);
     if !exhausted {
-        return Ok(None);
+        return Ok(false);
     }
     rows::save(conn, &row, now).await?;
     if let Some(held) = &held {
@@ -144,12 +145,10 @@ pub(super) async fn exhaust(
     if let Some(trace) = row.trace_id {
         run::end_lost(conn, trace).await?;
     }
-    Ok(Some(ExhaustedOccurrence {
-        id: row.id,
-        channel_id: facts.channel_id,
-        channel_name: facts.channel_name,
-        message: row.error_message.unwrap_or_default(),
-    }))
+    if let Some(report) = &exhaust.report {
+        TraceWrite::Insert(report.clone()).apply(conn).await?;
+    }
+    Ok(true)
 }
 
 /// An empty holder cannot claim the row: the row is either exhausted or left unchanged.

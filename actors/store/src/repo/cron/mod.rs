@@ -117,8 +117,9 @@ impl Ledger {
     }
 
     /// Claims at most `limit` rows for `lease`, the longest due first: rows that are due and have no holder, and rows
-    /// whose lease has expired. A row with more than `max_recoveries` expired leases fails instead. Pending rows of
-    /// the channels `except` are skipped; their rows with an expired lease are not.
+    /// whose lease has expired. A row with more than `max_recoveries` expired leases is listed instead, for
+    /// [`exhaust`](Self::exhaust); until then every claim lists it. Pending rows of the channels `except` are skipped;
+    /// their rows with an expired lease are not.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
@@ -135,18 +136,25 @@ impl Ledger {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let take = claim::ClaimRequest { holder: holder.to_owned(), lease, limit, max_recoveries, except };
         let step: TransactionFn<_, _> = |conn, take| Box::pin(claim::claim(conn, take));
-        let claim::ClaimResult { mut claims, exhausted } =
-            self.0.transact(operation("claim"), take, step).await?;
-        for id in exhausted {
-            let exhaust = claim::ExhaustRequest { id, max_recoveries };
-            let step: TransactionFn<_, _> = |conn, exhaust| Box::pin(claim::exhaust(conn, exhaust));
-            // A row that could not be failed now is found again by the next claim. The claimed rows must reach the
-            // caller in any case.
-            if let Ok(exhausted) = self.0.transact(operation("exhaust"), exhaust, step).await {
-                claims.exhausted.extend(exhausted);
-            }
-        }
-        Ok(claims)
+        self.0.transact(operation("claim"), take, step).await
+    }
+
+    /// Fails a row with more than `max_recoveries` expired leases, frees its slot, and accepts the follow-up work of
+    /// the failure in the same transaction. Returns whether it did; if not, another worker was faster and nothing is
+    /// written.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
+    /// [`StoreError::Database`] if it refuses a statement. The next claim lists a row that was not failed again.
+    pub async fn exhaust(
+        &self,
+        id: Uuid,
+        max_recoveries: u32,
+        report: Option<NewTrace>,
+    ) -> Result<bool, StoreError> {
+        let exhaust = claim::ExhaustRequest { id, max_recoveries, report };
+        let step: TransactionFn<_, _> = |conn, exhaust| Box::pin(claim::exhaust(conn, exhaust));
+        self.0.transact(operation("exhaust"), exhaust, step).await
     }
 
     /// Starts the run of a claim: takes a slot if there is a concurrency key, and writes the trace. The unfinished

@@ -89,7 +89,7 @@ pub struct OccurrenceClaim {
 pub struct ClaimBatch {
     /// Claimed rows, oldest first.
     pub claimed: Vec<OccurrenceClaim>,
-    /// Rows that failed because too many leases expired.
+    /// Rows with too many expired leases. They are not claimed; [`Ledger::exhaust`](super::Ledger::exhaust) fails them.
     pub exhausted: Vec<ExhaustedOccurrence>,
     /// Time of the database clock, in UTC.
     pub now: NaiveDateTime,
@@ -104,7 +104,9 @@ pub struct ExhaustedOccurrence {
     pub channel_id: String,
     /// Name of the channel when the row was written.
     pub channel_name: String,
-    /// The error message of the row.
+    /// Trace of the last run, if one began.
+    pub trace_id: Option<Uuid>,
+    /// The error message that the row gets.
     pub message: String,
 }
 

@@ -155,6 +155,11 @@ pub(crate) async fn a_row_whose_leases_keep_ending_fails_and_frees_its_slot(db: 
     assert_eq!((claims.claimed.len(), claims.exhausted.len()), (0, 1));
     let exhausted = &claims.exhausted[0];
     assert!(exhausted.message.starts_with("attempts_exhausted:"), "{exhausted:?}");
+    assert_eq!(exhausted.trace_id, last);
+    let report = trace();
+    assert!(ledger.exhaust(exhausted.id, 2, Some(report.clone())).await.unwrap());
+    assert!(!ledger.exhaust(exhausted.id, 2, Some(trace())).await.unwrap(), "it has failed already");
+    assert_eq!(status(&traces, report.id).await.as_deref(), Some("running"));
     let row = ledger.get(&exhausted.id.to_string()).await.unwrap().unwrap();
     assert_eq!((row.row.status.as_str(), row.row.attempt, row.claimed_until), ("failed", 3, None));
     assert_eq!(row.error_message.as_ref(), Some(&exhausted.message));

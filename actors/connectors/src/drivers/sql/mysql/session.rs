@@ -8,14 +8,14 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
 use super::{bind, error, read};
+use crate::drivers::sql::cancel::CancelGuard;
 use crate::drivers::sql::error::{SqlError, check_count};
 use crate::drivers::sql::messages::{
     BoundStatement, RunStatements, StatementAccess, StatementResult, TransactionMode,
 };
 use crate::drivers::sql::result::ResultBudget;
+use crate::drivers::sql::transaction::TransactionSession;
 
-/// Time limit of a cancellation at the server.
-const CANCEL: Duration = Duration::from_secs(5);
 /// A connection that was idle for longer is asked whether it is still there.
 const TRUSTED: Duration = Duration::from_secs(1);
 /// Time limit of the answer to a ping.
@@ -76,15 +76,18 @@ impl MySqlSession {
     /// Runs statements. Dropped before its end, it is cancelled at the server.
     pub(crate) async fn run(&mut self, run: &RunStatements) -> Result<Vec<StatementResult>, SqlError> {
         self.busy = true;
-        let cancel =
-            Cancel { armed: true, id: self.conn.id(), options: self.options.clone(), io: self.io.clone() };
+        let (id, options) = (self.conn.id(), self.options.clone());
+        let cancel = CancelGuard::new(self.io.clone(), async move {
+            // The server may have lost the connection before.
+            let _ = kill(id, options).await;
+        });
         let outcome = match run.statements.as_slice() {
             [statement] => self.run_single(statement, run).await.map(|outcome| vec![outcome]),
             _ => self.run_in_transaction(run).await,
         };
         self.busy = outcome.as_ref().is_err_and(|error| !error.leaves_clean());
         self.used = Instant::now();
-        cancel.end(self.busy);
+        cancel.finish(self.busy);
         outcome
     }
 
@@ -102,34 +105,20 @@ impl MySqlSession {
         }
         self.run_statement(statement, &mut ResultBudget::new(run.bounds)).await
     }
+}
 
-    async fn run_in_transaction(&mut self, run: &RunStatements) -> Result<Vec<StatementResult>, SqlError> {
-        let plain = |error: Error| error::running(&error, None);
-        if run.transaction == TransactionMode::Snapshot {
-            // Of the next transaction alone; on another level than this there is no snapshot.
-            let isolation = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ";
-            self.conn.query_drop(isolation).await.map_err(plain)?;
-        }
-        let begin = match run.transaction {
-            TransactionMode::Atomic => "START TRANSACTION",
-            TransactionMode::Snapshot => "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
-        };
-        self.conn.query_drop(begin).await.map_err(plain)?;
-        let mut outcomes = Vec::with_capacity(run.statements.len());
-        let mut budget = ResultBudget::new(run.bounds);
-        for statement in &run.statements {
-            match self.run_statement(statement, &mut budget).await {
-                Ok(outcome) => outcomes.push(outcome),
-                Err(error) => {
-                    if error.leaves_clean() {
-                        self.conn.query_drop("ROLLBACK").await.map_err(plain)?;
-                    }
-                    return Err(error);
-                }
+impl TransactionSession for MySqlSession {
+    type Failure = SqlError;
+
+    async fn begin(&mut self, mode: TransactionMode) -> Result<(), SqlError> {
+        match mode {
+            TransactionMode::Atomic => self.execute_command("START TRANSACTION").await,
+            TransactionMode::Snapshot => {
+                // Of the next transaction alone; on another level than this there is no snapshot.
+                self.execute_command("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ").await?;
+                self.execute_command("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY").await
             }
         }
-        self.conn.query_drop("COMMIT").await.map_err(plain)?;
-        Ok(outcomes)
     }
 
     async fn run_statement(
@@ -160,33 +149,19 @@ impl MySqlSession {
         result.drop_result().await.map_err(failed)?;
         Ok(StatementResult { rows, affected, last_insert_id })
     }
-}
 
-/// Kills the connection at the server when the caller leaves before the end.
-struct Cancel {
-    armed: bool,
-    id: u32,
-    options: Opts,
-    io: Handle,
-}
+    async fn execute_command(&mut self, command: &'static str) -> Result<(), SqlError> {
+        self.conn.query_drop(command).await.map_err(|error| error::running(&error, None))
+    }
 
-impl Cancel {
-    fn end(mut self, cancel: bool) {
-        self.armed = cancel;
+    fn leaves_clean(failure: &SqlError) -> bool {
+        failure.leaves_clean()
     }
 }
 
-impl Drop for Cancel {
-    fn drop(&mut self) {
-        if self.armed {
-            let (id, options) = (self.id, self.options.clone());
-            let kill = async move {
-                let mut conn = Conn::new(options).await?;
-                conn.query_drop(format!("KILL {id}")).await?;
-                conn.disconnect().await
-            };
-            // Where the server does not hear of it, it ends the statement when it misses its client.
-            self.io.spawn(timeout(CANCEL, kill));
-        }
-    }
+/// Ends a connection at the server, with what runs over it.
+async fn kill(id: u32, options: Opts) -> Result<(), Error> {
+    let mut conn = Conn::new(options).await?;
+    conn.query_drop(format!("KILL {id}")).await?;
+    conn.disconnect().await
 }

@@ -2,25 +2,23 @@
 
 use std::collections::HashMap;
 use std::pin::pin;
-use std::time::Duration;
 
 use futures_util::{FutureExt, TryStreamExt};
 use tokio::runtime::Handle;
-use tokio::time::timeout;
-use tokio_postgres::{CancelToken, Client, Error, Statement as Prepared};
+use tokio_postgres::{Client, Error, Statement as Prepared};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{bind, error, read};
+use crate::drivers::sql::cancel::CancelGuard;
 use crate::drivers::sql::error::{SqlError, check_count};
 use crate::drivers::sql::messages::{
     BoundStatement, RunStatements, StatementAccess, StatementResult, TransactionMode,
 };
 use crate::drivers::sql::result::ResultBudget;
+use crate::drivers::sql::transaction::TransactionSession;
 
 /// Most prepared statements kept; one more clears them all.
 const PREPARED: usize = 200;
-/// Time limit of a cancellation at the server.
-const CANCEL: Duration = Duration::from_secs(5);
 
 /// A connection.
 pub(crate) struct PostgresSession {
@@ -46,25 +44,24 @@ impl PostgresSession {
     /// Runs statements. Dropped before its end, it is cancelled at the server.
     pub(crate) async fn run(&mut self, run: &RunStatements) -> Result<Vec<StatementResult>, SqlError> {
         self.busy = true;
-        let cancel = Cancel {
-            armed: true,
-            token: self.client.cancel_token(),
-            tls: self.tls.clone(),
-            io: self.io.clone(),
-        };
+        let (token, tls) = (self.client.cancel_token(), self.tls.clone());
+        let cancel = CancelGuard::new(self.io.clone(), async move {
+            // The server may have ended the statement before.
+            let _ = token.cancel_query(tls).await;
+        });
         let outcome = match run.statements.as_slice() {
             [statement] => self.run_single(statement, run).await.map(|outcome| vec![outcome]),
             _ => match self.run_in_transaction(run).await {
                 // Reads that met a table as it was before are read again, prepared anew.
-                Err(Failed::Outdated(_)) if run.transaction == TransactionMode::Snapshot => {
+                Err(StatementFailure::Outdated(_)) if run.transaction == TransactionMode::Snapshot => {
                     self.run_in_transaction(run).await
                 }
                 outcome => outcome,
             }
-            .map_err(Failed::into_error),
+            .map_err(StatementFailure::into_error),
         };
         self.busy = outcome.as_ref().is_err_and(|error| !error.leaves_clean());
-        cancel.end(self.busy);
+        cancel.finish(self.busy);
         outcome
     }
 
@@ -76,11 +73,11 @@ impl PostgresSession {
     ) -> Result<StatementResult, SqlError> {
         let known = self.prepared.contains_key(&statement.sql);
         match self.attempt_single(statement, run).await {
-            Err(Failed::Outdated(_)) if known => {
+            Err(StatementFailure::Outdated(_)) if known => {
                 self.prepared.remove(&statement.sql);
-                self.attempt_single(statement, run).await.map_err(Failed::into_error)
+                self.attempt_single(statement, run).await.map_err(StatementFailure::into_error)
             }
-            outcome => outcome.map_err(Failed::into_error),
+            outcome => outcome.map_err(StatementFailure::into_error),
         }
     }
 
@@ -88,7 +85,7 @@ impl PostgresSession {
         &mut self,
         statement: &BoundStatement,
         run: &RunStatements,
-    ) -> Result<StatementResult, Failed> {
+    ) -> Result<StatementResult, StatementFailure> {
         let mut budget = ResultBudget::new(run.bounds);
         // Before a transaction begins, which a statement that cannot be prepared would leave aborted.
         let prepared = self.prepared(statement).await?;
@@ -105,7 +102,7 @@ impl PostgresSession {
         prepared: &Prepared,
         statement: &BoundStatement,
         budget: &mut ResultBudget,
-    ) -> Result<StatementResult, Failed> {
+    ) -> Result<StatementResult, StatementFailure> {
         let plain = |error: Error| error::running(&error, &[], None);
         self.client.batch_execute("BEGIN READ ONLY").await.map_err(plain)?;
         let mut executed = pin!(self.execute(prepared, statement, budget));
@@ -119,47 +116,10 @@ impl PostgresSession {
                 return executed.await;
             }
         };
-        if outcome.as_ref().is_ok() || outcome.as_ref().is_err_and(Failed::leaves_clean) {
+        if outcome.as_ref().is_ok() || outcome.as_ref().is_err_and(StatementFailure::leaves_clean) {
             rolled_back.await.map_err(plain)?;
         }
         outcome
-    }
-
-    async fn run_in_transaction(&mut self, run: &RunStatements) -> Result<Vec<StatementResult>, Failed> {
-        let plain = |error: Error| error::running(&error, &[], None);
-        let begin = match run.transaction {
-            TransactionMode::Atomic => "BEGIN",
-            TransactionMode::Snapshot => "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-        };
-        self.client.batch_execute(begin).await.map_err(plain)?;
-        let mut outcomes = Vec::with_capacity(run.statements.len());
-        let mut budget = ResultBudget::new(run.bounds);
-        for statement in &run.statements {
-            match self.run_statement(statement, &mut budget).await {
-                Ok(outcome) => outcomes.push(outcome),
-                Err(failed) => {
-                    if matches!(failed, Failed::Outdated(_)) {
-                        // The others may be about the same table.
-                        self.prepared.clear();
-                    }
-                    if failed.leaves_clean() {
-                        self.client.batch_execute("ROLLBACK").await.map_err(plain)?;
-                    }
-                    return Err(failed);
-                }
-            }
-        }
-        self.client.batch_execute("COMMIT").await.map_err(plain)?;
-        Ok(outcomes)
-    }
-
-    async fn run_statement(
-        &mut self,
-        statement: &BoundStatement,
-        budget: &mut ResultBudget,
-    ) -> Result<StatementResult, Failed> {
-        let prepared = self.prepared(statement).await?;
-        self.execute(&prepared, statement, budget).await
     }
 
     /// Executes a prepared statement. The request is sent when this is first polled.
@@ -168,7 +128,7 @@ impl PostgresSession {
         prepared: &Prepared,
         statement: &BoundStatement,
         budget: &mut ResultBudget,
-    ) -> Result<StatementResult, Failed> {
+    ) -> Result<StatementResult, StatementFailure> {
         let origin = &statement.origin;
         check_count(prepared.params().len(), statement.params.len())?;
         let params = statement
@@ -179,9 +139,9 @@ impl PostgresSession {
         let failed = |error: Error| {
             let told = error::running(&error, prepared.params(), Some(statement));
             if error::outdated(&error, prepared.params()) {
-                Failed::Outdated(told)
+                StatementFailure::Outdated(told)
             } else {
-                Failed::Error(told)
+                StatementFailure::Error(told)
             }
         };
         if budget.wants_rows() {
@@ -215,14 +175,49 @@ impl PostgresSession {
     }
 }
 
+impl TransactionSession for PostgresSession {
+    type Failure = StatementFailure;
+
+    async fn begin(&mut self, mode: TransactionMode) -> Result<(), StatementFailure> {
+        let begin = match mode {
+            TransactionMode::Atomic => "BEGIN",
+            TransactionMode::Snapshot => "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+        };
+        self.execute_command(begin).await
+    }
+
+    async fn run_statement(
+        &mut self,
+        statement: &BoundStatement,
+        budget: &mut ResultBudget,
+    ) -> Result<StatementResult, StatementFailure> {
+        let prepared = self.prepared(statement).await?;
+        let outcome = self.execute(&prepared, statement, budget).await;
+        if let Err(StatementFailure::Outdated(_)) = &outcome {
+            // The other statements may be about the same table.
+            self.prepared.clear();
+        }
+        outcome
+    }
+
+    async fn execute_command(&mut self, command: &'static str) -> Result<(), StatementFailure> {
+        let executed = self.client.batch_execute(command).await;
+        executed.map_err(|error| error::running(&error, &[], None).into())
+    }
+
+    fn leaves_clean(failure: &StatementFailure) -> bool {
+        failure.leaves_clean()
+    }
+}
+
 /// The failure of a statement.
-enum Failed {
+pub(crate) enum StatementFailure {
     /// The statement was prepared before a change of its tables, and was not begun.
     Outdated(SqlError),
     Error(SqlError),
 }
 
-impl Failed {
+impl StatementFailure {
     fn leaves_clean(&self) -> bool {
         match self {
             Self::Outdated(error) | Self::Error(error) => error.leaves_clean(),
@@ -236,32 +231,8 @@ impl Failed {
     }
 }
 
-impl From<SqlError> for Failed {
+impl From<SqlError> for StatementFailure {
     fn from(error: SqlError) -> Self {
         Self::Error(error)
-    }
-}
-
-/// Cancels the running statement when the caller leaves before the end.
-struct Cancel {
-    armed: bool,
-    token: CancelToken,
-    tls: MakeRustlsConnect,
-    io: Handle,
-}
-
-impl Cancel {
-    fn end(mut self, cancel: bool) {
-        self.armed = cancel;
-    }
-}
-
-impl Drop for Cancel {
-    fn drop(&mut self) {
-        if self.armed {
-            let (token, tls) = (self.token.clone(), self.tls.clone());
-            // Where the server does not hear of it, it ends the statement when it misses its client.
-            self.io.spawn(async move { timeout(CANCEL, token.cancel_query(tls)).await });
-        }
     }
 }

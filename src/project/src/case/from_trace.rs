@@ -1,0 +1,436 @@
+//! A test case made of the trace of a run: its input, what its connectors answered, and how it should end.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+use svc_model::MASK;
+
+use super::path::DocumentPath;
+
+/// The shortest stand-in: no key of an algorithm that signs needs more.
+const MIN_STAND_IN: usize = 64;
+
+/// Parts of the metadata that no trace keeps.
+const PRIVATE_METADATA: [&str; 3] = ["headers", "cookies", "auth"];
+
+/// Functions whose results depend on keys, or on chance.
+const KEYED: [&str; 2] = ["crypto", "jwt_sign"];
+
+/// The marker of a stopped workflow, which a case does not expect.
+const STOPPED: &str = "WORKFLOW_ERROR";
+
+/// The end that a case made of a failed run expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpectedEnd {
+    /// The run ends without an error: the case fails until the workflow is corrected.
+    Corrected,
+    /// The run ends as it did.
+    Observed,
+}
+
+/// A case, and remarks about what its author has to complete.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TracedCase {
+    /// The case.
+    pub document: Value,
+    /// Remarks, a line each.
+    pub notes: Vec<String>,
+}
+
+/// The reason why a trace makes no case.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    /// The document is no trace.
+    #[error("this is no trace: expected the answer of GET /api/v1/admin/traces/{{id}}")]
+    NoTrace,
+    /// The run goes on.
+    #[error("the run of trace {0} has not ended")]
+    NotEnded(String),
+    /// The trace keeps no steps.
+    #[error(
+        "trace {0} keeps no task details; set tracing.task_details of its channel to true and repeat the run"
+    )]
+    NoDetails(String),
+    /// The trace does not keep the payload.
+    #[error(
+        "trace {0} does not keep the payload, which was larger than half of trace_queue.max_result_size_bytes"
+    )]
+    NoInput(String),
+}
+
+/// Makes a case of a trace, as the admin API shows it. `workflow` is the document of its workflow, where it is known, and
+/// `path` the path of that file from the case.
+///
+/// # Errors
+/// A trace that holds too little.
+pub fn case_from_trace(
+    answer: &Value,
+    workflow: Option<&Value>,
+    path: &str,
+    end: ExpectedEnd,
+) -> Result<TracedCase, TraceError> {
+    let trace = Trace::open(answer)?;
+    let mut notes = Vec::new();
+    let mut case = json!({
+        "name": format!("{} {}", trace.text("channel"), trace.text("id")),
+        "x-trace": trace.origin(),
+        "workflow": path,
+        "input": trace.payload()?,
+    });
+    let mut put = |key: &str, value: Value| {
+        if value.as_object().is_none_or(|members| !members.is_empty()) {
+            case[key] = value;
+        }
+    };
+    put("metadata", trace.request());
+    put("secrets", workflow.map(stand_ins).unwrap_or_else(|| json!({})));
+    put("stubs", stubs(&trace, &mut notes));
+    match (trace.failed, end) {
+        (true, ExpectedEnd::Corrected) => {
+            put("x-failure", trace.failure());
+            put("expect_errors", json!([]));
+            notes.push(
+                "the case expects no error: add to `expect` what the corrected workflow gives".to_owned(),
+            );
+        }
+        _ => {
+            put("expect", end_values(&trace, &mut notes));
+            put("expect_errors", trace.codes());
+            put("expect_tasks", trace.tasks());
+        }
+    }
+    if workflow.is_none() {
+        notes.push(format!(
+            "{path} was not read: name the workflow with --workflow, and its secrets in the case"
+        ));
+    }
+    notes.extend(workflow.into_iter().flat_map(unkept_metadata));
+    if holds_mask(&case) {
+        notes.push(format!(
+            "{MASK} stands for values that the trace does not show; replace those that matter"
+        ));
+    }
+    Ok(TracedCase { document: case, notes })
+}
+
+/// A trace with its steps.
+struct Trace<'t> {
+    trace: &'t Value,
+    details: &'t Value,
+    steps: &'t [Value],
+    errors: &'t [Value],
+    failed: bool,
+}
+
+impl<'t> Trace<'t> {
+    fn open(answer: &'t Value) -> Result<Self, TraceError> {
+        let trace = answer.get("data").filter(|data| data.get("status").is_some()).unwrap_or(answer);
+        let (Some(id), Some(status)) = (trace["id"].as_str(), trace["status"].as_str()) else {
+            return Err(TraceError::NoTrace);
+        };
+        let failed = match status {
+            "completed" => false,
+            "failed" => true,
+            _ => return Err(TraceError::NotEnded(id.to_owned())),
+        };
+        let details = &trace["task_trace_json"];
+        let steps = details["steps"].as_array().filter(|steps| {
+            let ran = steps.iter().filter(|step| ran(step));
+            ran.clone().next().is_none() || ran.clone().any(|step| step["function"].is_string())
+        });
+        let steps = steps.ok_or_else(|| TraceError::NoDetails(id.to_owned()))?;
+        let errors = [&trace["errors"], &trace["message"]["errors"]].into_iter().find_map(Value::as_array);
+        Ok(Self { trace, details, steps, errors: errors.map(Vec::as_slice).unwrap_or_default(), failed })
+    }
+
+    fn text(&self, key: &str) -> &'t str {
+        self.trace[key].as_str().unwrap_or_default()
+    }
+
+    fn origin(&self) -> Value {
+        let keys = ["id", "channel", "mode", "status", "workflow_id", "workflow_version", "created_at"];
+        let kept = keys.iter().filter_map(|key| Some(((*key).to_owned(), self.trace.get(*key)?.clone())));
+        Value::Object(kept.collect())
+    }
+
+    fn payload(&self) -> Result<Value, TraceError> {
+        let kept = [self.details.pointer("/input/payload"), self.trace.pointer("/message/payload")];
+        let payload = kept.into_iter().flatten().next().cloned();
+        payload.ok_or_else(|| TraceError::NoInput(self.text("id").to_owned()))
+    }
+
+    fn request(&self) -> Value {
+        self.details.pointer("/input/request").cloned().unwrap_or_else(|| json!({}))
+    }
+
+    /// Returns the error of a task.
+    fn error_of(&self, task: &str) -> Option<&'t Value> {
+        self.errors.iter().find(|error| error["task_id"] == task && error["code"] != STOPPED)
+    }
+
+    fn failure(&self) -> Value {
+        let error = self.errors.iter().find(|error| error["code"] != STOPPED);
+        error.cloned().unwrap_or_else(|| json!({"message": self.trace["error"]}))
+    }
+
+    fn codes(&self) -> Value {
+        let codes = self.errors.iter().map(|error| error["code"].clone());
+        codes.filter(|code| code != STOPPED).collect()
+    }
+
+    /// Returns the ids of the tasks that ran, in order.
+    fn tasks(&self) -> Value {
+        self.steps.iter().filter(|step| ran(step)).map(|step| step["task_id"].clone()).collect()
+    }
+
+    /// Returns the data at the end of the run.
+    fn data(&self) -> Option<&'t Value> {
+        let message = &self.trace["message"];
+        let kept = [
+            message.pointer("/context/data"),
+            message.get("data").filter(|_| message.get("errors").is_some()),
+        ];
+        let last = || self.steps.iter().rev().find_map(|step| step.pointer("/message/data"));
+        kept.into_iter().flatten().next().or_else(last)
+    }
+}
+
+fn ran(step: &Value) -> bool {
+    matches!(step["result"].as_str(), Some("executed" | "failed"))
+}
+
+/// One answer of a connector or channel.
+struct Answer<'t> {
+    function: &'t str,
+    target: &'t str,
+    task: &'t str,
+    value: Value,
+}
+
+/// Returns the stubs that repeat what connectors and channels answered.
+fn stubs(trace: &Trace<'_>, notes: &mut Vec<String>) -> Value {
+    let mut answers: Vec<Answer<'_>> = Vec::new();
+    for step in trace.steps.iter().filter(|step| ran(step)) {
+        let texts = (step["function"].as_str(), step["target"].as_str(), step["task_id"].as_str());
+        let (Some(function), Some(target), Some(task)) = texts else { continue };
+        let error = trace.error_of(task);
+        // A task whose input cannot be computed makes no call.
+        if error.is_some_and(|error| error["code"] == "LOGIC_ERROR") {
+            continue;
+        }
+        let written = step.pointer("/changes/0/new_value").cloned();
+        if written.is_none() && error.is_none() && trace.details["truncated"] == true {
+            notes.push(format!(
+                "the trace was cut: write the answer of {function} of '{target}' to task '{task}'"
+            ));
+        }
+        let value = match error {
+            Some(error) => json!({"$error": stub_error(error)}),
+            None => written.unwrap_or_default(),
+        };
+        let earlier =
+            answers.iter().find(|one| one.function == function && one.target == target && one.task == task);
+        match earlier {
+            None => answers.push(Answer { function, target, task, value }),
+            Some(earlier) if earlier.value != value => notes.push(format!(
+                "task '{task}' got several answers of {function} of '{target}'; the stub gives the first one each time"
+            )),
+            Some(_) => {}
+        }
+    }
+    let mut stubs: Map<String, Value> = Map::new();
+    for answer in &answers {
+        let same_target = |one: &&Answer<'_>| one.function == answer.function && one.target == answer.target;
+        let agree = answers.iter().filter(same_target).all(|one| one.value == answer.value);
+        let target =
+            if agree { answer.target.to_owned() } else { format!("{}#{}", answer.target, answer.task) };
+        let targets = stubs.entry(answer.function).or_insert_with(|| json!({}));
+        targets[target] = answer.value.clone();
+    }
+    Value::Object(stubs)
+}
+
+fn stub_error(error: &Value) -> Value {
+    let keys = ["code", "message", "status", "body"];
+    let kept = keys.iter().filter_map(|key| Some(((*key).to_owned(), error.get(*key)?.clone())));
+    Value::Object(kept.collect())
+}
+
+/// Returns the expected values: each member of the data, or the whole of it where a name cannot stand in a path. What was made
+/// with a secret is left out: stand-ins lead to another value.
+fn end_values(trace: &Trace<'_>, notes: &mut Vec<String>) -> Value {
+    let Some(data) = trace.data() else { return json!({}) };
+    let Some(members) = data.as_object().filter(|members| !members.is_empty()) else {
+        return json!({"data": data});
+    };
+    let secret = keyed_members(trace);
+    notes.extend(
+        secret
+            .iter()
+            .map(|name| format!("data.{name} was made with a secret, so the case does not expect it")),
+    );
+    let shown = members.iter().filter(|(name, _)| *name != "_svc" && !secret.contains(name.as_str()));
+    let values = shown.map(|(name, value)| {
+        let path = format!("data.{name}");
+        let leads_back = DocumentPath::parse(&path).is_ok_and(|path| path.read(data) == Some(value));
+        leads_back.then(|| (path, value.clone()))
+    });
+    let values: Option<Map<_, _>> = values.collect();
+    values.map_or_else(|| json!({"data": data}), Value::Object)
+}
+
+/// Returns the members of the data that functions with keys have written.
+fn keyed_members<'t>(trace: &Trace<'t>) -> BTreeSet<&'t str> {
+    let keyed = |step: &&Value| step["function"].as_str().is_some_and(|name| KEYED.contains(&name));
+    let changes = trace.steps.iter().filter(keyed).filter_map(|step| step["changes"].as_array()).flatten();
+    let paths = changes.filter_map(|change| change["path"].as_str()?.strip_prefix("data."));
+    paths.map(|path| path.split('.').next().unwrap_or(path)).collect()
+}
+
+/// Returns a stand-in for every secret that a workflow reads.
+fn stand_ins(workflow: &Value) -> Value {
+    let mut names = BTreeSet::new();
+    collect_secrets(workflow, &mut names);
+    let stand_in = |name: &String| {
+        let text = format!("stand-in-for-{name}");
+        (name.clone(), Value::from(format!("{text:-<MIN_STAND_IN$}")))
+    };
+    Value::Object(names.iter().map(stand_in).collect())
+}
+
+fn collect_secrets(part: &Value, names: &mut BTreeSet<String>) {
+    match part {
+        Value::String(text) => {
+            names.extend(svc_secrets::parse(text).ok().flatten().map(|found| found.to_string()))
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_secrets(item, names)),
+        Value::Object(members) => {
+            let read = members.get("secret").filter(|_| members.len() == 1);
+            let name = read.and_then(|read| read.as_str().or_else(|| read.get(0)?.as_str()));
+            names.extend(name.map(str::to_owned));
+            members.values().for_each(|member| collect_secrets(member, names));
+        }
+        _ => {}
+    }
+}
+
+/// Returns a remark for each part of the metadata that a workflow reads and no trace keeps.
+fn unkept_metadata(workflow: &Value) -> Vec<String> {
+    let text = workflow.to_string();
+    let read = PRIVATE_METADATA.iter().filter(|part| text.contains(&format!("metadata.{part}")));
+    read.map(|part| format!("no trace keeps metadata.{part}, which the workflow reads: add it to `metadata`"))
+        .collect()
+}
+
+fn holds_mask(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(MASK),
+        Value::Array(items) => items.iter().any(holds_mask),
+        Value::Object(members) => members.values().any(holds_mask),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(task: &str, function: &str, target: Option<&str>, answer: Value) -> Value {
+        let mut step = json!({"workflow_id": "w", "task_id": task, "result": "executed", "function": function,
+            "changes": [{"path": "data.x", "old_value": null, "new_value": answer}]});
+        if let Some(target) = target {
+            step["target"] = target.into();
+        }
+        step
+    }
+
+    fn trace(status: &str, steps: Value) -> Value {
+        json!({"data": {"id": "t1", "status": status, "channel": "orders", "mode": "sync", "workflow_id": "w",
+            "task_trace_json": {"input": {"payload": {"n": 1}, "request": {"params": {"id": "7"}}}, "steps": steps}}})
+    }
+
+    fn made(trace: &Value, workflow: Option<&Value>) -> TracedCase {
+        case_from_trace(trace, workflow, "w.json", ExpectedEnd::Corrected).unwrap()
+    }
+
+    #[test]
+    fn a_completed_run_is_expected_to_end_as_it_did() {
+        let mut answer = trace(
+            "completed",
+            json!([step("load", "db_read", Some("shop"), json!([{"paid": true}])),
+            {"task_id": "idle", "result": "skipped"}, step("sum", "map", None, json!(2))]),
+        );
+        answer["data"]["message"] =
+            json!({"id": "t1", "status": "ok", "data": {"sum": 2, "_svc": {}}, "errors": []});
+        let case = made(&answer, None);
+        assert_eq!(
+            case.document,
+            json!({"name": "orders t1", "workflow": "w.json", "input": {"n": 1}, "metadata": {"params": {"id": "7"}},
+                "x-trace": {"id": "t1", "channel": "orders", "mode": "sync", "status": "completed", "workflow_id": "w"},
+                "stubs": {"db_read": {"shop": [{"paid": true}]}},
+                "expect": {"data.sum": 2}, "expect_errors": [], "expect_tasks": ["load", "sum"]})
+        );
+        assert!(case.notes[0].contains("--workflow"), "{:?}", case.notes);
+    }
+
+    #[test]
+    fn a_failed_run_is_expected_to_be_corrected_or_to_fail_again() {
+        let mut answer = trace("failed", json!([step("pay", "http_call", Some("bank"), json!(null))]));
+        answer["data"]["errors"] = json!([
+            {"code": "HTTP_ERROR", "message": "502", "status": 502, "task_id": "pay", "timestamp": "x"},
+            {"code": "WORKFLOW_ERROR", "message": "stopped"}]);
+        let corrected = made(&answer, Some(&json!({}))).document;
+        assert_eq!(corrected["expect_errors"], json!([]));
+        assert_eq!(corrected["x-failure"]["code"], "HTTP_ERROR");
+        let stub = json!({"$error": {"code": "HTTP_ERROR", "message": "502", "status": 502}});
+        assert_eq!(corrected["stubs"], json!({"http_call": {"bank": stub}}));
+        let observed = case_from_trace(&answer, None, "w.json", ExpectedEnd::Observed).unwrap().document;
+        assert_eq!(observed["expect_errors"], json!(["HTTP_ERROR"]));
+        assert_eq!(observed["expect_tasks"], json!(["pay"]));
+    }
+
+    #[test]
+    fn different_answers_of_one_target_stand_by_task() {
+        let steps = json!([
+            step("a", "db_read", Some("shop"), json!(1)),
+            step("b", "db_read", Some("shop"), json!(2)),
+            step("c", "db_read", Some("crm"), json!(3)),
+            step("c", "db_read", Some("crm"), json!(4))
+        ]);
+        let case = made(&trace("completed", steps), Some(&json!({})));
+        assert_eq!(case.document["stubs"], json!({"db_read": {"shop#a": 1, "shop#b": 2, "crm": 3}}));
+        assert!(case.notes.iter().any(|note| note.contains("several answers")), "{:?}", case.notes);
+    }
+
+    #[test]
+    fn secrets_become_named_stand_ins_and_what_is_not_kept_is_noted() {
+        let workflow = json!({"tasks": [{"function": {"input": {"key": "env://SIGN", "body_logic": {"cat": [
+            {"secret": "token"}, {"secret": ["db.password"]}, {"var": "metadata.headers.x-tenant"}]}}}}]});
+        let answer =
+            trace("completed", json!([step("a", "db_read", Some("shop"), json!({"pin": "******"}))]));
+        let case = made(&answer, Some(&workflow));
+        let secrets = case.document["secrets"].as_object().unwrap();
+        assert_eq!(secrets.keys().collect::<Vec<_>>(), ["db.password", "env://SIGN", "token"]);
+        assert!(
+            secrets["token"]
+                .as_str()
+                .is_some_and(|text| text.starts_with("stand-in-for-token-") && text.len() == 64)
+        );
+        assert!(case.notes.iter().any(|note| note.contains("metadata.headers")), "{:?}", case.notes);
+        assert!(case.notes.iter().any(|note| note.contains("******")), "{:?}", case.notes);
+    }
+
+    #[test]
+    fn a_trace_that_holds_too_little_says_what_to_do() {
+        let refusal = |answer: Value| {
+            case_from_trace(&answer, None, "w", ExpectedEnd::Corrected).unwrap_err().to_string()
+        };
+        assert!(refusal(json!({"data": []})).contains("GET /api/v1/admin/traces/{id}"));
+        assert!(refusal(json!({"id": "t", "status": "running"})).contains("has not ended"));
+        let shallow = json!({"id": "t", "status": "failed", "task_trace_json": {"steps": [{"task_id": "a", "result": "failed"}]}});
+        assert!(refusal(shallow).contains("tracing.task_details"));
+        let mut large = trace("completed", json!([step("a", "map", None, json!(1))]));
+        large["data"]["task_trace_json"].as_object_mut().unwrap().remove("input");
+        assert!(refusal(large).contains("max_result_size_bytes"));
+    }
+}

@@ -1,0 +1,16 @@
+//! Test cases: a workflow, its input, the answers of the systems it calls, and the expected end of the run.
+
+mod compare;
+mod expect;
+mod file;
+mod from_trace;
+mod path;
+mod suite;
+
+#[cfg(test)]
+mod tests;
+
+pub use expect::{Expectations, FailedExpectation};
+pub use file::{Case, CaseStubs};
+pub use from_trace::{ExpectedEnd, TraceError, TracedCase, case_from_trace};
+pub use suite::{CaseFailure, CaseResult, CaseSuite, SuiteError, SuiteSettings};

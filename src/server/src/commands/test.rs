@@ -1,0 +1,104 @@
+//! `svc-server test`: runs test cases offline and reports which passed.
+
+use std::io::{self, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use svc_project::case::{CaseResult, CaseSuite, SuiteSettings};
+
+use super::definitions::Definitions;
+use crate::exit::{EXIT_FAILURE, EXIT_OK, write_error};
+use crate::offline;
+
+/// The arguments of `test`.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct TestArgs {
+    /// Directory with case files, or one case
+    #[arg(value_name = "DIR|CASE")]
+    path: PathBuf,
+    /// Directory with shared definitions
+    #[arg(long, value_name = "DIR")]
+    definitions: Option<PathBuf>,
+}
+
+/// Runs the cases and returns the exit code: a failed case fails, and so does a run without cases.
+pub(super) fn test(args: &TestArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    let suite = match CaseSuite::find(&args.path) {
+        Ok(suite) => suite,
+        Err(error) => return write_error(&error, err).map(|()| EXIT_FAILURE),
+    };
+    if suite.is_empty() {
+        writeln!(err, "Error: {}", no_case(&args.path))?;
+        writeln!(out, "{}", summary(&[]))?;
+        return Ok(EXIT_FAILURE);
+    }
+    let Some(definitions) = Definitions::read(args.definitions.as_deref(), err)? else {
+        return Ok(EXIT_FAILURE);
+    };
+    let engine = offline::engine_builder().build();
+    let progress = ProgressLine::new(suite.len());
+    let show = |done| progress.show(done);
+    let shown: Option<&(dyn Fn(usize) + Sync)> = if progress.visible { Some(&show) } else { None };
+    let results = definitions.with_expansion(|expand| {
+        suite.run(&SuiteSettings { engine: &engine, expand, threads: None, progress: shown })
+    });
+    progress.clear();
+    match results {
+        Ok(results) => {
+            write_plain(&results, out)?;
+            Ok(if results.iter().all(|result| result.failures.is_empty()) { EXIT_OK } else { EXIT_FAILURE })
+        }
+        Err(error) => write_error(&error, err).map(|()| EXIT_FAILURE),
+    }
+}
+
+fn no_case(path: &Path) -> String {
+    let hint = match path.join("tests").is_dir() {
+        true => format!("; did you mean {}?", path.join("tests").display()),
+        false => String::new(),
+    };
+    format!("{}: no file ends in .case.json, .case.yaml or .case.yml{hint}", path.display())
+}
+
+/// Writes `  ok    <name>` or `  FAIL  <name>` with the reasons below it, then the counts.
+fn write_plain(results: &[CaseResult], out: &mut dyn Write) -> io::Result<()> {
+    for result in results {
+        let verdict = if result.failures.is_empty() { "ok    " } else { "FAIL  " };
+        writeln!(out, "  {verdict}{}", result.name.replace(char::is_control, " "))?;
+        for line in result.failures.iter().flat_map(|failure| &failure.lines) {
+            line.lines().try_for_each(|line| writeln!(out, "        {line}"))?;
+        }
+    }
+    writeln!(out, "{}", summary(results))
+}
+
+fn summary(results: &[CaseResult]) -> String {
+    let passed = results.iter().filter(|result| result.failures.is_empty()).count();
+    format!("{passed} passed, {} failed ({} case(s))", results.len() - passed, results.len())
+}
+
+/// The progress of a run of many cases, on a terminal.
+struct ProgressLine {
+    total: usize,
+    visible: bool,
+}
+
+impl ProgressLine {
+    fn new(total: usize) -> Self {
+        Self { total, visible: total > 1 && io::stderr().is_terminal() }
+    }
+
+    /// Shows the number of finished cases; one of a hundred changes is enough.
+    fn show(&self, done: usize) {
+        if done * 100 / self.total != (done - 1) * 100 / self.total {
+            // Progress that cannot be shown is no failure of the cases.
+            let _ = write!(io::stderr().lock(), "\r{done} of {} case(s)", self.total);
+        }
+    }
+
+    fn clear(&self) {
+        if self.visible {
+            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+        }
+    }
+}
