@@ -87,8 +87,34 @@ pub(super) fn refusal(entity: &AuthoredEntity, error: &FieldError) -> Finding {
     };
     match check {
         Check::EnvUnresolved => finding,
-        _ => Finding { fix: Some(error.code.entry().remedy.to_owned()), ..finding },
+        _ => Finding { fix: Some(remedy(error)), ..finding },
     }
+}
+
+/// Returns the remedy for a refusal.
+fn remedy(error: &FieldError) -> String {
+    let expected = error.expected.as_deref().map(|expected| match expected {
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(" or "),
+        other => plain(other),
+    });
+    match (error.code, expected) {
+        (FieldCode::Required, _) => "add the field".to_owned(),
+        (FieldCode::RequiredForProtocol, _) => "add the field, or choose another `protocol`".to_owned(),
+        (FieldCode::TypeMismatch, Some(kind)) => format!("make it of type {kind}"),
+        (FieldCode::Invalid, Some(expected)) => format!("write {expected}"),
+        (FieldCode::Invalid, None) => "change it as the message says".to_owned(),
+        (FieldCode::TooLong, Some(limit)) => format!("shorten it to {limit}"),
+        (FieldCode::UnknownField, Some(meant)) => format!("write '{meant}', or remove the key"),
+        (FieldCode::UnknownField, None) => "remove the key, or begin it with `x-`".to_owned(),
+        (FieldCode::UnknownOperator, Some(meant)) => format!("write '{meant}'"),
+        (FieldCode::UncompiledSource, _) => "lint the directory, or name it with --definitions".to_owned(),
+        (code, _) => code.entry().remedy.to_owned(),
+    }
+}
+
+/// Returns a text without quotation marks, and another value as JSON.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Returns the warnings about a workflow that its document alone gives rise to.

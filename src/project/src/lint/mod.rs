@@ -7,11 +7,13 @@ mod entity;
 mod file;
 mod inventory;
 mod placed;
+mod repeats;
 mod set;
 
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Serialize;
 use svc_engine::Engine;
 use svc_model::EntityKind;
 
@@ -52,7 +54,7 @@ pub struct CheckedEntity<'p> {
 }
 
 /// The counts of a linted set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LintSummary {
     /// The number of connectors.
     pub connectors: usize,
@@ -129,6 +131,7 @@ pub fn lint<'p>(
     findings.extend(set::check(&entities, engine, &members, boundary, form));
     // Stable: the findings of one element stay in the order of the checks.
     findings.sort_by(|one, other| place_of(one).cmp(&place_of(other)));
+    let mut findings = repeats::merge(findings);
     findings.extend(inventory::notes(&entities));
     let summary = LintSummary::new(project, &findings);
     LintedProject { entities, findings, summary }

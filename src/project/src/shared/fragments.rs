@@ -57,6 +57,9 @@ impl<'s> FragmentPass<'s> {
             let at = format!("tasks[{}]", expanded.len());
             let authored = fragment.origin.join(&format!("tasks[{}]", task.index));
             self.expansion.origins.insert(at.clone(), authored, Some(origin.clone()));
+            if !self.expansion.has_room_for(&task.step) {
+                return true;
+            }
             let mut step = task.step.clone();
             self.substitute(&mut step, &mut at.clone(), &arguments);
             prefix_ids(&mut step, id);
@@ -157,6 +160,7 @@ impl<'s> FragmentPass<'s> {
                     let argument =
                         name.as_str().filter(|_| members.len() == 1).and_then(|name| arguments.get(name));
                     match argument {
+                        Some((argument, _)) if !self.expansion.has_room_for(argument) => {}
                         Some((argument, origin)) => {
                             *value = argument.clone();
                             self.expansion.origins.insert(at.clone(), origin.clone(), None);

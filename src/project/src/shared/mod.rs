@@ -13,9 +13,12 @@ mod values;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use svc_engine::value_bytes;
 use svc_model::EntityKind;
 
+use crate::checks::Check;
 use crate::finding::Finding;
+use crate::source::MAX_FILE_BYTES;
 use fragments::FragmentPass;
 use values::ValuePass;
 
@@ -65,7 +68,13 @@ pub struct Expansion {
     pub passes: Vec<ExpansionPass>,
     /// Paths of what could not be expanded and has been reported: what a validator finds below them follows from it.
     broken: Vec<String>,
+    /// Bytes that the expansion has added.
+    added: usize,
 }
+
+/// Maximum number of bytes that an expansion adds to a document, counted as those of a message are. The admin API takes
+/// far less in one body.
+const MAX_ADDED_BYTES: usize = MAX_FILE_BYTES;
 
 /// A pass of the expansion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,6 +102,18 @@ impl Expansion {
     /// Starts with a document that has not been expanded.
     pub(crate) fn new(root: Origin) -> Self {
         Self { origins: Origins::new(root), ..Self::default() }
+    }
+
+    /// Counts a value that is about to be added. Returns `false` where the document becomes too large; nothing of it
+    /// counts then.
+    fn has_room_for(&mut self, value: &Value) -> bool {
+        let had_room = self.added <= MAX_ADDED_BYTES;
+        self.added = self.added.saturating_add(value_bytes(value));
+        let has_room = self.added <= MAX_ADDED_BYTES;
+        if had_room && !has_room {
+            self.broken.push(String::new());
+        }
+        has_room
     }
 
     /// Returns `true` if the element at a path is a part of something that could not be expanded.
@@ -136,6 +157,13 @@ impl SharedDefinitions {
         ValuePass { shared: self, entity, expansion: &mut expansion }.run(document);
         if calls_fragments {
             FragmentPass { shared: self, entity, expansion: &mut expansion }.refuse_rest(document);
+        }
+        if expansion.added > MAX_ADDED_BYTES {
+            let message = format!("expands to more than {} MiB", MAX_ADDED_BYTES >> 20);
+            let fix = "call fewer fragments, or pass and share smaller values".to_owned();
+            let place = expansion.origins.root().place();
+            let finding = Finding { place, fix: Some(fix), ..Check::schema(kind).finding(entity, message) };
+            expansion.findings.push(finding);
         }
         expansion
     }

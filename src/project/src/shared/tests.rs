@@ -180,3 +180,24 @@ fn faults_of_shared_documents_are_reported_once_and_the_first_definition_counts(
     assert_eq!(document["tasks"], json!([{"id": "c.v", "tasks": [{"id": "c.w"}]}]));
     assert_eq!(expansion.origins.trace("tasks[0].id").path, "fragments.i.tasks[1].id");
 }
+
+#[test]
+fn an_expansion_without_bound_is_refused() {
+    let long = "x".repeat(1 << 20);
+    let (shared, _) = collect(&[json!({
+        "constants": {"long": long},
+        "fragments": {"long": {"tasks": [{"id": "t", "name": long}]}, "pass": {"params": {"p": {}},
+            "tasks": [{"id": "t", "name": [{"$param": "p"}, {"$param": "p"}]}]}}})]);
+    let refused = |document: Value| {
+        let mut document = document;
+        let expansion = shared.expand_entity(EntityKind::Workflow, "w", Origin::default(), &mut document);
+        assert!(document.to_string().len() < 40 << 20);
+        expansion.is_broken("tasks[0].id")
+            && told(expansion.findings) == [("schema.workflow", "expands to more than 16 MiB".to_owned())]
+    };
+    let calls = |count, call: Value| json!({"tasks": vec![call; count]});
+    assert!(!refused(calls(10, json!({"use": "long"}))));
+    assert!(refused(calls(100, json!({"use": "long"}))));
+    assert!(refused(calls(100, json!({"use": "pass", "with": {"p": long}}))));
+    assert!(refused(calls(100, json!({"id": {"$from": "constants.long"}}))));
+}

@@ -63,6 +63,9 @@ impl<'s> ValuePass<'s> {
             self.expansion.broken.push(at.to_owned());
             return false;
         };
+        if !self.expansion.has_room_for(&shared.value) {
+            return false;
+        }
         if shared.is_broken {
             self.expansion.broken.push(at.to_owned());
         }

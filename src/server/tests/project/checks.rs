@@ -444,6 +444,10 @@ fn a_finding_of_a_fragment_is_placed_where_the_fragment_was_written() {
     let start = "fragments.note.tasks[0].function.name in shared/common.json: ";
     assert!(findings[0].message.starts_with(start), "{}", findings[0].message);
     assert_eq!(findings[0].entity, "workflow 'orders' (workflows/orders.json)");
+    let files = files.file("workflows/b.json", json!({"name": "b", "tasks": [{"id": "d", "use": "note"}]}));
+    let (findings, summary) = files.lint(SetForm::Directory);
+    assert_eq!((ids(&findings), summary.errors), (vec!["schema.workflow"], 1), "{findings:#?}");
+    assert!(findings[0].message.ends_with(" (and in 1 more)"), "{}", findings[0].message);
     let files = Files::default().tasks(json!([{"id": "c", "use": "note"}, {"id": "c", "use": "note"}]));
     let (findings, _) = files.lint(SetForm::Directory);
     assert!(findings[0].message.starts_with("tasks[1]: "), "{}", findings[0].message);
