@@ -10,43 +10,43 @@ use crate::precondition::EntityTag;
 use crate::time::Timestamp;
 use crate::unreadable::is_unreadable;
 
-/// The type of the external system that a connector accesses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ConnectorType {
+/// Declares the connector types from one table, so that no list of them can miss one.
+macro_rules! connector_types {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
+        /// The type of the external system that a connector accesses.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum ConnectorType { $($(#[$doc])* $variant,)+ }
+
+        impl ConnectorType {
+            /// All types.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
+
+            /// Returns the name in bodies and rows.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+connector_types! {
     /// An HTTP API.
-    Http,
+    Http = "http",
     /// Elasticsearch.
-    Es,
+    Es = "es",
     /// A database.
-    Db,
+    Db = "db",
     /// A cache.
-    Cache,
+    Cache = "cache",
     /// Kafka brokers.
-    Kafka,
+    Kafka = "kafka",
     /// A mail server.
-    Smtp,
+    Smtp = "smtp",
     /// An object store.
-    Storage,
+    Storage = "storage",
 }
 
 impl ConnectorType {
-    /// All types.
-    pub const ALL: [Self; 7] =
-        [Self::Http, Self::Es, Self::Db, Self::Cache, Self::Kafka, Self::Smtp, Self::Storage];
-
-    /// Returns the name in bodies and rows.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Es => "es",
-            Self::Db => "db",
-            Self::Cache => "cache",
-            Self::Kafka => "kafka",
-            Self::Smtp => "smtp",
-            Self::Storage => "storage",
-        }
-    }
-
     /// Returns the type with that name, ignoring case.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name))
