@@ -1,8 +1,9 @@
 //! The service inside a larger actix-web application.
 //!
-//! The host has routes of its own. Beside them it mounts the service, and one of its handlers sends orders to a channel
-//! in-process, without HTTP. It registers a function of its own, which workflows call like those of the service. A panic inside the service costs the request it happened in and nothing else; when the
-//! host ends, the service drains with it.
+//! The host has routes of its own. Beside them it mounts the service, and one of its handlers sends orders to
+//! a channel in-process, without HTTP. It registers a function of its own, which workflows call like those of
+//! the service. A panic inside the service costs the request it happened in and nothing else; when the host
+//! ends, the service drains with it.
 //!
 //! `cargo run -p svc --example embed`, then:
 //!
@@ -22,7 +23,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::http::StatusCode;
 use actix_web::{App, HttpResponse, HttpServer, web};
 use serde_json::Value;
-use svc::engine::catalogue::{FunctionEntry, InputField, Plugin};
+use svc::engine::catalogue::{FunctionEntry, InputField, PluginIdentity};
 use svc::engine::{self, CompileCx, CompiledTask, Function, Inputs, TaskCx, TaskExecution, TaskOutcome};
 use svc::{Config, Options, PlannedFault, Service, TreeExit};
 
@@ -75,7 +76,7 @@ impl Shop {
 static SHIPPING_COST: FunctionEntry = FunctionEntry {
     retry_safety: "pure",
     accepts_any_input: false,
-    plugin: Some(Plugin { id: "shop", version: env!("CARGO_PKG_VERSION") }),
+    plugin: Some(PluginIdentity { id: "shop", version: env!("CARGO_PKG_VERSION") }),
     fields: &[
         InputField::number("weight_kg", "Weight of the parcel in kilograms").required().resolvable(),
         InputField::output(),
@@ -118,7 +119,8 @@ async fn front_page() -> &'static str {
     "welcome to the shop"
 }
 
-/// The host's own endpoint: the order goes to the channel `orders` without leaving the process, on this very thread.
+/// The host's own endpoint: the order goes to the channel `orders` without leaving the process, on this very
+/// thread.
 async fn checkout(service: web::Data<Service>, order: web::Json<Value>) -> HttpResponse {
     match service.submit("orders", order.into_inner()).await {
         Ok(answer) => {

@@ -8,7 +8,7 @@ use actix::{Handler, Message};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::context::{ReadHandler, Supervised};
-use crate::envelope::{CallMode, Envelope, Exclusive, PendingCall, ReadOnly};
+use crate::envelope::{Envelope, Exclusive, PendingCall, ReadOnly, ReplyMode};
 use crate::error::{CallError, CallErrorKind};
 use crate::path::NodePath;
 use crate::protocol::RunnerCommand;
@@ -130,7 +130,7 @@ impl<A: Supervised> Address<A> {
         M: Message + Send + 'static,
         M::Result: Send,
     {
-        let (call, _) = PendingCall::<M, Exclusive>::admit(&self.inner.node, message, CallMode::Post)?;
+        let (call, _) = PendingCall::<M, Exclusive>::admit(&self.inner.node, message, ReplyMode::Dropped)?;
         self.post(Arc::clone(&call) as Arc<dyn Envelope<A>>).map_err(|kind| call.failure(kind))
     }
 
@@ -152,7 +152,7 @@ impl<A: Supervised> Address<A> {
         M::Result: Send,
         PendingCall<M, K>: Envelope<A> + 'static,
     {
-        let (call, answer) = PendingCall::<M, K>::admit(&self.inner.node, message, CallMode::Exchange)?;
+        let (call, answer) = PendingCall::<M, K>::admit(&self.inner.node, message, ReplyMode::Awaited)?;
         // There always is a receiver: `admit` was told that the caller waits.
         let Some(answer) = answer else { return Err(call.failure(CallErrorKind::Stopped)) };
         if let Err(kind) = self.post(Arc::clone(&call) as Arc<dyn Envelope<A>>) {

@@ -1,7 +1,8 @@
 //! A message in flight: one allocation shared by the caller and the mailbox.
 //!
-//! The message stays in the shared slot until it is handled, so that a refusal, or a caller whose time limit has passed,
-//! can take it back unread. The first to empty the slot decides: a message is either handled or handed back, never both.
+//! The message stays in the shared slot until it is handled, so that a refusal, or a caller whose time limit
+//! has passed, can take it back unread. The first to empty the slot decides: a message is either handled or
+//! handed back, never both.
 
 use std::any::type_name;
 use std::marker::PhantomData;
@@ -51,11 +52,11 @@ struct Slot<M: Message> {
 
 /// The use of the answer to a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CallMode {
+pub(crate) enum ReplyMode {
     /// The caller waits for the answer.
-    Exchange,
+    Awaited,
     /// The answer is dropped.
-    Post,
+    Dropped,
 }
 
 impl<M: Message, K> PendingCall<M, K> {
@@ -63,12 +64,12 @@ impl<M: Message, K> PendingCall<M, K> {
     pub(crate) fn admit(
         node: &Arc<NodeVitals>,
         message: M,
-        mode: CallMode,
+        mode: ReplyMode,
     ) -> Result<(Arc<Self>, ReplyReceiver<M>), CallError<M>> {
         if let Err(kind) = node.admission.admit() {
             return Err(CallError { kind, message: Some(message) });
         }
-        let (reply, answer) = (mode == CallMode::Exchange).then(oneshot::channel).unzip();
+        let (reply, answer) = (mode == ReplyMode::Awaited).then(oneshot::channel).unzip();
         let slot = Slot { message: Some(message), reply, refusal: None };
         let call = Self { node: Arc::clone(node), slot: Mutex::new(slot), kind: PhantomData };
         Ok((Arc::new(call), answer))

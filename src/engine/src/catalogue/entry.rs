@@ -29,7 +29,7 @@ impl FunctionSource {
 
 /// The application that registered a function of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plugin {
+pub struct PluginIdentity {
     /// Its id, the same for all of its functions.
     pub id: &'static str,
     /// Its version.
@@ -110,8 +110,8 @@ pub enum DefaultOutput {
 
 /// The description of one function: its names, its inputs and the systems that it calls.
 ///
-/// Authors are checked against it before a workflow is stored, and every task again when its workflow is compiled. Entries
-/// are constants: start from [`plugin`](Self::plugin) and set the other fields.
+/// Authors are checked against it before a workflow is stored, and every task again when its workflow is
+/// compiled. Entries are constants: start from [`plugin`](Self::plugin) and set the other fields.
 ///
 /// ```
 /// use svc_engine::catalogue::{FunctionEntry, InputField};
@@ -150,7 +150,7 @@ pub struct FunctionEntry {
     /// The use of a result without an `output`.
     pub default_output: DefaultOutput,
     /// The application that registered the function; `None` for functions of the service.
-    pub plugin: Option<Plugin>,
+    pub plugin: Option<PluginIdentity>,
 }
 
 /// The inputs that belong to one value of the input `op`.
@@ -212,14 +212,14 @@ impl FunctionEntry {
     /// Starts the entry of a function of an embedding application.
     ///
     /// It accepts every input, and a second run of it counts as an unsafe write. Set `fields` and
-    /// `accepts_any_input: false` to have the inputs of its tasks checked. Set `plugin` to the id and the version of
-    /// the application; without it, the function is a plugin of its own name and version 0.0.0.
+    /// `accepts_any_input: false` to have the inputs of its tasks checked. Set `plugin` to the id and the
+    /// version of the application; without it, the function is a plugin of its own name and version 0.0.0.
     pub const fn plugin(name: &'static str, description: &'static str) -> Self {
         Self {
             source: FunctionSource::Plugin,
             retry_safety: "unsafe_write",
             accepts_any_input: true,
-            plugin: Some(Plugin { id: name, version: "0.0.0" }),
+            plugin: Some(PluginIdentity { id: name, version: "0.0.0" }),
             ..Self::utility(name, description)
         }
     }
@@ -262,7 +262,7 @@ impl FunctionEntry {
         if all || self.source != FunctionSource::Engine {
             entry["input_fields"] = self.fields.iter().flat_map(InputField::to_json).collect();
         }
-        if let Some(Plugin { id, version }) = self.plugin {
+        if let Some(PluginIdentity { id, version }) = self.plugin {
             let mut plugin = json!({"id": id, "version": version});
             // The code of a linked function has no bytes of its own: the digest stands for what it declares.
             plugin["digest"] = content_hash(&json!([plugin, entry])).into();

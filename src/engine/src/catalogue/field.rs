@@ -88,8 +88,8 @@ pub struct InputField {
     pub path: PathUse,
     /// True for an object whose members are expressions.
     pub holds_logic: bool,
-    /// For a document of the portable dialect: its members that are stored as they are. Operators elsewhere in it belong to
-    /// the dialect.
+    /// For a document of the portable dialect: its members that are stored as they are. Operators elsewhere
+    /// in it belong to the dialect.
     pub dialect_data: Option<&'static [&'static str]>,
     /// One line.
     pub description: &'static str,
@@ -189,8 +189,8 @@ impl InputField {
         Self { resolvable: true, ..self }
     }
 
-    /// Names the paths inside the input at which secrets are resolved: `""` for the input itself, `[].key` for a member of each
-    /// element.
+    /// Names the paths inside the input at which secrets are resolved: `""` for the input itself, `[].key`
+    /// for a member of each element.
     #[must_use]
     pub const fn secret_at(self, secret_at: &'static [&'static str]) -> Self {
         Self { secret_at, ..self }
@@ -232,8 +232,8 @@ impl InputField {
         Self { dialect_data: Some(stored), ..self }
     }
 
-    /// Returns `true` if a secret reference at a place of the input is resolved; `place` begins at the input, such as
-    /// `.keys[0].key`.
+    /// Returns `true` if a secret reference at a place of the input is resolved; `place` begins at the input,
+    /// such as `.keys[0].key`.
     pub fn resolves_reference(&self, place: &str) -> bool {
         let Some(below) = place.strip_prefix('.').and_then(|place| place.strip_prefix(self.name)) else {
             return false;
@@ -254,8 +254,8 @@ impl InputField {
         self.alias.is_some_and(|alias| alias.ends_with("_logic"))
     }
 
-    /// Returns the rows as the function list shows them. An expression that may stand in the place of the field has a
-    /// row of its own: of the two neither is required.
+    /// Returns the rows as the function list shows them. An expression that may stand in the place of the
+    /// field has a row of its own: of the two neither is required.
     pub fn to_json(&self) -> Vec<Value> {
         let logic = self.alias.filter(|_| self.alias_is_logic());
         let own = Self {

@@ -1,7 +1,8 @@
 //! The functions that workflows may name, each with the table of its inputs.
 //!
-//! A function owns its entry ([`Function::entry`](crate::Function::entry)). The [`Catalogue`] of an engine holds the entries
-//! of the built-ins and of all registered functions, so it lists exactly what the engine can run.
+//! A function owns its entry ([`Function::entry`](crate::Function::entry)). The [`Catalogue`] of an engine
+//! holds the entries of the built-ins and of all registered functions, so it lists exactly what the engine
+//! can run.
 
 mod entry;
 mod field;
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 pub use entry::{
     ConnectorRequirement, DefaultOutput, FunctionEntry, FunctionSource, FunctionTarget, OperationCase,
-    Plugin, QueryLanguage,
+    PluginIdentity, QueryLanguage,
 };
 pub use field::{InputField, InputKind, PathUse};
 
@@ -113,11 +114,11 @@ mod tests {
     #[test]
     fn plugin_function_tells_its_application_and_a_digest_of_what_it_declares() {
         static FIRST: FunctionEntry = FunctionEntry {
-            plugin: Some(Plugin { id: "shop", version: "1.2.3" }),
+            plugin: Some(PluginIdentity { id: "shop", version: "1.2.3" }),
             ..FunctionEntry::plugin("look_up", "Looks a key up")
         };
         static NEXT: FunctionEntry =
-            FunctionEntry { plugin: Some(Plugin { id: "shop", version: "1.2.4" }), ..FIRST };
+            FunctionEntry { plugin: Some(PluginIdentity { id: "shop", version: "1.2.4" }), ..FIRST };
         let (first, next) = (FIRST.to_json(false)["plugin"].clone(), NEXT.to_json(false)["plugin"].clone());
         assert_eq!((&first["id"], &first["version"]), (&json!("shop"), &json!("1.2.3")));
         assert!(first["digest"].as_str().is_some_and(|digest| digest.len() >= 64), "{first}");

@@ -1,5 +1,5 @@
-//! Operators over arrays and objects. Below the first operand of a loop, `{"var": ""}` is the element at hand and
-//! `{"var": "x"}` a member of it.
+//! Operators over arrays and objects. Below the first operand of a loop, `{"var": ""}` is the element at hand
+//! and `{"var": "x"}` a member of it.
 
 use super::{MANY, Operator};
 
