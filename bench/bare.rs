@@ -1,4 +1,5 @@
-//! The yardstick: an actix-web handler that parses the quickstart order and builds the same answer, with nothing else.
+//! The yardstick: an actix-web handler that parses the quickstart order and builds the same answer, with
+//! nothing else.
 
 use actix_web::{App, HttpResponse, HttpServer, web};
 use serde_json::{Value, json};

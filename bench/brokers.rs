@@ -1,4 +1,5 @@
-//! A mock cluster of Kafka brokers as a process of its own: prints its address, and ends with its standard input.
+//! A mock cluster of Kafka brokers as a process of its own: prints its address, and ends with its standard
+//! input.
 
 use std::error::Error;
 use std::io::{Read, Write};

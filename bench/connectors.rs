@@ -1,8 +1,8 @@
 //! The processor time of a connector call: the service's own part beside the bare driver.
 //!
-//! One workflow makes many calls for each request, one after the other; the same workflow with tasks that only write is
-//! taken off. The bare driver makes as many calls from this process. Servers are processes of their own, so neither side
-//! pays for them.
+//! One workflow makes many calls for each request, one after the other; the same workflow with tasks that
+//! only write is taken off. The bare driver makes as many calls from this process. Servers are processes of
+//! their own, so neither side pays for them.
 
 mod bare;
 
@@ -24,7 +24,8 @@ use crate::process::{Companion, processor_time};
 const TASKS: usize = 20;
 /// Requests of one round.
 const REQUESTS: usize = 1000;
-/// Records go alone, here as in the bare driver: while one waits for others, a process costs what it costs when idle.
+/// Records go alone, here as in the bare driver: while one waits for others, a process costs what it costs
+/// when idle.
 const CONFIG: &str = "[kafka.extra_config]\n\"linger.ms\" = \"0\"\n";
 /// Rounds of each side; the fastest counts, as what else the machine does only adds.
 const ROUNDS: usize = 3;

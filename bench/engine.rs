@@ -1,5 +1,5 @@
-//! The cost of a run: in the engine alone by wall time, and by instructions, which do not depend on the load of the
-//! machine; in the service with calls between channels.
+//! The cost of a run: in the engine alone by wall time, and by instructions, which do not depend on the load
+//! of the machine; in the service with calls between channels.
 
 use std::io;
 use std::path::Path;
@@ -7,7 +7,8 @@ use std::process::{Command, Output};
 
 use crate::BenchContext;
 
-/// Runs of one measurement of wall time; the fastest of [`ROUNDS`] counts, which what else the machine does disturbed least.
+/// Runs of one measurement of wall time; the fastest of [`ROUNDS`] counts, which what else the machine does
+/// disturbed least.
 const RUNS: u32 = 500;
 const ROUNDS: usize = 9;
 /// The measured workflows, with names and the number of runs under callgrind, which is large enough to hide

@@ -91,7 +91,8 @@ impl fmt::Display for Round {
     }
 }
 
-/// Sends the request over `connections` for `length`, each connection the next one when the last was answered.
+/// Sends the request over `connections` for `length`, each connection the next one when the last was
+/// answered.
 pub(crate) fn wrk(to: SocketAddr, load: &Load, connections: usize, length: Duration) -> io::Result<Round> {
     let script = tempfile::NamedTempFile::with_suffix(".lua")?;
     std::fs::write(script.path(), load.script())?;

@@ -1,6 +1,8 @@
-//! `make demo`: starts the service, loads the quickstart, posts one order, says where to look next, and serves on.
+//! `make demo`: starts the service, loads the quickstart, posts one order, says where to look next, and
+//! serves on.
 //!
-//! `DEMO_EXIT=1` ends it after the answer; `DEMO_PORT` chooses the port (8080, or a free one when that is taken).
+//! `DEMO_EXIT=1` ends it after the answer; `DEMO_PORT` chooses the port (8080, or a free one when that is
+//! taken).
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};

@@ -33,7 +33,8 @@ pub(super) fn http(address: SocketAddr) -> Side {
     let body = order.clone();
     let bare = move |calls| {
         runtime()?.block_on(async {
-            // Without it reqwest makes no client, though nothing here speaks TLS; a second call finds the first.
+            // Without it reqwest makes no client, though nothing here speaks TLS; a second call finds the
+            // first.
             let _ = rustls::crypto::ring::default_provider().install_default();
             let client = reqwest::Client::new();
             let url = format!("http://{address}/api/v1/data/orders");

@@ -1,8 +1,8 @@
 //! Tells the binary the commit it is built from and the time of the build.
 //!
-//! `SVC_BUILD_COMMIT` and `SVC_BUILD_TIME` win where the build sets them; then the checkout is asked. The time is that of
-//! `SOURCE_DATE_EPOCH`, else of the commit, so that one commit makes one binary. Runs again when the commit changes, and at no
-//! other call.
+//! `SVC_BUILD_COMMIT` and `SVC_BUILD_TIME` win where the build sets them; then the checkout is asked. The
+//! time is that of `SOURCE_DATE_EPOCH`, else of the commit, so that one commit makes one binary. Runs again
+//! when the commit changes, and at no other call.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,8 @@ fn given(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Returns the answer of git about the checkout this package is part of; nothing where it lies in somebody else's.
+/// Returns the answer of git about the checkout this package is part of; nothing where it lies in somebody
+/// else's.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

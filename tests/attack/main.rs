@@ -1,7 +1,8 @@
-//! `make attack`: the service under attacks that once broke a promise, one verdict a line with the figure of before beside it.
+//! `make attack`: the service under attacks that once broke a promise, one verdict a line with the figure of
+//! before beside it.
 //!
-//! Bounded in time, connections and memory; loopback only. `attack BINARY short|full [NAME…]` runs all attacks or those
-//! named. The exit code is 1 where a promise was broken.
+//! Bounded in time, connections and memory; loopback only. `attack BINARY short|full [NAME…]` runs all
+//! attacks or those named. The exit code is 1 where a promise was broken.
 
 mod cache;
 mod connections;

@@ -1,8 +1,9 @@
-//! `make drill-cron`: schedules under faults. Three nodes on one PostgreSQL, twenty channels due every second, a
-//! random node killed every two seconds. An outside witness observes the runs, which are compared with the recorded
-//! rows.
+//! `make drill-cron`: schedules under faults. Three nodes on one PostgreSQL, twenty channels due every
+//! second, a random node killed every two seconds. An outside witness observes the runs, which are compared
+//! with the recorded rows.
 //!
-//! The verdict is one JSON document on standard output and in a file; the exit code is 1 where anything was found.
+//! The verdict is one JSON document on standard output and in a file; the exit code is 1 where anything was
+//! found.
 
 mod nodes;
 mod verdict;
@@ -113,8 +114,8 @@ fn rows(database: &PostgresDatabase) -> io::Result<Vec<RecordedOccurrence>> {
     cron::rows(database).map_err(io::Error::other)
 }
 
-/// Returns `true` once every schedule has passed every instant of the window and its rows are final. A lost instant
-/// does not block: the judge finds it.
+/// Returns `true` once every schedule has passed every instant of the window and its rows are final. A lost
+/// instant does not block: the judge finds it.
 fn settled(database: &PostgresDatabase, window: &RangeInclusive<i64>, channels: usize) -> io::Result<bool> {
     let sql = format!(
         "SELECT count(*) FROM cron_schedule_state WHERE extract(epoch FROM next_fire_at) > {}",

@@ -234,7 +234,8 @@ struct Takeover<'r> {
     occurrence: &'r str,
     /// From the end of the one to the begin of the other.
     took: Duration,
-    /// The number of attempts later: more than one if those between were killed before they called the witness.
+    /// The number of attempts later: more than one if those between were killed before they called the
+    /// witness.
     attempts: u32,
 }
 

@@ -8,8 +8,8 @@ fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Two channels, ten seconds, every occurrence answered in 200 ms; `b`'s hold one key. One run of `a` was cut off and
-/// taken over after five seconds.
+/// Two channels, ten seconds, every occurrence answered in 200 ms; `b`'s hold one key. One run of `a` was cut
+/// off and taken over after five seconds.
 fn clean() -> Evidence {
     let mut evidence = Evidence {
         channels: vec!["a".into(), "b".into()],

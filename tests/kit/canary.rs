@@ -1,7 +1,7 @@
 //! Canaries: secrets that a test recognises wherever they appear, plain or encoded.
 //!
-//! The search covers the plain text, hexadecimal, base64 (both alphabets, at every offset among other bytes) and
-//! percent encoding. Findings are reported by name only.
+//! The search covers the plain text, hexadecimal, base64 (both alphabets, at every offset among other bytes)
+//! and percent encoding. Findings are reported by name only.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ const RESERVED: &AsciiSet =
 /// Fewest bytes of a canary; fewer could occur by chance.
 const SHORTEST: usize = 16;
 
-/// Returns a value of `length` characters that occurs nowhere else and that every encoding changes. The same number
-/// gives the same value.
+/// Returns a value of `length` characters that occurs nowhere else and that every encoding changes. The same
+/// number gives the same value.
 pub fn value(number: u64, length: usize) -> String {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let mut state = number.wrapping_add(0x00C0_FFEE).wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -15,8 +15,8 @@ pub const LEASE_SECS: u64 = 5;
 /// Seconds between two polls of the ledger by a [`node`].
 pub const POLL_SECS: u64 = 1;
 
-/// Returns a node on this database with short leases, not yet started. Its misfire grace is longer than any test, so
-/// that no instant is dropped because nodes were down.
+/// Returns a node on this database with short leases, not yet started. Its misfire grace is longer than any
+/// test, so that no instant is dropped because nodes were down.
 pub fn node(launch: ServerCommand, database: &PostgresDatabase) -> ServerCommand {
     let seconds = |value: u64| value.to_string();
     launch

@@ -1,5 +1,5 @@
-//! A real server as a process: started by a script of its name under `tests/peers`, killed like a crash, and stopped
-//! with its last user.
+//! A real server as a process: started by a script of its name under `tests/peers`, killed like a crash, and
+//! stopped with its last user.
 
 use std::fs::{File, Permissions};
 use std::io;
@@ -24,8 +24,8 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Returns the server that all test processes of this user and this checkout share. Reports a missing server with
-    /// [`peer::report_missing`].
+    /// Returns the server that all test processes of this user and this checkout share. Reports a missing
+    /// server with [`peer::report_missing`].
     pub fn shared(script: &'static str) -> Option<Self> {
         let owner = std::fs::metadata(env!("CARGO_MANIFEST_DIR")).map_or(0, |checkout| checkout.uid());
         let directory = std::env::temp_dir().join(format!("svc-test-{script}-{owner}"));

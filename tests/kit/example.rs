@@ -1,5 +1,5 @@
-//! Loads a directory of definitions through the admin API: `workflows/*.json`, then `channels/*.json`, each created and
-//! activated.
+//! Loads a directory of definitions through the admin API: `workflows/*.json`, then `channels/*.json`, each
+//! created and activated.
 
 use std::fs;
 use std::io;

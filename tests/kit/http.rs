@@ -37,7 +37,8 @@ impl HttpResponse {
     }
 }
 
-/// A client of one address. It opens a connection for each request, or keeps one with [`HttpClient::keep_alive`].
+/// A client of one address. It opens a connection for each request, or keeps one with
+/// [`HttpClient::keep_alive`].
 #[derive(Debug)]
 pub struct HttpClient {
     address: SocketAddr,

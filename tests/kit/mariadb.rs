@@ -10,13 +10,14 @@ use crate::tls::IssuedCertificate;
 pub struct MariaDb(Daemon);
 
 impl MariaDb {
-    /// Returns the server that all test processes of this user and this checkout share; it ends after the last of
-    /// them. Reports a missing server with [`report_missing`](crate::peer::report_missing).
+    /// Returns the server that all test processes of this user and this checkout share; it ends after the
+    /// last of them. Reports a missing server with [`report_missing`](crate::peer::report_missing).
     pub fn shared() -> Option<Self> {
         Daemon::shared("mariadb").map(Self)
     }
 
-    /// Starts a server of the test's own. Reports a missing one with [`report_missing`](crate::peer::report_missing).
+    /// Starts a server of the test's own. Reports a missing one with
+    /// [`report_missing`](crate::peer::report_missing).
     pub fn own() -> Option<Self> {
         Daemon::own("mariadb", None).map(Self)
     }

@@ -1,6 +1,7 @@
-//! A server of MongoDB's wire protocol, independent of the service and its driver (`tests/peers/mongo_server.py`):
-//! one that all tests share, or one that a single test may stop. No real server can be installed from packages. These
-//! tests prove the protocol and not the database, and their names say so.
+//! A server of MongoDB's wire protocol, independent of the service and its driver
+//! (`tests/peers/mongo_server.py`): one that all tests share, or one that a single test may stop. No real
+//! server can be installed from packages. These tests prove the protocol and not the database, and their
+//! names say so.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -23,8 +24,8 @@ pub struct Mongo {
 }
 
 impl Mongo {
-    /// Returns the server that all test processes of this user and this checkout share; it ends after the last of
-    /// them. Reports a missing server with [`peer::report_missing`].
+    /// Returns the server that all test processes of this user and this checkout share; it ends after the
+    /// last of them. Reports a missing server with [`peer::report_missing`].
     pub fn shared() -> Option<Self> {
         let owner = std::fs::metadata(env!("CARGO_MANIFEST_DIR")).map_or(0, |checkout| checkout.uid());
         let directory = std::env::temp_dir().join(format!("svc-test-mongo-{owner}"));
@@ -36,7 +37,8 @@ impl Mongo {
         Self::start_own(false).map_err(|why| peer::report_missing("mongo", &why)).ok()
     }
 
-    /// Starts a server of the test's own that speaks TLS only, with a certificate of [`authority`](Self::authority).
+    /// Starts a server of the test's own that speaks TLS only, with a certificate of
+    /// [`authority`](Self::authority).
     pub fn encrypted() -> Option<Self> {
         Self::start_own(true).map_err(|why| peer::report_missing("mongo", &why)).ok()
     }

@@ -1,5 +1,5 @@
-//! A real OpenID provider, installed on demand. A refresh token is valid once; its second use revokes the whole
-//! family.
+//! A real OpenID provider, installed on demand. A refresh token is valid once; its second use revokes the
+//! whole family.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -31,7 +31,8 @@ pub struct TokenEvent {
 }
 
 impl OidcProvider {
-    /// Starts a provider whose access tokens live `seconds`. Reports a missing one with [`peer::report_missing`].
+    /// Starts a provider whose access tokens live `seconds`. Reports a missing one with
+    /// [`peer::report_missing`].
     pub fn start(seconds: u64) -> Option<Self> {
         Self::launch(seconds).map_err(|why| peer::report_missing("oidc-provider", &why)).ok()
     }

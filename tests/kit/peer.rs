@@ -15,8 +15,8 @@ pub fn required() -> bool {
     env::var_os("SVC_TEST_REQUIRE").is_some_and(|value| value == "all")
 }
 
-/// Reports that the peer of a test is missing: prints one line and records the skip, or fails the test where every peer
-/// is required.
+/// Reports that the peer of a test is missing: prints one line and records the skip, or fails the test where
+/// every peer is required.
 ///
 /// # Panics
 /// The peer is [`required`], or the skip cannot be recorded.

@@ -24,7 +24,8 @@ impl Redis {
         Self::start_own(false).map_err(|why| peer::report_missing("redis", &why)).ok()
     }
 
-    /// Starts a server of the test's own that speaks TLS only, with a certificate of [`authority`](Self::authority).
+    /// Starts a server of the test's own that speaks TLS only, with a certificate of
+    /// [`authority`](Self::authority).
     pub fn encrypted() -> Option<Self> {
         Self::start_own(true).map_err(|why| peer::report_missing("redis", &why)).ok()
     }

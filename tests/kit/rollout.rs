@@ -1,5 +1,5 @@
-//! Clients that call a workflow without a pause while operators change its versions, and the count of answers by
-//! version.
+//! Clients that call a workflow without a pause while operators change its versions, and the count of answers
+//! by version.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -71,8 +71,8 @@ struct Shared {
     failures: Mutex<Vec<String>>,
 }
 
-/// Runs a canary, a second one in its place, its end, an activation and a rollback while `clients` call without a pause,
-/// at least `rounds` rounds of every caller in each phase.
+/// Runs a canary, a second one in its place, its end, an activation and a rollback while `clients` call
+/// without a pause, at least `rounds` rounds of every caller in each phase.
 ///
 /// # Errors
 /// The operator is refused, or a phase takes too long.

@@ -26,8 +26,8 @@ pub struct ServerCommand {
 }
 
 impl ServerCommand {
-    /// Prepares the binary in a new temporary directory, on a free loopback port, with a file database in that
-    /// directory.
+    /// Prepares the binary in a new temporary directory, on a free loopback port, with a file database in
+    /// that directory.
     ///
     /// # Errors
     /// No directory or no port is available.
@@ -123,8 +123,8 @@ impl ServerCommand {
         self.command().output()
     }
 
-    /// Runs a subcommand and kills it, like a power cut, once `due` returns `true`. Returns `false` if it ended
-    /// before.
+    /// Runs a subcommand and kills it, like a power cut, once `due` returns `true`. Returns `false` if it
+    /// ended before.
     ///
     /// # Errors
     /// The binary cannot be run.

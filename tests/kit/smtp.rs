@@ -1,5 +1,5 @@
-//! A real mail server, installed on demand, that reports the mails it received. Addresses select its behaviour: see
-//! `tests/peers/smtp.py`.
+//! A real mail server, installed on demand, that reports the mails it received. Addresses select its
+//! behaviour: see `tests/peers/smtp.py`.
 
 use std::process::Command;
 
@@ -40,7 +40,8 @@ pub struct MailServer {
 pub struct Mail(Value);
 
 impl Mail {
-    /// A field of the server's report: `sender`, `recipients`, `login`, `tls`, `hello`, `connection`, `source`.
+    /// A field of the server's report: `sender`, `recipients`, `login`, `tls`, `hello`, `connection`,
+    /// `source`.
     pub fn at(&self, name: &str) -> &Value {
         &self.0[name]
     }
@@ -117,8 +118,8 @@ impl MailServer {
         mails
     }
 
-    /// Waits for the mail of an id. The server reports it before it responds, but the reader of its output may be
-    /// slow.
+    /// Waits for the mail of an id. The server reports it before it responds, but the reader of its output
+    /// may be slow.
     ///
     /// # Panics
     /// No mail of that id was received.

@@ -1,7 +1,9 @@
-//! A small HTTPS server with scripted behaviour: it responds, redirects, hangs, streams without end, or is down.
+//! A small HTTPS server with scripted behaviour: it responds, redirects, hangs, streams without end, or is
+//! down.
 //!
-//! Its certificate comes from an authority of its own, for `localhost`, `127.0.0.1` and `::1`. Clients in the test
-//! trust [`HttpsServer::authority`]; a service under test is started with `SSL_CERT_FILE` naming a file that holds it.
+//! Its certificate comes from an authority of its own, for `localhost`, `127.0.0.1` and `::1`. Clients in the
+//! test trust [`HttpsServer::authority`]; a service under test is started with `SSL_CERT_FILE` naming a file
+//! that holds it.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};

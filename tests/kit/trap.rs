@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 /// Ports tried before giving up.
 const ATTEMPTS: usize = 100;
 
-/// A listener on the same port of both loopback addresses. It accepts only to count; until then the kernel queues
-/// connections.
+/// A listener on the same port of both loopback addresses. It accepts only to count; until then the kernel
+/// queues connections.
 #[derive(Debug)]
 pub struct Trap {
     listeners: [TcpListener; 2],

@@ -1,7 +1,8 @@
-//! A secret store that speaks the HTTP contract of the key-value engines of HashiCorp Vault and OpenBao, versions 1 and 2.
+//! A secret store that speaks the HTTP contract of the key-value engines of HashiCorp Vault and OpenBao,
+//! versions 1 and 2.
 //!
-//! It answers `GET /v1/<path>` with the token in `X-Vault-Token`, using the envelopes and errors of the real servers.
-//! It stands in for them where no such server is available.
+//! It answers `GET /v1/<path>` with the token in `X-Vault-Token`, using the envelopes and errors of the real
+//! servers. It stands in for them where no such server is available.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -85,7 +86,8 @@ impl FakeVault {
         self.put(path.to_owned(), fields);
     }
 
-    /// Stores the fields of a document in the version 2 engine mounted at `secret`; it is read at `secret/data/<path>`.
+    /// Stores the fields of a document in the version 2 engine mounted at `secret`; it is read at
+    /// `secret/data/<path>`.
     pub fn put_v2(&self, path: &str, fields: Value) {
         let metadata = json!({"created_time": "2026-01-01T00:00:00.000000000Z", "custom_metadata": null,
             "deletion_time": "", "destroyed": false, "version": 1});

@@ -1,8 +1,8 @@
 //! An outside witness of runs: an HTTP server with its own clock that every run of a schedule calls.
 //!
-//! A run begins when its request has been read, and ends when the answer is about to be sent or its connection has
-//! broken, whichever is first: the connections of a killed process end with it. The records of the service are not
-//! consulted.
+//! A run begins when its request has been read, and ends when the answer is about to be sent or its
+//! connection has broken, whichever is first: the connections of a killed process end with it. The records of
+//! the service are not consulted.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};

@@ -1,4 +1,5 @@
-//! Reads of the admin API: one form of timestamps, what is told of actors and the process; the methods of a channel.
+//! Reads of the admin API: one form of timestamps, what is told of actors and the process; the methods of a
+//! channel.
 
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;

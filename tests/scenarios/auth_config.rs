@@ -1,4 +1,5 @@
-//! The `auth` block as authors get it wrong: the same refusal, with its path, at every door a definition comes in by.
+//! The `auth` block as authors get it wrong: the same refusal, with its path, at every door a definition
+//! comes in by.
 
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;

@@ -1,4 +1,5 @@
-//! The commit and the time of a build: told by a build from a checkout, and the same for every build of one commit.
+//! The commit and the time of a build: told by a build from a checkout, and the same for every build of one
+//! commit.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -280,8 +280,8 @@ fn a_trial_run_calls_for_real_and_tells_why_it_could_not() {
     assert_eq!(found["data"]["channels"], json!(["stock"]));
 }
 
-/// A server that declares the secret `token`, logs everything, and serves `vault`, which keeps its payload wherever a
-/// workflow can, and `front`, which gives it the secret.
+/// A server that declares the secret `token`, logs everything, and serves `vault`, which keeps its payload
+/// wherever a workflow can, and `front`, which gives it the secret.
 fn confiding(canary: &str) -> ServerProcess {
     let launch = launch();
     let file = launch.directory().join("svc.toml");

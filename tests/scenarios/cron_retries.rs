@@ -1,4 +1,5 @@
-//! Schedules that were late or busy, and what an operator makes of them: another attempt, many at once, page after page.
+//! Schedules that were late or busy, and what an operator makes of them: another attempt, many at once, page
+//! after page.
 
 use std::collections::HashSet;
 use std::thread;

@@ -1,5 +1,5 @@
-//! Documents and payloads that are made to hurt: each gets a clear answer in time, the process stays small, and the next
-//! request is served.
+//! Documents and payloads that are made to hurt: each gets a clear answer in time, the process stays small,
+//! and the next request is served.
 
 use serde_json::{Value, json};
 use svc_testkit::http::{HttpClient, HttpResponse};

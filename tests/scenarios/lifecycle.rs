@@ -1,4 +1,5 @@
-//! Versions that come and go: canaries, rollbacks, conditions on what was read, deletion of what is used, dry runs.
+//! Versions that come and go: canaries, rollbacks, conditions on what was read, deletion of what is used, dry
+//! runs.
 
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
@@ -249,7 +250,8 @@ fn simultaneous_activations_of_one_draft_leave_one_winner_and_conflicts() {
             tries.into_iter().map(|one| one.join().unwrap()).collect()
         });
         statuses.sort_unstable();
-        // One that is sent late enough comes after the winner's answer, which is not told apart here: it is no conflict.
+        // One that is sent late enough comes after the winner's answer, which is not told apart here: it is
+        // no conflict.
         assert_eq!(statuses[0], 200, "{statuses:?}");
         assert!(statuses[1..].iter().all(|status| matches!(status, 409 | 404)), "{statuses:?}");
         assert!(statuses.iter().filter(|status| **status == 409).count() >= 1, "{statuses:?}");

@@ -1,4 +1,5 @@
-//! Memory while the database stalls: what requests hold is counted in bytes, and what does not fit is refused.
+//! Memory while the database stalls: what requests hold is counted in bytes, and what does not fit is
+//! refused.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +15,8 @@ use crate::support::{echo, launch};
 const CLIENTS: usize = 150;
 /// The bound, in bytes.
 const BOUND: u32 = 64 << 20;
-/// Growth of memory that is allowed, in KiB: the bound, read buffers of the connections, what the allocator keeps. Without a bound
-/// these requests take a GiB.
+/// Growth of memory that is allowed, in KiB: the bound, read buffers of the connections, what the allocator
+/// keeps. Without a bound these requests take a GiB.
 const GROWTH: u64 = 256 << 10;
 
 /// The most memory a process ever had, in KiB.

@@ -1,5 +1,5 @@
-//! More work than is done: clients that wait for each answer are slowed down; what is several times more than fits is
-//! refused, in bounded memory and at a bounded rate, and over when the load is.
+//! More work than is done: clients that wait for each answer are slowed down; what is several times more than
+//! fits is refused, in bounded memory and at a bounded rate, and over when the load is.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

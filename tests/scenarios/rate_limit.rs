@@ -1,12 +1,13 @@
-//! The platform's own limit on requests: which part of the service, which client, and what a refusal looks like.
+//! The platform's own limit on requests: which part of the service, which client, and what a refusal looks
+//! like.
 
 use serde_json::json;
 use svc_testkit::http::{HttpClient, HttpResponse};
 
 use crate::support::{echo, error, launch};
 
-/// Sends the same request until it is refused for its number. A bucket of one token refills once a second, so of many
-/// requests some are refused, however slow the machine.
+/// Sends the same request until it is refused for its number. A bucket of one token refills once a second, so
+/// of many requests some are refused, however slow the machine.
 fn until_limited(mut request: impl FnMut() -> HttpResponse) -> HttpResponse {
     let answers = std::iter::repeat_with(&mut request).take(50);
     answers.into_iter().find(|answer| answer.status == 429).expect("one of many requests is over the limit")

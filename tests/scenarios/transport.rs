@@ -1,5 +1,5 @@
-//! Sockets as clients abuse them: heads and bodies that never end, answers that nobody reads, more connections than are
-//! served, a process that was stopped for a while.
+//! Sockets as clients abuse them: heads and bodies that never end, answers that nobody reads, more
+//! connections than are served, a process that was stopped for a while.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -74,7 +74,8 @@ fn requests_that_arrive_while_the_process_is_stopped_are_answered() {
         .start()
         .unwrap();
     echo(&mut server.client(), "e", json!({}));
-    // Kept connections, heads cut in two, bodies cut in two; each lot fresh, so that nothing is due before the stop.
+    // Kept connections, heads cut in two, bodies cut in two; each lot fresh, so that nothing is due before
+    // the stop.
     let mut kept: Vec<_> = (0..16).map(|_| open(&server, GET)).collect();
     for stream in &mut kept {
         let mut answer = [0; 2048];

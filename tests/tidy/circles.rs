@@ -1,4 +1,5 @@
-//! Circles: source files that use one another, directly or through others, by the `use` declarations of every crate.
+//! Circles: source files that use one another, directly or through others, by the `use` declarations of every
+//! crate.
 //!
 //! A path through a re-export counts for the file that defines the name.
 
@@ -8,7 +9,8 @@ use syn::{Item, Visibility};
 
 use crate::modules::{Import, Module, ModulePath, crates, defined, imports, modules_of};
 
-/// Files that may use one another in a circle: an actor, its context, its mailbox and the like belong together.
+/// Files that may use one another in a circle: an actor, its context, its mailbox and the like belong
+/// together.
 const LARGEST: usize = 6;
 
 /// Crates without any circle.

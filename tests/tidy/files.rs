@@ -34,7 +34,8 @@ fn lints_are_expected_with_a_reason_never_allowed() {
     }
 }
 
-/// Places in which a test may name a pause: the clock is virtual there, or the pause lies between two looks at a state.
+/// Places in which a test may name a pause: the clock is virtual there, or the pause lies between two looks
+/// at a state.
 const MAY_PAUSE: &[&str] = &[
     "actors/supervision/",
     "actors/store/tests/suite/outages.rs",

@@ -1,4 +1,5 @@
-//! The modules of a crate as the compiler finds them: from `lib.rs` along its `mod` items, without those of tests.
+//! The modules of a crate as the compiler finds them: from `lib.rs` along its `mod` items, without those of
+//! tests.
 
 use std::collections::BTreeMap;
 use std::fs::read_to_string;

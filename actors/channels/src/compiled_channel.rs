@@ -49,14 +49,15 @@ pub struct CompiledChannel {
 impl CompiledChannel {
     /// Compiles a channel from its stored row and the workflow it names.
     ///
-    /// `previous` is what served until now: what its guards remember is carried over where their own settings are the
-    /// same. CachedResponse answers are so only where neither the channel nor its workflow changed.
+    /// `previous` is what served until now: what its guards remember is carried over where their own settings
+    /// are the same. CachedResponse answers are so only where neither the channel nor its workflow changed.
     ///
     /// `references` are the secrets read for this load; without them the credentials of `previous` are kept.
     ///
     /// # Errors
-    /// The reason to quarantine the channel: a config that does not parse, a credential that cannot be verified with
-    /// what is configured, an expression that does not compile. A channel is never served without a guard it was given.
+    /// The reason to quarantine the channel: a config that does not parse, a credential that cannot be
+    /// verified with what is configured, an expression that does not compile. A channel is never served
+    /// without a guard it was given.
     pub fn build(
         row: &Channel,
         flow: Flow,
@@ -131,7 +132,8 @@ impl CompiledChannel {
     }
 }
 
-/// Logs the unknown operators of a stored channel, for which it would be refused today. The stored channel goes on.
+/// Logs the unknown operators of a stored channel, for which it would be refused today. The stored channel
+/// goes on.
 fn warn_of_misspellings(row: &Channel, config: &ChannelConfig, services: &ChannelServices) {
     for expression in config.expressions() {
         for call in services.engine.unknown_calls(&format!("config.{}", expression.name), expression.logic) {

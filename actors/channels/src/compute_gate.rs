@@ -1,9 +1,9 @@
 //! Turns on the processor for messages that take much of it.
 //!
-//! A large message is computed in long stretches, in which its thread serves nobody else. Were every thread busy with one,
-//! all other callers would wait. So large messages compute on all threads but one at the same time; the others of
-//! their kind wait for their turn without holding a thread. A body is parsed in one stretch, the longest of all, so a large
-//! one is parsed on a thread that serves no connection.
+//! A large message is computed in long stretches, in which its thread serves nobody else. Were every thread
+//! busy with one, all other callers would wait. So large messages compute on all threads but one at the same
+//! time; the others of their kind wait for their turn without holding a thread. A body is parsed in one
+//! stretch, the longest of all, so a large one is parsed on a thread that serves no connection.
 
 use std::future::poll_fn;
 use std::num::NonZero;
@@ -59,8 +59,8 @@ impl ComputeGate {
         .await
     }
 
-    /// Does the work of a large message: every stretch of it, up to the next await, takes a turn. While the work waits
-    /// for something it holds none.
+    /// Does the work of a large message: every stretch of it, up to the next await, takes a turn. While the
+    /// work waits for something it holds none.
     pub async fn run<F: Future>(&self, work: F) -> F::Output {
         let mut work = pin!(work);
         let mut turn = None;

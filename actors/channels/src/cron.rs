@@ -1,4 +1,5 @@
-//! The configuration of a scheduled channel: its schedule, its payload, and the policies for missed and overlapping runs.
+//! The configuration of a scheduled channel: its schedule, its payload, and the policies for missed and
+//! overlapping runs.
 
 use std::fmt::Write;
 
@@ -16,12 +17,13 @@ pub struct CronConfig {
     pub schedule: Schedule,
     /// The payload of every run.
     pub payload: Value,
-    /// The policy for instants that passed while nothing scheduled them. A bound is as authored; the server may allow fewer.
+    /// The policy for instants that passed while nothing scheduled them. A bound is as authored; the server
+    /// may allow fewer.
     pub misfire: Misfire,
     /// The slot that keeps runs apart; `None` if they may overlap.
     pub singleton: Option<Singleton>,
-    /// Identifies the settings that determine the instants: expression, zone, misfire policy and bound. When it changes, the
-    /// schedule starts over.
+    /// Identifies the settings that determine the instants: expression, zone, misfire policy and bound. When
+    /// it changes, the schedule starts over.
     pub hash: String,
 }
 

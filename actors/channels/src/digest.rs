@@ -18,8 +18,8 @@ pub(crate) fn hex(digest: Digest) -> String {
     format!("{:032x}", u128::from_be_bytes(digest))
 }
 
-/// Builds the digest of several values. Every part is tagged with its kind and length, so that different sequences of
-/// parts have different digests.
+/// Builds the digest of several values. Every part is tagged with its kind and length, so that different
+/// sequences of parts have different digests.
 #[derive(Clone, Default)]
 pub(crate) struct DigestBuilder(Sha256);
 
@@ -34,9 +34,9 @@ impl DigestBuilder {
         self.0.update(bytes);
     }
 
-    /// Takes in a JSON value: the order of keys does not matter, nor do blanks, which parsing has removed. Numbers
-    /// differ when they are written differently after parsing: `1` and `1.0` are two values, because a workflow can
-    /// tell them apart; `1e2` and `100.0` are one.
+    /// Takes in a JSON value: the order of keys does not matter, nor do blanks, which parsing has removed.
+    /// Numbers differ when they are written differently after parsing: `1` and `1.0` are two values, because
+    /// a workflow can tell them apart; `1e2` and `100.0` are one.
     pub(crate) fn json(&mut self, value: &Value) {
         match value {
             Value::Null => self.0.update(b"n"),

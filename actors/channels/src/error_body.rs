@@ -9,9 +9,11 @@ use crate::response::ChannelResponse;
 /// Longest request id that is repeated in a body, in characters, as in the platform's own envelope.
 const MAX_REQUEST_ID: usize = 200;
 
-/// The answer to a refusal with the channel's body. Status, `Retry-After` and `WWW-Authenticate` stay the refusal's.
+/// The answer to a refusal with the channel's body. Status, `Retry-After` and `WWW-Authenticate` stay the
+/// refusal's.
 ///
-/// `None` when the filled template is not the JSON its content type promises: the platform's envelope serves then.
+/// `None` when the filled template is not the JSON its content type promises: the platform's envelope serves
+/// then.
 pub(crate) fn render(
     refusal: &ServiceError,
     template: &ErrorBody,

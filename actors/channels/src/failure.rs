@@ -58,7 +58,8 @@ pub(crate) fn describe(errors: &[TaskError]) -> String {
     text
 }
 
-/// Returns true where a later run of the same message may succeed: one error that time heals may be the reason of all others.
+/// Returns true where a later run of the same message may succeed: one error that time heals may be the
+/// reason of all others.
 pub(crate) fn is_transient(errors: &[TaskError]) -> bool {
     errors.iter().any(TaskError::is_transient)
 }

@@ -16,8 +16,8 @@ const MAX_COOKIE: usize = 4096;
 
 /// Splits a body into payload and caller metadata.
 ///
-/// With `envelope`, an object with a top-level `data` or `metadata` key is one and its siblings are dropped; any other
-/// body is the payload as it stands. Without, every body is the payload.
+/// With `envelope`, an object with a top-level `data` or `metadata` key is one and its siblings are dropped;
+/// any other body is the payload as it stands. Without, every body is the payload.
 pub(crate) fn split_body(body: Option<Value>, envelope: bool) -> (Value, Map<String, Value>) {
     let empty = || Value::Object(Map::new());
     match body {
@@ -48,7 +48,8 @@ pub(crate) struct MetadataStamps<'d> {
     pub(crate) claims: Option<Map<String, Value>>,
 }
 
-/// Turns the metadata of the caller into that of the message: drops reserved keys, then sets the facts of the request.
+/// Turns the metadata of the caller into that of the message: drops reserved keys, then sets the facts of the
+/// request.
 ///
 /// Takes headers, params and query out of `request` instead of copying them.
 pub(crate) fn stamp(
@@ -101,7 +102,8 @@ pub(crate) fn for_scheduled_run(
 /// The metadata field with the key of the run.
 const RUN: &str = "run";
 
-/// Sets the key of a run, which is the same at every attempt: idempotent work under it is done once for all attempts.
+/// Sets the key of a run, which is the same at every attempt: idempotent work under it is done once for all
+/// attempts.
 pub(crate) fn set_run_key(metadata: &mut Map<String, Value>, key: String) {
     metadata.insert(RUN.into(), json!({ "key": key }));
 }
@@ -111,7 +113,8 @@ pub(crate) fn has_run_key(metadata: &Map<String, Value>) -> bool {
     metadata.get(RUN).is_some_and(|run| run.get("key").is_some_and(Value::is_string))
 }
 
-/// Renders headers as text: credentials masked, values outside ASCII dropped, repeated names joined as RFC 9110 allows.
+/// Renders headers as text: credentials masked, values outside ASCII dropped, repeated names joined as RFC
+/// 9110 allows.
 fn visible_headers(headers: Vec<(String, Vec<u8>)>, credential: Option<&str>) -> Map<String, Value> {
     let mut visible = Map::new();
     for (name, value) in headers {
@@ -148,8 +151,8 @@ pub(crate) fn add_header(headers: &mut Map<String, Value>, name: String, value: 
     }
 }
 
-/// Returns the allowed cookies that are present, by name. The first of a repeated name wins; an empty or oversized value
-/// counts as absent.
+/// Returns the allowed cookies that are present, by name. The first of a repeated name wins; an empty or
+/// oversized value counts as absent.
 fn allowed_cookies(headers: &[(String, Vec<u8>)], allowed: &[String]) -> Map<String, Value> {
     let mut cookies = Map::new();
     if allowed.is_empty() {

@@ -43,8 +43,8 @@ struct Breakdown {
 }
 
 impl Profile {
-    /// Builds a profile. `total` is the time since the channel took the request, `trace_store` the time for which the
-    /// response waited for its trace.
+    /// Builds a profile. `total` is the time since the channel took the request, `trace_store` the time for
+    /// which the response waited for its trace.
     pub(crate) fn new(timings: &Timings, total: Duration, trace_store: Option<Duration>) -> Self {
         let request_total_ms = millis(total);
         let trace_store_ms = trace_store.map(millis);

@@ -3,8 +3,8 @@
 use actix_supervision::{CallError, CallErrorKind};
 use svc_model::{Code, ServiceError};
 
-/// Builds the 503 of a quarantined channel. It carries no `Retry-After`: waiting does not help. The reason may name paths
-/// and settings, so it is in the log and in `/health` for operators, never in the response.
+/// Builds the 503 of a quarantined channel. It carries no `Retry-After`: waiting does not help. The reason
+/// may name paths and settings, so it is in the log and in `/health` for operators, never in the response.
 pub fn quarantined() -> ServiceError {
     ServiceError::unavailable(UNAVAILABLE)
 }

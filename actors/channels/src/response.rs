@@ -101,8 +101,8 @@ pub(crate) struct RenderedResponse {
 }
 
 impl ResponseRenderer<'_> {
-    /// Renders in the standard envelope, or as the workflow asks. Removes the control document from the data: it is never
-    /// returned, in any mode.
+    /// Renders in the standard envelope, or as the workflow asks. Removes the control document from the data:
+    /// it is never returned, in any mode.
     ///
     /// # Errors
     /// `RESPONSE_TOO_LARGE`.

@@ -41,8 +41,8 @@ const MAX_LOGGED: usize = 64;
 pub(crate) struct ResponseControl(Map<String, Value>);
 
 impl ResponseControl {
-    /// Removes the control document a workflow may have written, and with it an emptied `_svc`: it is never returned,
-    /// in any mode. `None` when there is none, or something that is no document.
+    /// Removes the control document a workflow may have written, and with it an emptied `_svc`: it is never
+    /// returned, in any mode. `None` when there is none, or something that is no document.
     pub(crate) fn take(data: &mut Value) -> Option<Self> {
         let root = data.as_object_mut()?;
         let platform = root.get_mut("_svc")?.as_object_mut()?;
@@ -87,11 +87,11 @@ impl ResponseShaper {
         Self { allowed }
     }
 
-    /// Builds the response that the control document asks for, and the parts that were left out. `data` is the result without
-    /// the control document. Never fails: invalid parts are left out.
+    /// Builds the response that the control document asks for, and the parts that were left out. `data` is
+    /// the result without the control document. Never fails: invalid parts are left out.
     ///
-    /// A status from 200 to 999 is sent as it is, any other as 200: the informational ones below 200 cannot end a request. A
-    /// response that can have no body (204, 205, 304) has none.
+    /// A status from 200 to 999 is sent as it is, any other as 200: the informational ones below 200 cannot
+    /// end a request. A response that can have no body (204, 205, 304) has none.
     pub(crate) fn shape(
         &self,
         control: &ResponseControl,
@@ -132,8 +132,8 @@ impl ResponseShaper {
     }
 }
 
-/// Returns the requested status, 200 without one, and `None` for a value that is no final status. A whole number may be
-/// written with a fraction of zero, as the arithmetic of expressions does.
+/// Returns the requested status, 200 without one, and `None` for a value that is no final status. A whole
+/// number may be written with a fraction of zero, as the arithmetic of expressions does.
 fn status(value: Option<&Value>) -> Option<u16> {
     let value = match value {
         None | Some(Value::Null) => return Some(200),

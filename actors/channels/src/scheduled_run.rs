@@ -128,8 +128,8 @@ impl CompiledChannel {
         }
     }
 
-    /// Serializes the data of a run without failures for its trace. A result that is too large is left out of the trace and
-    /// does not affect the run.
+    /// Serializes the data of a run without failures for its trace. A result that is too large is left out of
+    /// the trace and does not affect the run.
     fn serialize_result(&self, outcome: &mut RunOutcome) -> Option<String> {
         ResponseControl::take(&mut outcome.message.data);
         let result = serde_json::to_string(&outcome.message.data).ok()?;

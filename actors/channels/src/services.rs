@@ -26,15 +26,18 @@ pub struct ChannelServices {
     pub secrets: Keyring,
     /// The keys of token issuers.
     pub key_sets: Arc<dyn KeySets>,
-    /// The caches shared with other processes; without connectors every channel keeps its entries in this process.
+    /// The caches shared with other processes; without connectors every channel keeps its entries in this
+    /// process.
     pub connectors: Option<Arc<dyn ConnectorAccess>>,
-    /// The recorder of traces and the queue of accepted work; without them nothing is recorded and nothing accepted.
+    /// The recorder of traces and the queue of accepted work; without them nothing is recorded and nothing
+    /// accepted.
     pub traces: Option<Traces>,
     /// The limit on messages that take much processor time.
     pub compute_gate: ComputeGate,
     /// The rate limits shared by several channels.
     pub rate_groups: RateGroups,
-    /// Maximum number of entries that a channel keeps in the memory of the process: idempotency keys, cached responses.
+    /// Maximum number of entries that a channel keeps in the memory of the process: idempotency keys, cached
+    /// responses.
     pub memory_entries: u64,
     /// The logger.
     pub log: slog::Logger,

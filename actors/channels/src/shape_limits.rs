@@ -1,7 +1,7 @@
 //! The limits on the width of the objects and arrays of a message.
 //!
-//! A workflow may spend time on every member, so that a message of few bytes can be expensive. A message with a wider
-//! object or array is refused before any guard reads it, with the place of the object or array.
+//! A workflow may spend time on every member, so that a message of few bytes can be expensive. A message with
+//! a wider object or array is refused before any guard reads it, with the place of the object or array.
 
 use serde_json::Value;
 use svc_model::ServiceError;

@@ -11,8 +11,8 @@ use crate::error::NotLoaded;
 use crate::metrics::ConnectorMetrics;
 use crate::table::{ConnectorState, ConnectorTable, LoadedConnector};
 
-/// The connectors in use, their breakers and the metrics of their calls. Cheap to clone. By default there are none, and
-/// every call fails.
+/// The connectors in use, their breakers and the metrics of their calls. Cheap to clone. By default there are
+/// none, and every call fails.
 #[derive(Clone, Default)]
 pub struct ConnectorDirectory {
     table: Arc<ArcSwap<ConnectorTable>>,

@@ -1,7 +1,7 @@
 //! The interface between connector types and everything that works with all of them.
 //!
-//! A connector type is a folder below `drivers`. Its settings implement [`DriverSettings`], its running form implements
-//! [`Driver`], and one line in `drivers/mod.rs` registers it.
+//! A connector type is a folder below `drivers`. Its settings implement [`DriverSettings`], its running form
+//! implements [`Driver`], and one line in `drivers/mod.rs` registers it.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,9 +15,11 @@ use crate::drivers::pool::OpenPools;
 use crate::probe::ConnectorProbe;
 use crate::settings::Settings;
 
-/// The settings of one connector of any type, with placeholders and references replaced. Every [`DriverSettings`] is one.
+/// The settings of one connector of any type, with placeholders and references replaced. Every
+/// [`DriverSettings`] is one.
 pub(crate) trait ResolvedSettings: Any + Send + Sync {
-    /// Tries out the system that these settings lead to, beside a running connector. `name` is that of the connector.
+    /// Tries out the system that these settings lead to, beside a running connector. `name` is that of the
+    /// connector.
     fn probe<'a>(&'a self, name: &'a str, settings: &'a Settings) -> LocalBoxFuture<'a, ConnectorProbe>;
 
     /// Starts the actor of the connector.
@@ -44,7 +46,8 @@ pub(crate) trait DriverSettings: Any + Send + Sync {
     /// The running form.
     type Driver: Driver;
 
-    /// Tries out the system that these settings lead to, beside a running connector. `name` is that of the connector.
+    /// Tries out the system that these settings lead to, beside a running connector. `name` is that of the
+    /// connector.
     async fn probe(&self, name: &str, settings: &Settings) -> ConnectorProbe;
 
     /// Starts the actor of the connector.
@@ -63,7 +66,8 @@ pub(crate) trait DriverSettings: Any + Send + Sync {
         None
     }
 
-    /// Tells whether these settings name a topic for tasks that name none; `None` for a system without topics.
+    /// Tells whether these settings name a topic for tasks that name none; `None` for a system without
+    /// topics.
     fn names_topic(&self) -> Option<bool> {
         None
     }
@@ -103,7 +107,8 @@ pub(crate) trait Driver: Any + Send + Sync {
 /// A [`Driver`] of any type; callers downcast it to the one they need.
 pub(crate) type RunningDriver = Arc<dyn Any + Send + Sync>;
 
-/// The result of resolving a config: settings of any type, or the reason why the config cannot be used, without its values.
+/// The result of resolving a config: settings of any type, or the reason why the config cannot be used,
+/// without its values.
 pub(crate) type ResolveResult = Result<Arc<dyn ResolvedSettings>, String>;
 
 /// Erases the type of settings.

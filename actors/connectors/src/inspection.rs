@@ -1,4 +1,5 @@
-//! Inspection of connectors beside their use: probes, and texts whose placeholders or references have no value.
+//! Inspection of connectors beside their use: probes, and texts whose placeholders or references have no
+//! value.
 
 use std::collections::BTreeSet;
 

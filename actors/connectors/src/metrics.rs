@@ -22,7 +22,8 @@ struct OutcomeLabels {
     status: &'static str,
 }
 
-/// The metric families of all connectors. Cheap to clone; labels are names of definitions, never text of callers.
+/// The metric families of all connectors. Cheap to clone; labels are names of definitions, never text of
+/// callers.
 #[derive(Clone, Debug)]
 pub struct ConnectorMetrics {
     requests: Family<OutcomeLabels, Counter>,

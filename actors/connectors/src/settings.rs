@@ -31,7 +31,8 @@ pub struct Settings {
     pub tokens: Tokens,
     /// The settings of circuit breakers; `None` for no breakers.
     pub breakers: Option<BreakerSettings>,
-    /// Most connection pools open at once; beyond it the least recently used is closed until it is needed again.
+    /// Most connection pools open at once; beyond it the least recently used is closed until it is needed
+    /// again.
     pub max_pools: usize,
     /// Bounds of caches in memory.
     pub memory_cache: MemoryCacheSettings,
@@ -50,8 +51,8 @@ impl fmt::Debug for Settings {
 pub struct KafkaCluster {
     /// `host:port` each, for connectors that name none of their own.
     pub brokers: Vec<String>,
-    /// Client properties by name; the last one of a name wins. Credentials among them go to these brokers alone; the others
-    /// apply to every connector.
+    /// Client properties by name; the last one of a name wins. Credentials among them go to these brokers
+    /// alone; the others apply to every connector.
     pub properties: Vec<(String, String)>,
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Time without an answer after which the ledger counts as unavailable. A pool that is half exhausted answers one call
-/// and not the next, which is no news.
+/// Time without an answer after which the ledger counts as unavailable. A pool that is half exhausted answers
+/// one call and not the next, which is no news.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// A change of availability.

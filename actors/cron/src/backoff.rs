@@ -9,7 +9,8 @@ use svc_model::rollout;
 const RETRY_BACKOFF: Backoff =
     Backoff { first: Duration::from_secs(1), max: Duration::from_secs(1), jitter: 0.75 };
 
-/// Returns the delay before a retry of `owner`, from 250 ms to below one second. Equal arguments give equal delays.
+/// Returns the delay before a retry of `owner`, from 250 ms to below one second. Equal arguments give equal
+/// delays.
 pub(crate) fn retry_delay(owner: &str, attempt: u32) -> Duration {
     // Never 0, which would take no jitter away.
     let hundredths = u64::from(rollout::bucket(&format!("{owner}:{attempt}"))) + 1;

@@ -13,8 +13,9 @@ const JUMP: TimeDelta = TimeDelta::seconds(1);
 
 /// A reading of the database clock, advanced by the node's own monotonic clock.
 ///
-/// It never shows more than the database does, so nothing planned by it is early: an answer was given before it was
-/// received. A better answer moves it forward; one that contradicts it, because a clock was set, replaces it.
+/// It never shows more than the database does, so nothing planned by it is early: an answer was given before
+/// it was received. A better answer moves it forward; one that contradicts it, because a clock was set,
+/// replaces it.
 #[derive(Debug, Default)]
 pub(crate) struct DatabaseClock {
     known: Mutex<Option<Reading>>,
@@ -86,7 +87,8 @@ mod tests {
     async fn it_never_shows_more_than_the_database() {
         let clock = DatabaseClock::default();
         assert_eq!(clock.now(), None);
-        // The database shows the milliseconds since `start`; an answer takes 100 ms and was given somewhere in it.
+        // The database shows the milliseconds since `start`; an answer takes 100 ms and was given somewhere
+        // in it.
         let start = Instant::now();
         for given_after in [0, 100, 40, 99, 1] {
             let sent = Instant::now();

@@ -1,8 +1,9 @@
 //! Schedules: what is due is put on record, claimed by one worker anywhere, and run.
 //!
-//! The ledger in the database decides; what is here tells it what is due and does what it hands out. An instant is a
-//! row before anything runs, and the instants of a schedule follow from the schedule and its cursor alone, never from
-//! the end of an earlier run. A timer that is late, lost or doubled therefore changes nothing but when somebody looks.
+//! The ledger in the database decides; what is here tells it what is due and does what it hands out. An
+//! instant is a row before anything runs, and the instants of a schedule follow from the schedule and its
+//! cursor alone, never from the end of an earlier run. A timer that is late, lost or doubled therefore
+//! changes nothing but when somebody looks.
 //!
 //! ```text
 //! cron
@@ -12,9 +13,9 @@
 //! └ reaper          pauses schedules that serve nowhere; measures what waits
 //! ```
 //!
-//! No node leads: every node plans every schedule it serves, and the cursor's compare-and-set lets one of them write.
-//! The database clock is the only clock that decides. A database that is away is waited out and ends nothing. Nothing
-//! here survives the process but the ledger.
+//! No node leads: every node plans every schedule it serves, and the cursor's compare-and-set lets one of
+//! them write. The database clock is the only clock that decides. A database that is away is waited out and
+//! ends nothing. Nothing here survives the process but the ledger.
 
 mod availability;
 mod backoff;

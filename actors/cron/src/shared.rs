@@ -17,8 +17,8 @@ use crate::metrics::CronMetrics;
 use crate::schedule_handle::ScheduleHandle;
 use crate::settings::Settings;
 
-/// Schedules that write to the ledger at the same time: the others wait their turn, so that ten thousand of them due at
-/// midnight take neither every connection nor the writer's whole mailbox.
+/// Schedules that write to the ledger at the same time: the others wait their turn, so that ten thousand of
+/// them due at midnight take neither every connection nor the writer's whole mailbox.
 const WRITERS: usize = 32;
 
 /// Shared by every actor of a node.
@@ -70,7 +70,8 @@ impl CronShared {
         self.call_ledger(ask).await
     }
 
-    /// Asks the ledger, and notes whether it answers: a database that stays away is logged once, not by everybody.
+    /// Asks the ledger, and notes whether it answers: a database that stays away is logged once, not by
+    /// everybody.
     pub(crate) async fn call_ledger<T>(
         &self,
         ask: impl Future<Output = Result<T, StoreError>>,

@@ -21,7 +21,8 @@ pub struct JobMetrics {
 }
 
 impl JobMetrics {
-    /// Registers `job_last_success_timestamp_seconds` and `job_failures`. The registry adds its prefix to the names.
+    /// Registers `job_last_success_timestamp_seconds` and `job_failures`. The registry adds its prefix to the
+    /// names.
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "job_last_success_timestamp_seconds",

@@ -1,8 +1,9 @@
 //! The actor that renews the lease of a node.
 //!
-//! It controls the interval of the renewals; it handles no messages. The lease itself outlives each instance. `drain`
-//! releases the lease, so that other nodes need not wait for it to expire; everything that runs under the node is
-//! drained before. The actor never announces that a lease is lost: dependants compare the proof with their own clock.
+//! It controls the interval of the renewals; it handles no messages. The lease itself outlives each instance.
+//! `drain` releases the lease, so that other nodes need not wait for it to expire; everything that runs under
+//! the node is drained before. The actor never announces that a lease is lost: dependants compare the proof
+//! with their own clock.
 
 use std::sync::Arc;
 

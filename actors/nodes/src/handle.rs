@@ -40,7 +40,8 @@ impl NodeHandle {
     ///
     /// # Errors
     /// - [`RegisterError::Store`] if the database does not answer or refuses the row.
-    /// - [`RegisterError::Spawn`] if the path is taken, the placement is gone, or a required node does not exist.
+    /// - [`RegisterError::Spawn`] if the path is taken, the placement is gone, or a required node does not
+    ///   exist.
     pub async fn supervise(
         tree: &Tree,
         path: &str,
@@ -58,7 +59,8 @@ impl NodeHandle {
         Ok(Self { shared })
     }
 
-    /// Returns the current id of this node, with or without a proven lease. Accepted work is stored under this id.
+    /// Returns the current id of this node, with or without a proven lease. Accepted work is stored under
+    /// this id.
     pub fn id(&self) -> Arc<str> {
         self.shared.id()
     }
@@ -76,7 +78,8 @@ impl NodeHandle {
         self.id()
     }
 
-    /// Waits until the work of nodes without a lease may be taken over. Returns the id under which to take it over.
+    /// Waits until the work of nodes without a lease may be taken over. Returns the id under which to take it
+    /// over.
     pub async fn wait_until_settled(&self) -> Arc<str> {
         loop {
             let id = self.wait_until_proven().await;
@@ -111,8 +114,8 @@ impl NodeHandle {
         self.shared.settings.lease / SCANS_PER_LEASE
     }
 
-    /// Releases the lease: other nodes may take over the unfinished work of this node at once. The drain of the actor
-    /// does the same; this is for a shutdown without time for drains.
+    /// Releases the lease: other nodes may take over the unfinished work of this node at once. The drain of
+    /// the actor does the same; this is for a shutdown without time for drains.
     pub async fn release(&self) {
         self.shared.release().await;
     }

@@ -40,15 +40,16 @@ impl NodeLease {
         *self.id == *id && self.is_proven(now)
     }
 
-    /// Records a successful renewal that was sent at `sent` and is known at `now`. A proof that expired in between is
-    /// not restored, because the work under it was dropped.
+    /// Records a successful renewal that was sent at `sent` and is known at `now`. A proof that expired in
+    /// between is not restored, because the work under it was dropped.
     pub(crate) fn renew(&mut self, sent: Instant, fence: Duration, now: Instant) {
         if let LeaseProof::Until(end) = self.proof {
             self.proof = if now < end { LeaseProof::Until(end.max(sent + fence)) } else { LeaseProof::Ended };
         }
     }
 
-    /// Returns the instant of the renewal that follows the one sent at `sent`, at the latest the end of the proof.
+    /// Returns the instant of the renewal that follows the one sent at `sent`, at the latest the end of the
+    /// proof.
     pub(crate) fn next_renewal(&self, sent: Instant, heartbeat: Duration) -> Instant {
         match self.proof {
             LeaseProof::Unlimited => sent + heartbeat,

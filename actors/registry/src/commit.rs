@@ -1,4 +1,5 @@
-//! Second phase of a reload: actors start first, then the snapshot is swapped, then unused actors are retired.
+//! Second phase of a reload: actors start first, then the snapshot is swapped, then unused actors are
+//! retired.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -74,7 +75,8 @@ impl SnapshotDelta {
         if let Some(workers) = &self.workers {
             next.workers = Arc::clone(workers);
         }
-        // All removals come before the insertions: names and routes may move between channels within one reload.
+        // All removals come before the insertions: names and routes may move between channels within one
+        // reload.
         for (id, _) in &self.channels {
             if let Some(old) = next.remove(id) {
                 workflow_users.remove(&old);
@@ -104,8 +106,8 @@ impl SnapshotDelta {
     }
 }
 
-/// Carries out the plan of one channel. Returns its new entry, `None` for a removed one, and the workers whose threads
-/// have ended.
+/// Carries out the plan of one channel. Returns its new entry, `None` for a removed one, and the workers
+/// whose threads have ended.
 async fn place(
     deployer: &ChannelDeployer,
     base: &Snapshot,
@@ -135,8 +137,8 @@ async fn place(
     }
 }
 
-/// Replaces the actors that serve. If that fails, because one has ended or its thread is blocked, starts a deployment
-/// beside them; they serve until the swap.
+/// Replaces the actors that serve. If that fails, because one has ended or its thread is blocked, starts a
+/// deployment beside them; they serve until the swap.
 async fn deploy(
     deployer: &ChannelDeployer,
     base: &Snapshot,

@@ -1,4 +1,5 @@
-//! Compilation of one workflow or channel from its stored rows. Every failure, a panic included, stays with it.
+//! Compilation of one workflow or channel from its stored rows. Every failure, a panic included, stays with
+//! it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,7 +1,7 @@
 //! The actors of channels, as the registry deploys, replaces and retires them.
 //!
-//! The actors of one deployment form a group: `{id}`, or `{id}~2` and so on while an older one still drains. Nothing here
-//! waits for a worker's thread longer than [`ACTOR_TIMEOUT`].
+//! The actors of one deployment form a group: `{id}`, or `{id}~2` and so on while an older one still drains.
+//! Nothing here waits for a worker's thread longer than [`ACTOR_TIMEOUT`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,8 @@ use tokio::time::timeout;
 use crate::snapshot::{ChannelActors, LoadedChannel};
 use crate::worker::WorkerThread;
 
-/// Time that actors may take to switch to another compiled channel or to end, before the reload goes on without them.
+/// Time that actors may take to switch to another compiled channel or to end, before the reload goes on
+/// without them.
 const ACTOR_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The supervision of channel actors.
@@ -24,7 +25,8 @@ const ACTOR_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct ChannelPolicy {
     /// Path of the group they live below; it exists before the registry starts.
     pub group: String,
-    /// Restart budget of one channel, all its threads together. The channel is quarantined when it is used up.
+    /// Restart budget of one channel, all its threads together. The channel is quarantined when it is used
+    /// up.
     pub budget: RestartPolicy,
     /// Messages in flight in one channel on one thread.
     pub mailbox: usize,
@@ -89,8 +91,8 @@ impl ChannelDeployer {
         quarantined.then(|| format!("its schedule: {}", node.quarantine_reason.unwrap_or_default()).into())
     }
 
-    /// Starts a channel on every worker whose thread lives, beside an older deployment if there is one. Waits for no
-    /// worker: calls queue until its actor has started.
+    /// Starts a channel on every worker whose thread lives, beside an older deployment if there is one. Waits
+    /// for no worker: calls queue until its actor has started.
     ///
     /// # Errors
     /// [`SpawnError`] when the tree does not take the group or an actor.
@@ -152,8 +154,9 @@ impl ChannelDeployer {
         spawned.map(|address| (worker.id, address))
     }
 
-    /// Switches every actor of a channel to another compiled channel: all are built before the first takes over. After the
-    /// timeout, or when an actor has ended or cannot be built, the channel has to be deployed again.
+    /// Switches every actor of a channel to another compiled channel: all are built before the first takes
+    /// over. After the timeout, or when an actor has ended or cannot be built, the channel has to be deployed
+    /// again.
     pub(crate) async fn replace(
         &self,
         actors: &ChannelActors,

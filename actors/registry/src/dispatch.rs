@@ -1,7 +1,8 @@
-//! The dispatch of a message to an actor of its channel: one rule for requests, accepted jobs and scheduled runs.
+//! The dispatch of a message to an actor of its channel: one rule for requests, accepted jobs and scheduled
+//! runs.
 //!
-//! A message is offered to the next actor when the last one was on its way out and handed it back. A channel in
-//! quarantine and a crash of the run are counted here and nowhere else.
+//! A message is offered to the next actor when the last one was on its way out and handed it back. A channel
+//! in quarantine and a crash of the run are counted here and nowhere else.
 
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ use crate::worker::WorkerId;
 /// Maximum number of actors that a message is offered to.
 const MAX_OFFERS: usize = 3;
 
-/// The worker whose actor is asked first: that of the calling thread, or else the first one, and `offset` places on.
+/// The worker whose actor is asked first: that of the calling thread, or else the first one, and `offset`
+/// places on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstWorker {
     pub(crate) own: Option<WorkerId>,
@@ -28,7 +30,8 @@ pub(crate) struct FirstWorker {
 pub(crate) enum DispatchError<M, E> {
     /// The channel was not found.
     NotFound { error: E, message: M },
-    /// The channel is quarantined; `channel_quarantined` was counted. The message is missing if it was handled.
+    /// The channel is quarantined; `channel_quarantined` was counted. The message is missing if it was
+    /// handled.
     Quarantined { channel: Arc<LoadedChannel>, reason: Arc<str>, message: Option<M> },
     /// No worker serves the channel yet.
     NoWorker { channel: Arc<LoadedChannel>, message: M },
@@ -40,9 +43,9 @@ pub(crate) enum DispatchError<M, E> {
 }
 
 impl Registry {
-    /// Sends a message to an actor of the channel that `find` returns for it, and returns the answer. `find` is called
-    /// before every offer with the message and the number of the offer, from 0: a newer snapshot may have another actor
-    /// for the message, or none.
+    /// Sends a message to an actor of the channel that `find` returns for it, and returns the answer. `find`
+    /// is called before every offer with the message and the number of the offer, from 0: a newer snapshot
+    /// may have another actor for the message, or none.
     ///
     /// # Errors
     /// Every variant of [`DispatchError`] as described there.
@@ -101,8 +104,8 @@ impl Registry {
         }
     }
 
-    /// Returns a lookup for [`dispatch`](Self::dispatch) that offers a message to `channel` first and then to the channel
-    /// of the same id as it serves now.
+    /// Returns a lookup for [`dispatch`](Self::dispatch) that offers a message to `channel` first and then to
+    /// the channel of the same id as it serves now.
     pub(crate) fn same_channel<M>(
         &self,
         channel: &Arc<LoadedChannel>,

@@ -1,5 +1,5 @@
-//! Reports of failures: the channel that is told, read from the stored row of the failed channel, so that it is known
-//! too when that channel is quarantined or no longer active.
+//! Reports of failures: the channel that is told, read from the stored row of the failed channel, so that it
+//! is known too when that channel is quarantined or no longer active.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,8 +31,9 @@ pub struct FailedOccurrence<'a> {
 }
 
 impl Registry {
-    /// Prepares the report of an occurrence that failed; `None` for a channel without a channel for its failures, and
-    /// for one that was deleted. Waits while a row that does not serve must be read from a database that is away.
+    /// Prepares the report of an occurrence that failed; `None` for a channel without a channel for its
+    /// failures, and for one that was deleted. Waits while a row that does not serve must be read from a
+    /// database that is away.
     pub async fn prepare_report(&self, failed: FailedOccurrence<'_>) -> Option<PreparedReport> {
         let traces = self.shared.services.traces.as_ref()?;
         let serving = self.snapshot().channel_by_id(failed.channel_id).map(|entry| Arc::clone(&entry.row));
@@ -49,8 +50,8 @@ impl Registry {
         traces.prepare_report(report, failed.error)
     }
 
-    /// Reads the latest row of a channel that the snapshot does not have, by its id or else by its name. Waits while the
-    /// database is away.
+    /// Reads the latest row of a channel that the snapshot does not have, by its id or else by its name.
+    /// Waits while the database is away.
     pub(crate) async fn stored_channel(&self, id: Option<&str>, name: &str) -> Option<Arc<Channel>> {
         let channels = self.shared.store.channels();
         let mut backoff = READ_BACKOFF.delays();

@@ -1,6 +1,7 @@
 //! The selection of channels that a process serves.
 
-/// Patterns over channel names; `*` matches any text. A channel that is not selected is absent, not quarantined.
+/// Patterns over channel names; `*` matches any text. A channel that is not selected is absent, not
+/// quarantined.
 #[derive(Clone, Debug, Default)]
 pub struct ChannelFilter {
     /// Names to serve; empty for all.
@@ -16,7 +17,8 @@ impl ChannelFilter {
     }
 }
 
-/// Returns `true` if `text` matches `pattern`: the parts between stars occur in order, the outer ones at its ends.
+/// Returns `true` if `text` matches `pattern`: the parts between stars occur in order, the outer ones at its
+/// ends.
 fn glob(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(head) else { return false };

@@ -96,13 +96,14 @@ impl Registry {
         self.shared.filter.admits(channel)
     }
 
-    /// Returns the reason of the latest failed reload until a reload of the same scope or more succeeds: the stored
-    /// configuration is not the one that serves.
+    /// Returns the reason of the latest failed reload until a reload of the same scope or more succeeds: the
+    /// stored configuration is not the one that serves.
     pub fn reload_failure(&self) -> Option<Arc<String>> {
         self.shared.failure.load().as_ref().map(|failure| Arc::clone(&failure.reason))
     }
 
-    /// Applies the stored configuration. No request fails because of it. Reloads never overlap; those that wait are merged.
+    /// Applies the stored configuration. No request fails because of it. Reloads never overlap; those that
+    /// wait are merged.
     ///
     /// # Errors
     /// [`ReloadError`] with the reason why nothing changed.
@@ -128,13 +129,14 @@ impl Registry {
         self.change(SnapshotChange::Leave(worker.0)).await.map(drop)
     }
 
-    /// Returns `true` while a thread is in service. A thread that has ended is removed by the next reload that finds it.
+    /// Returns `true` while a thread is in service. A thread that has ended is removed by the next reload
+    /// that finds it.
     pub fn has_worker(&self, worker: WorkerId) -> bool {
         self.snapshot().workers.iter().any(|known| known.id == worker.0)
     }
 
-    /// Runs a message through the channel that a path resolved to, or queues it there, as the request asks. `worker` is that
-    /// of the calling thread.
+    /// Runs a message through the channel that a path resolved to, or queues it there, as the request asks.
+    /// `worker` is that of the calling thread.
     ///
     /// # Errors
     /// The error to answer the caller with.

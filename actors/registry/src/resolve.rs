@@ -103,13 +103,14 @@ pub(crate) fn unknown(name: &str) -> ServiceError {
 impl Snapshot {
     /// Resolves the part of a path that names the channel, still percent-encoded.
     ///
-    /// Routes are tried first: of those that fit path and method the one with the highest priority wins, then the
-    /// first by channel name. A single segment that no route claims is a channel name, unless the channel is closed to it;
-    /// by name a channel takes POST and the methods it declares. What is submitted asynchronously is a POST.
+    /// Routes are tried first: of those that fit path and method the one with the highest priority wins, then
+    /// the first by channel name. A single segment that no route claims is a channel name, unless the channel
+    /// is closed to it; by name a channel takes POST and the methods it declares. What is submitted
+    /// asynchronously is a POST.
     ///
     /// # Errors
-    /// 400 for an empty path or a broken escape, 405 with the methods that the path takes where this is none of them, 404
-    /// for several segments no route claims.
+    /// 400 for an empty path or a broken escape, 405 with the methods that the path takes where this is none
+    /// of them, 404 for several segments no route claims.
     pub fn resolve(&self, rest: &str, method: &str) -> Result<Resolution, ServiceError> {
         let path = RequestPath::parse(rest)?;
         if (!path.is_async || is_post(method))
@@ -147,8 +148,8 @@ fn is_post(method: &str) -> bool {
     method.eq_ignore_ascii_case("POST")
 }
 
-/// Returns `true` if a channel addressed by its name takes a method. A scheduled channel refuses every method later, with
-/// a hint how it is started.
+/// Returns `true` if a channel addressed by its name takes a method. A scheduled channel refuses every method
+/// later, with a hint how it is started.
 fn takes_by_name(entry: &LoadedChannel, method: &str, is_async: bool) -> bool {
     if is_post(method) || entry.is_cron() {
         return true;

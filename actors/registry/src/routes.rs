@@ -12,12 +12,12 @@ use crate::snapshot::LoadedChannel;
 /// The text of a parameter in a shape.
 const PARAM: &str = "{}";
 
-/// The positions of the parameters of a pattern: its segment count and a bit for each parameter. A pattern has at most
-/// 255 characters, so at most 127 segments.
+/// The positions of the parameters of a pattern: its segment count and a bit for each parameter. A pattern
+/// has at most 255 characters, so at most 127 segments.
 type Mask = (usize, u128);
 
-/// The routes of all channels, found by shape: a lookup costs one hash per distinct [`Mask`] in use, whatever the
-/// number of routes. A clone shares everything.
+/// The routes of all channels, found by shape: a lookup costs one hash per distinct [`Mask`] in use, whatever
+/// the number of routes. A clone shares everything.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RouteTable {
     /// Routes of one shape, first choice first.
@@ -33,7 +33,8 @@ struct Route {
 }
 
 impl Route {
-    /// Builds the route of a channel. Channels of other protocols, and rows whose pattern does not parse, have none.
+    /// Builds the route of a channel. Channels of other protocols, and rows whose pattern does not parse,
+    /// have none.
     fn from_channel(entry: &Arc<LoadedChannel>) -> Option<Self> {
         let content = &entry.row.content;
         let pattern = content.route_pattern.as_deref().filter(|_| content.protocol.is_http())?;
@@ -45,7 +46,8 @@ impl Route {
         takes(self.entry.methods(), method)
     }
 
-    /// Returns the rank; the smallest is tried first. All candidates for a path have the same number of segments.
+    /// Returns the rank; the smallest is tried first. All candidates for a path have the same number of
+    /// segments.
     fn rank(&self) -> (std::cmp::Reverse<i64>, &str) {
         (std::cmp::Reverse(self.entry.row.content.priority), self.entry.name())
     }

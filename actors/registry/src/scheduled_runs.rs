@@ -13,8 +13,8 @@ use crate::snapshot::LoadedChannel;
 impl Registry {
     /// Runs a scheduled channel on the next worker. Dropping the future drops the run.
     ///
-    /// The outcome is [`ScheduledRunOutcome::Busy`] if nothing ran because the channel has no capacity now, no worker
-    /// serves it, or its actors are on their way out.
+    /// The outcome is [`ScheduledRunOutcome::Busy`] if nothing ran because the channel has no capacity now,
+    /// no worker serves it, or its actors are on their way out.
     pub async fn run_scheduled(&self, channel: &Arc<LoadedChannel>, run: ScheduledRun) -> ScheduledRunResult {
         let offset = self.next_worker.fetch_add(1, Ordering::Relaxed);
         let first = FirstWorker { own: None, offset };

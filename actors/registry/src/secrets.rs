@@ -21,8 +21,8 @@ impl LoadedSecrets {
         Self { readings: keyring.read(wanted).await, declared: engine.declared_secrets() }
     }
 
-    /// As [`read`](Self::read), but reads the declared secrets again. One that has no value now keeps its last value, which
-    /// was required when the service started.
+    /// As [`read`](Self::read), but reads the declared secrets again. One that has no value now keeps its
+    /// last value, which was required when the service started.
     pub(crate) async fn reread(
         keyring: &Keyring,
         engine: &Engine,

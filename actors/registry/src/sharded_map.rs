@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
 
-/// Shards of a map: many enough that copying one is nothing, few enough that copying the table of them is nothing.
+/// Shards of a map: many enough that copying one is nothing, few enough that copying the table of them is
+/// nothing.
 const SHARDS: usize = 256;
 
-/// An immutable-by-sharing hash map: a clone copies a table of pointers, a change then copies one shard. With `n`
-/// entries a change after a clone costs about `n / 256` copies of an entry.
+/// An immutable-by-sharing hash map: a clone copies a table of pointers, a change then copies one shard. With
+/// `n` entries a change after a clone costs about `n / 256` copies of an entry.
 #[derive(Clone, Debug)]
 pub(crate) struct ShardedMap<K, V> {
     shards: Box<[Arc<HashMap<K, V>>]>,
@@ -65,8 +66,8 @@ impl<K: Hash + Eq + Clone, V: Clone> ShardedMap<K, V> {
         self.shards.iter().flat_map(|shard| shard.iter())
     }
 
-    /// Returns the keys that are in only one of two maps, or whose values are not the `same`. A shard that both maps share
-    /// is skipped; maps that are not copies of one another are compared as a whole.
+    /// Returns the keys that are in only one of two maps, or whose values are not the `same`. A shard that
+    /// both maps share is skipped; maps that are not copies of one another are compared as a whole.
     pub(crate) fn changed_keys(&self, earlier: &Self, same: impl Fn(&V, &V) -> bool) -> Vec<K> {
         let shards = self.shards.iter().zip(&earlier.shards).filter(|(new, old)| !Arc::ptr_eq(new, old));
         let mut keys = Vec::new();
@@ -79,7 +80,8 @@ impl<K: Hash + Eq + Clone, V: Clone> ShardedMap<K, V> {
         keys
     }
 
-    /// SnapshotDelta the value of a key in place, starting from the default, and drops it when it says it is empty.
+    /// SnapshotDelta the value of a key in place, starting from the default, and drops it when it says it is
+    /// empty.
     pub(crate) fn update(&mut self, key: K, change: impl FnOnce(&mut V), is_empty: impl FnOnce(&V) -> bool)
     where
         V: Default,

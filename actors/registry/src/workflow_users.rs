@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::snapshot::{LoadedChannel, Snapshot};
 
-/// Indexes channels by their workflow. Derived from a snapshot and updated with it, so that the channels of a changed
-/// workflow are found without a search.
+/// Indexes channels by their workflow. Derived from a snapshot and updated with it, so that the channels of a
+/// changed workflow are found without a search.
 #[derive(Debug, Default)]
 pub(crate) struct WorkflowUsers {
     users: HashMap<String, HashSet<Arc<str>>>,

@@ -1,5 +1,5 @@
-//! The clock of the database, as an expression of its queries. Times that several nodes compare come from it, so that
-//! nodes with different clocks agree.
+//! The clock of the database, as an expression of its queries. Times that several nodes compare come from it,
+//! so that nodes with different clocks agree.
 
 use std::time::Duration;
 
@@ -87,9 +87,9 @@ impl QueryFragment<Pg> for FromNow {
     }
 }
 
-/// Reads the instant this many hours ago, to be bound in a condition. PostgreSQL treats its clock as a value that may
-/// differ from row to row, so a comparison with the clock scans every row; a comparison with a bound value uses an
-/// index.
+/// Reads the instant this many hours ago, to be bound in a condition. PostgreSQL treats its clock as a value
+/// that may differ from row to row, so a comparison with the clock scans every row; a comparison with a bound
+/// value uses an index.
 pub(crate) async fn hours_ago(conn: &mut Conn, hours: u64) -> Result<NaiveDateTime, StoreError> {
     Ok(on!(conn, c => diesel::select(FromNow::hours_ago(hours)).get_result(c).await)?)
 }

@@ -28,7 +28,8 @@ pub struct StoreConfig {
     pub idle_timeout: Option<Duration>,
     /// Runs pending migrations at start. If off, a pending migration is an error.
     pub auto_migrate: bool,
-    /// Time for which the first connection to a server is retried; zero for a single attempt. A file is tried once.
+    /// Time for which the first connection to a server is retried; zero for a single attempt. A file is tried
+    /// once.
     pub connect_retry: Duration,
     /// Keys that encrypt the settings of connectors.
     pub connector_keys: EnvelopeKeys,

@@ -71,8 +71,9 @@ impl SpawnBlocking for InlineExecutor {
     }
 }
 
-/// Runs work with a connection on the right threads of its backend: SQLite on a blocking thread, PostgreSQL on the
-/// runtime itself. The work completes even if the caller is dropped, so no transaction is left half done.
+/// Runs work with a connection on the right threads of its backend: SQLite on a blocking thread, PostgreSQL
+/// on the runtime itself. The work completes even if the caller is dropped, so no transaction is left half
+/// done.
 ///
 /// # Errors
 /// [`StoreError::Database`] if the work panicked or the runtime is shutting down.
@@ -99,8 +100,8 @@ impl Conn {
         }
     }
 
-    /// Begins a transaction that will write. SQLite takes its write lock at once, so no later statement of the
-    /// transaction can fail for lack of it.
+    /// Begins a transaction that will write. SQLite takes its write lock at once, so no later statement of
+    /// the transaction can fail for lack of it.
     pub(crate) async fn begin(&mut self) -> Result<(), StoreError> {
         match self {
             Self::Sqlite(c) => {
@@ -132,9 +133,9 @@ impl Conn {
         Ok(())
     }
 
-    /// Writes unused data inside a transaction, to test whether the database accepts writes. On SQLite it writes as
-    /// much as a batch may take, because the journal may still have room for a few pages on a full disk;
-    /// [`clear_trial`](Self::clear_trial) removes the data.
+    /// Writes unused data inside a transaction, to test whether the database accepts writes. On SQLite it
+    /// writes as much as a batch may take, because the journal may still have room for a few pages on a full
+    /// disk; [`clear_trial`](Self::clear_trial) removes the data.
     pub(crate) async fn write_trial(&mut self) -> Result<(), StoreError> {
         match self {
             Self::Sqlite(c) => {

@@ -115,7 +115,8 @@ impl<T: Into<String>> From<T> for Outage {
     }
 }
 
-/// The cause of an outage, as far as callers distinguish it. Decided once, from the result code of the driver's error.
+/// The cause of an outage, as far as callers distinguish it. Decided once, from the result code of the
+/// driver's error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutageCause {
     /// The database is away, locked, or out of a resource.
@@ -135,12 +136,14 @@ impl StoreError {
         }
     }
 
-    /// Returns true if the database is away: unreachable, without an answer, or out of a resource. Time may heal it.
+    /// Returns true if the database is away: unreachable, without an answer, or out of a resource. Time may
+    /// heal it.
     pub const fn is_outage(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::Unanswered(_))
     }
 
-    /// Returns whether the database rolled the transaction back because of another one, so that it may be repeated.
+    /// Returns whether the database rolled the transaction back because of another one, so that it may be
+    /// repeated.
     pub(crate) fn is_contention(&self) -> bool {
         matches!(self, Self::Unavailable(outage) if outage.cause == OutageCause::Contention)
     }
@@ -205,9 +208,9 @@ const fn cause_of_kind(kind: &DatabaseErrorKind) -> Option<OutageCause> {
     }
 }
 
-/// Returns the cause of a SQLSTATE: classes 08 (connection), 53 (insufficient resources), 57 (operator intervention)
-/// and 58 (system error), and the codes of a deadlock, a failed serialization, an unavailable lock and a read-only
-/// server. `None` for any other code.
+/// Returns the cause of a SQLSTATE: classes 08 (connection), 53 (insufficient resources), 57 (operator
+/// intervention) and 58 (system error), and the codes of a deadlock, a failed serialization, an unavailable
+/// lock and a read-only server. `None` for any other code.
 pub(crate) fn cause_of_sqlstate(code: &str) -> Option<OutageCause> {
     match code {
         "40001" | "40P01" => Some(OutageCause::Contention),
@@ -221,8 +224,8 @@ pub(crate) fn cause_of_sqlstate(code: &str) -> Option<OutageCause> {
     }
 }
 
-/// Returns the cause of a result code of SQLite. The driver drops the code; the text that stands for it is a constant
-/// of the library that is compiled in, and has no other language.
+/// Returns the cause of a result code of SQLite. The driver drops the code; the text that stands for it is a
+/// constant of the library that is compiled in, and has no other language.
 fn cause_of_sqlite(message: &str) -> Option<OutageCause> {
     const RESULTS: [(&str, OutageCause); 7] = [
         ("database is locked", OutageCause::Unreachable),       // BUSY

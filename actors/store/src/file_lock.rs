@@ -1,8 +1,8 @@
 //! Exclusive use of a SQLite file.
 //!
-//! An advisory lock on a file beside the database, `{database}-lock`. The kernel releases it when the process ends
-//! for any reason. The text of the file names the holder and is read only while the lock is held. The path is
-//! resolved first, so that every spelling and every symbolic link leads to the same lock.
+//! An advisory lock on a file beside the database, `{database}-lock`. The kernel releases it when the process
+//! ends for any reason. The text of the file names the holder and is read only while the lock is held. The
+//! path is resolved first, so that every spelling and every symbolic link leads to the same lock.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -23,12 +23,12 @@ pub struct FileLock {
 }
 
 impl FileLock {
-    /// Acquires the lock of the file that `config` names, for `holder`. Returns `None` for a server, which many
-    /// processes use, and for a path where no file can exist: opening the database reports the reason.
+    /// Acquires the lock of the file that `config` names, for `holder`. Returns `None` for a server, which
+    /// many processes use, and for a path where no file can exist: opening the database reports the reason.
     ///
     /// # Errors
-    /// [`OpenError::InUse`] while another process holds the lock, [`OpenError::Unreachable`] if the lock file cannot
-    /// be used.
+    /// [`OpenError::InUse`] while another process holds the lock, [`OpenError::Unreachable`] if the lock file
+    /// cannot be used.
     pub fn acquire(config: &StoreConfig, holder: &str) -> Result<Option<Self>, OpenError> {
         let target = DatabaseTarget::parse(&config.url)?;
         let DatabaseTarget::Sqlite(path) = &target else { return Ok(None) };
@@ -54,14 +54,14 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // Removes the name of this holder. If that fails, the stale text is read only while another process holds the
-        // lock, which has replaced it by then.
+        // Removes the name of this holder. If that fails, the stale text is read only while another process
+        // holds the lock, which has replaced it by then.
         let _ = self.file.set_len(0);
     }
 }
 
-/// Returns the path of the lock file: beside the real file, whatever links lead there. Creates the file, empty, if it
-/// does not exist, as the database would.
+/// Returns the path of the lock file: beside the real file, whatever links lead there. Creates the file,
+/// empty, if it does not exist, as the database would.
 fn resolve(path: &Path) -> Option<PathBuf> {
     if !path.exists() {
         OpenOptions::new().create(true).append(true).open(path).ok()?;

@@ -62,8 +62,8 @@ pub struct StoreMetrics {
 }
 
 impl StoreMetrics {
-    /// Registers `db_query_duration_seconds`, from a call to its answer, and `db_pool_size` and `db_pool_idle`, which
-    /// are read at the scrape. The registry adds its prefix to the names.
+    /// Registers `db_query_duration_seconds`, from a call to its answer, and `db_pool_size` and
+    /// `db_pool_idle`, which are read at the scrape. The registry adds its prefix to the names.
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "db_query_duration_seconds",

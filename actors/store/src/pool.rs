@@ -1,4 +1,5 @@
-//! The connection pool: for reads, and for the transactions on a server that must not wait for those of others.
+//! The connection pool: for reads, and for the transactions on a server that must not wait for those of
+//! others.
 
 use std::time::Duration;
 
@@ -80,8 +81,8 @@ impl ConnectionPool {
         task.await.unwrap_or_else(|error| Err(StoreError::Database(error.to_string())))
     }
 
-    /// Runs `step` in a transaction on a connection of its own, and returns after the commit. Repeats a transaction
-    /// that the database rolled back because of others. For a server only: a file has one writer.
+    /// Runs `step` in a transaction on a connection of its own, and returns after the commit. Repeats a
+    /// transaction that the database rolled back because of others. For a server only: a file has one writer.
     pub(crate) async fn transact<I, T>(&self, input: I, step: TransactionFn<I, T>) -> Result<T, StoreError>
     where
         I: Send + Sync + 'static,

@@ -34,8 +34,8 @@ impl Actor for HealthProbe {
             loop {
                 let (asked, backend) = (Arc::clone(&link), link.backend());
                 let answer = run_on_io(&io, backend, async move { asked.probe(limit).await });
-                // A hanging call of the file system blocks its thread, so the wait has a limit here. A probe that
-                // panics has learnt nothing; the next one runs anyway.
+                // A hanging call of the file system blocks its thread, so the wait has a limit here. A probe
+                // that panics has learnt nothing; the next one runs anyway.
                 if timeout(limit + MARGIN, answer).await.is_err() {
                     link.record_timeout();
                 }

@@ -1,8 +1,9 @@
-//! Re-encrypts the settings and the tokens of connectors with the current writing key, each bound to its place.
+//! Re-encrypts the settings and the tokens of connectors with the current writing key, each bound to its
+//! place.
 //!
-//! It works row by row. A row is replaced only while it still holds the text that was read, and together with its
-//! audit row. Servers may run meanwhile, and both they and this program may be killed: every row is under either the
-//! old or the new key at any moment.
+//! It works row by row. A row is replaced only while it still holds the text that was read, and together with
+//! its audit row. Servers may run meanwhile, and both they and this program may be killed: every row is under
+//! either the old or the new key at any moment.
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
@@ -118,7 +119,8 @@ async fn replace(conn: &mut Conn, id: &str, kept: &str, sealed: &str) -> Result<
     Ok(true)
 }
 
-/// Returns the text under the writing key, bound to its place; `None` if it already is, or cannot be decrypted.
+/// Returns the text under the writing key, bound to its place; `None` if it already is, or cannot be
+/// decrypted.
 fn resealed(
     name: &str,
     kept: &str,

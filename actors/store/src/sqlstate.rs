@@ -1,8 +1,8 @@
 //! SQLSTATE codes of PostgreSQL, made available where errors are classified.
 //!
-//! The ORM exposes the text of an error and a few kinds, but not its code, and the text is in the language of the
-//! server. This stream therefore puts the code before the text while the error is in transit, and passes everything
-//! else through unchanged. It takes the place of TLS in the driver, which connects as usual.
+//! The ORM exposes the text of an error and a few kinds, but not its code, and the text is in the language of
+//! the server. This stream therefore puts the code before the text while the error is in transit, and passes
+//! everything else through unchanged. It takes the place of TLS in the driver, which connects as usual.
 
 use std::io;
 use std::pin::Pin;
@@ -122,8 +122,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for MarkedStream<S> {
     }
 }
 
-/// A parser of the messages of a server and their lengths. It holds bytes that are not parsed yet or that were
-/// changed.
+/// A parser of the messages of a server and their lengths. It holds bytes that are not parsed yet or that
+/// were changed.
 #[derive(Debug, Default)]
 struct Marker {
     /// Bytes of the current message that are still to come and pass unchanged.
@@ -195,7 +195,8 @@ impl Marker {
     }
 }
 
-/// Returns the size of the message that begins here, including its header; `None` if the header is incomplete.
+/// Returns the size of the message that begins here, including its header; `None` if the header is
+/// incomplete.
 fn whole(bytes: &[u8]) -> Option<usize> {
     let length = bytes.get(1..HEADER)?.try_into().ok()?;
     // The length counts itself but not the type byte.

@@ -38,7 +38,8 @@ impl StatusLevel {
         was_down
     }
 
-    /// Records that the database is away. Returns whether it answered before. `since` keeps the start of the outage.
+    /// Records that the database is away. Returns whether it answered before. `since` keeps the start of the
+    /// outage.
     pub(crate) fn set_down(&self, detail: &str) -> bool {
         let mut level = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (since, was_up) = match &*level {

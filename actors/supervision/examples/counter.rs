@@ -1,5 +1,5 @@
-//! A counter that panics on demand: typed errors, restarts under the same address, quarantine when the budget is used
-//! up, and an operator's restart that ends it.
+//! A counter that panics on demand: typed errors, restarts under the same address, quarantine when the budget
+//! is used up, and an operator's restart that ends it.
 //!
 //! `cargo run -p actix-supervision --example counter`
 

@@ -1,7 +1,8 @@
 //! Admission control of a node: its state, and the number of calls in flight.
 //!
-//! One atomic counts the calls of all clones of an address, so the bound is strict. A call counts as in flight from its
-//! admission until its outcome is known and the work for it has ended, whether or not its caller still waits.
+//! One atomic counts the calls of all clones of an address, so the bound is strict. A call counts as in
+//! flight from its admission until its outcome is known and the work for it has ended, whether or not its
+//! caller still waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// An exponential delay between attempts: `first` before the first retry, twice as long before each further one, at
-/// most `max`.
+/// An exponential delay between attempts: `first` before the first retry, twice as long before each further
+/// one, at most `max`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -22,8 +22,8 @@ pub struct Backoff {
     pub first: Duration,
     /// Upper bound of every delay.
     pub max: Duration,
-    /// Share of a delay, 0 to 1, that jitter may take away, so that tasks that failed together do not return together.
-    /// 0 makes every delay exact.
+    /// Share of a delay, 0 to 1, that jitter may take away, so that tasks that failed together do not return
+    /// together. 0 makes every delay exact.
     pub jitter: f64,
 }
 

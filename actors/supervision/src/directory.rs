@@ -7,7 +7,8 @@ use crate::path::NodePath;
 use crate::vitals::NodeVitals;
 use parking_lot::RwLock;
 
-/// Every node of a tree by its path. The supervisor writes it; the lock is only held for a lookup or an insertion.
+/// Every node of a tree by its path. The supervisor writes it; the lock is only held for a lookup or an
+/// insertion.
 #[derive(Debug, Default)]
 pub(crate) struct NodeDirectory(RwLock<BTreeMap<NodePath, Arc<NodeVitals>>>);
 
@@ -28,8 +29,8 @@ impl NodeDirectory {
         self.0.read().values().cloned().collect()
     }
 
-    /// Returns the node that `need` names for a node at `path`: from the root after a slash, or else the nearest one,
-    /// searching outwards.
+    /// Returns the node that `need` names for a node at `path`: from the root after a slash, or else the
+    /// nearest one, searching outwards.
     pub(crate) fn resolve(&self, path: &NodePath, need: &str) -> Option<NodePath> {
         let nodes = self.0.read();
         let mut above = path.parent();

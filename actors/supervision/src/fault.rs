@@ -12,7 +12,8 @@ use parking_lot::Mutex;
 pub struct PlannedFault {
     /// Path of the affected nodes; one `*` matches any text.
     pub path: String,
-    /// The last segment of the message's type name, or `*` for every message. Ignored by [`FaultKind::FailStart`].
+    /// The last segment of the message's type name, or `*` for every message. Ignored by
+    /// [`FaultKind::FailStart`].
     pub message: String,
     /// Number of the matching message (or start) that fails, from 1, counted per node over its life.
     pub nth: u64,

@@ -1,8 +1,8 @@
 //! Catching panics with their location.
 //!
-//! A panic hook, installed once per process and chained to the previous one, records the location of a supervised panic
-//! instead of printing it: the supervisor logs it with the path of the node. Other panics go to the previous hook
-//! unchanged.
+//! A panic hook, installed once per process and chained to the previous one, records the location of a
+//! supervised panic instead of printing it: the supervisor logs it with the path of the node. Other panics go
+//! to the previous hook unchanged.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

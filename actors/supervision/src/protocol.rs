@@ -157,8 +157,8 @@ pub(crate) struct ReplacementCommit {
     pub(crate) answer: ReplySender<Result<u64, OrderError>>,
 }
 
-/// Reports to the supervisor on behalf of a runner, and reports [`RunnerReport::Gone`] when the runner is dropped
-/// without a command.
+/// Reports to the supervisor on behalf of a runner, and reports [`RunnerReport::Gone`] when the runner is
+/// dropped without a command.
 pub(crate) struct ExitReporter {
     pub(crate) node_id: u64,
     pub(crate) supervisor: UnboundedSender<SupervisorCommand>,

@@ -51,8 +51,8 @@ impl<A: Supervised> PreparedReplacement<A> {
         &self.address
     }
 
-    /// Lets the new instance take over and the old one drain. The mailbox stays: each message is handled by one of them. A
-    /// quarantined node leaves quarantine. Returns the generation that runs now.
+    /// Lets the new instance take over and the old one drain. The mailbox stays: each message is handled by
+    /// one of them. A quarantined node leaves quarantine. Returns the generation that runs now.
     pub async fn commit(mut self) -> Result<u64, OrderError> {
         let (node_id, id, generation) = (self.node_id, self.id, self.generation);
         let fingerprint = self.fingerprint.take();

@@ -1,8 +1,8 @@
 //! The runner of a node: one future on the node's thread that owns its mailbox and its instances.
 //!
-//! It carries out the commands of the supervisor and reports the results; it decides nothing about restarts. The mailbox
-//! outlives the instances. At most [`MESSAGES_PER_POLL`] messages are handled in one poll, so that a flood cannot starve
-//! the neighbours on the thread.
+//! It carries out the commands of the supervisor and reports the results; it decides nothing about restarts.
+//! The mailbox outlives the instances. At most [`MESSAGES_PER_POLL`] messages are handled in one poll, so
+//! that a flood cannot starve the neighbours on the thread.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -82,7 +82,8 @@ impl<A: Supervised> RunnerParts<A> {
 }
 
 impl<A: Supervised> Drop for RunnerParts<A> {
-    /// The thread may have ended with envelopes in the mailbox: their callers hold them too, and would wait for ever.
+    /// The thread may have ended with envelopes in the mailbox: their callers hold them too, and would wait
+    /// for ever.
     fn drop(&mut self) {
         self.close();
     }
@@ -328,7 +329,8 @@ impl<A: Supervised> Runner<A> {
         TurnOutcome::Continue
     }
 
-    /// Handles queued messages until the queue is empty, `budget` is used up, or the instance is blocked or ends.
+    /// Handles queued messages until the queue is empty, `budget` is used up, or the instance is blocked or
+    /// ends.
     fn handle_messages(
         &mut self,
         instance: &mut Instance<A>,

@@ -33,7 +33,8 @@ impl Default for ChildSpec {
 }
 
 impl ChildSpec {
-    /// Creates a spec with a mailbox of 1024, no needs, the default policy, permanent restarts and 10 s to drain.
+    /// Creates a spec with a mailbox of 1024, no needs, the default policy, permanent restarts and 10 s to
+    /// drain.
     pub fn new() -> Self {
         Self::default()
     }
@@ -45,9 +46,10 @@ impl ChildSpec {
         self
     }
 
-    /// Adds nodes that must run before the first start: siblings, or nodes of an outer group. A path with a leading slash
-    /// starts at the root, which is the only safe form where others choose the names of siblings. A needed group runs when
-    /// none of its actors is starting, restarting or waiting. Needed nodes are drained after this one.
+    /// Adds nodes that must run before the first start: siblings, or nodes of an outer group. A path with a
+    /// leading slash starts at the root, which is the only safe form where others choose the names of
+    /// siblings. A needed group runs when none of its actors is starting, restarting or waiting. Needed nodes
+    /// are drained after this one.
     #[must_use]
     pub fn needs<I, S>(mut self, needs: I) -> Self
     where
@@ -79,8 +81,8 @@ impl ChildSpec {
         self
     }
 
-    /// Counts the exits in the budget of the parent group, by the policy of the group; once that is used up, the whole
-    /// group is quarantined.
+    /// Counts the exits in the budget of the parent group, by the policy of the group; once that is used up,
+    /// the whole group is quarantined.
     #[must_use]
     pub fn shared_budget(mut self) -> Self {
         self.shared_budget = true;
@@ -94,7 +96,8 @@ impl ChildSpec {
         self
     }
 
-    /// Sets the time that an instance may take to finish its work when it is replaced or restarted by a command.
+    /// Sets the time that an instance may take to finish its work when it is replaced or restarted by a
+    /// command.
     #[must_use]
     pub fn drain_deadline(mut self, deadline: Duration) -> Self {
         self.drain_deadline = deadline;

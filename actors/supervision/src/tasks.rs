@@ -1,4 +1,5 @@
-//! The futures that an instance has spawned, each with a waker of its own: a wake-up polls one of them, not all.
+//! The futures that an instance has spawned, each with a waker of its own: a wake-up polls one of them, not
+//! all.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -21,7 +22,8 @@ pub(crate) struct ActorTask<A: Supervised> {
     pub(crate) future: ActorTaskFuture<A>,
     /// The message that spawned it.
     pub(crate) label: Option<&'static str>,
-    /// The envelope that the task answers. Held so that the message counts as in flight; a drain waits for it.
+    /// The envelope that the task answers. Held so that the message counts as in flight; a drain waits for
+    /// it.
     pub(crate) envelope: Option<Arc<dyn Envelope<A>>>,
 }
 

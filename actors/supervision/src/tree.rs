@@ -99,7 +99,8 @@ impl TreeBuilder {
         self
     }
 
-    /// Sets the thread of the supervisor. An arbiter of its own keeps supervision going while worker threads are blocked.
+    /// Sets the thread of the supervisor. An arbiter of its own keeps supervision going while worker threads
+    /// are blocked.
     #[must_use]
     pub fn supervisor(mut self, at: Placement) -> Self {
         self.supervisor = at;
@@ -176,11 +177,11 @@ impl Tree {
         }
     }
 
-    /// Adds an actor. Returns once the node is registered: its first start waits until all the nodes it needs run, and
-    /// calls queue meanwhile.
+    /// Adds an actor. Returns once the node is registered: its first start waits until all the nodes it needs
+    /// run, and calls queue meanwhile.
     ///
-    /// The factory runs on the actor's thread, once per start, and may be called while an older instance still
-    /// drains. A panic in it counts as an exit.
+    /// The factory runs on the actor's thread, once per start, and may be called while an older instance
+    /// still drains. A panic in it counts as an exit.
     ///
     /// ```
     /// use actix_supervision::{ChildSpec, Context, NodeState, Placement, Supervised, Universe};
@@ -289,8 +290,9 @@ impl Tree {
             .ok_or(NotRunningError::TreeEnded)?
     }
 
-    /// Builds a new generation of an actor beside the running one. [`PreparedReplacement::commit`] lets it take over; dropping
-    /// the [`PreparedReplacement`] discards it. The factory serves later restarts once committed.
+    /// Builds a new generation of an actor beside the running one. [`PreparedReplacement::commit`] lets it
+    /// take over; dropping the [`PreparedReplacement`] discards it. The factory serves later restarts once
+    /// committed.
     pub async fn replace<A, F, Fut>(
         &self,
         address: &Address<A>,
@@ -305,8 +307,8 @@ impl Tree {
         PreparedReplacement::build(self, address, fingerprint, erase(factory)).await
     }
 
-    /// Drains a node, or every node of a group, in reverse order of need, and removes it from the tree. A node that has not
-    /// drained at the deadline is ended by force.
+    /// Drains a node, or every node of a group, in reverse order of need, and removes it from the tree. A
+    /// node that has not drained at the deadline is ended by force.
     pub async fn retire(&self, path: &str, deadline: Duration) -> Result<(), RetireError> {
         let path = NodePath::parse(path).ok_or(RetireError::Unknown)?;
         self.command(|answer| SupervisorCommand::Retire { path, deadline, answer })
@@ -314,8 +316,9 @@ impl Tree {
             .ok_or(RetireError::TreeEnded)?
     }
 
-    /// Restarts a node, or every node of a group: it leaves quarantine and its restart history is cleared. Returns once the
-    /// command is accepted; [`wait_until_running`](Self::wait_until_running) waits for its effect.
+    /// Restarts a node, or every node of a group: it leaves quarantine and its restart history is cleared.
+    /// Returns once the command is accepted; [`wait_until_running`](Self::wait_until_running) waits for its
+    /// effect.
     ///
     /// ```
     /// use actix_supervision::{CallErrorKind, ChildSpec, Context, Placement, RestartPolicy, Supervised, Universe};
@@ -365,12 +368,14 @@ impl Tree {
             .ok_or(OrderError::TreeEnded)?
     }
 
-    /// Returns a snapshot of the tree. Reads vital signs only and sends no message, so it works while every thread hangs.
+    /// Returns a snapshot of the tree. Reads vital signs only and sends no message, so it works while every
+    /// thread hangs.
     pub fn snapshot(&self) -> TreeView {
         TreeView { nodes: self.context.directory.nodes().iter().map(|node| node.view()).collect() }
     }
 
-    /// Returns a snapshot of the node at `path`, if there is one. The cost does not depend on the size of the tree.
+    /// Returns a snapshot of the node at `path`, if there is one. The cost does not depend on the size of the
+    /// tree.
     pub fn node(&self, path: &str) -> Option<NodeView> {
         let path = NodePath::parse(path)?;
         self.context.directory.get(&path).map(|node| node.view())
@@ -381,13 +386,14 @@ impl Tree {
         self.context.recorder.history()
     }
 
-    /// Subscribes to the lifecycle events. A receiver that falls more than 512 events behind loses the oldest.
+    /// Subscribes to the lifecycle events. A receiver that falls more than 512 events behind loses the
+    /// oldest.
     pub fn subscribe(&self) -> broadcast::Receiver<LifecycleEvent> {
         self.context.recorder.subscribe()
     }
 
-    /// Ends the tree: every node drains in reverse order of need; a node that has not drained at the deadline is ended by
-    /// force. A second call waits for the same end.
+    /// Ends the tree: every node drains in reverse order of need; a node that has not drained at the deadline
+    /// is ended by force. A second call waits for the same end.
     pub async fn shutdown(&self, deadline: Duration) -> TreeExit {
         // A supervisor that is gone has ended the tree.
         let _ = self.commands.send(SupervisorCommand::Shutdown { deadline });

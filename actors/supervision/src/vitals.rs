@@ -1,7 +1,8 @@
 //! The vital signs of a node: its admission state and its counters.
 //!
-//! Written by the runner of the node and by the supervisor, read by anyone at any time without a message. Each lock
-//! guards a few words and is never held across a call into an actor, so a reader never waits for an actor.
+//! Written by the runner of the node and by the supervisor, read by anyone at any time without a message.
+//! Each lock guards a few words and is never held across a call into an actor, so a reader never waits for an
+//! actor.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

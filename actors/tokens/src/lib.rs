@@ -1,20 +1,23 @@
-//! OAuth2 tokens for outbound calls: obtained when they are first needed, kept fresh, and shared by all who call.
+//! OAuth2 tokens for outbound calls: obtained when they are first needed, kept fresh, and shared by all who
+//! call.
 //!
-//! [`Tokens`] hands out a [`TokenSource`] for each connector. Sources of one name and one set of settings share what is known. A
-//! token that is fresh is read on any thread without a message; whoever needs another has the one actor obtain it, once for all who
-//! ask meanwhile. What was begun is the actor's: it goes on when its caller leaves.
+//! [`Tokens`] hands out a [`TokenSource`] for each connector. Sources of one name and one set of settings
+//! share what is known. A token that is fresh is read on any thread without a message; whoever needs another
+//! has the one actor obtain it, once for all who ask meanwhile. What was begun is the actor's: it goes on
+//! when its caller leaves.
 //!
-//! - A token is replaced when less than the refresh margin of its life is left. One whose whole life is not longer than that
-//!   serves those who waited for it, and nobody after them.
-//! - What cannot be mended by asking again (a refusal, a token of another type, a forbidden address) is the answer to everybody for
-//!   30 seconds, and nobody is asked. Where there was no usable answer, the next call asks again.
+//! - A token is replaced when less than the refresh margin of its life is left. One whose whole life is not
+//!   longer than that serves those who waited for it, and nobody after them.
+//! - What cannot be mended by asking again (a refusal, a token of another type, a forbidden address) is the
+//!   answer to everybody for 30 seconds, and nobody is asked. Where there was no usable answer, the next call
+//!   asks again.
 //! - A token that the API refuses is forgotten, and no other: the refresh token stays.
 //!
-//! With the grant `refresh_token` each response brings the next refresh token, and a second use of one revokes them
-//! all. Therefore one process at a time refreshes, under a lease in the database. The tokens are stored before any
-//! caller receives them; a process that finds fresh ones there uses them. Tokens of this grant survive the process, and
-//! a kill at any moment except between the response of the token endpoint and the commit. Tokens of the other grants do
-//! not survive, and need not.
+//! With the grant `refresh_token` each response brings the next refresh token, and a second use of one
+//! revokes them all. Therefore one process at a time refreshes, under a lease in the database. The tokens are
+//! stored before any caller receives them; a process that finds fresh ones there uses them. Tokens of this
+//! grant survive the process, and a kill at any moment except between the response of the token endpoint and
+//! the commit. Tokens of the other grants do not survive, and need not.
 //!
 //! No token, secret or description of an endpoint is in an error or a metric.
 

@@ -32,8 +32,8 @@ pub(crate) struct TokenTerms {
     pub(crate) allow_private: bool,
 }
 
-/// The tokens of one connector under one set of terms: read by everybody, changed by the actor, but for a token that the
-/// API refused.
+/// The tokens of one connector under one set of terms: read by everybody, changed by the actor, but for a
+/// token that the API refused.
 pub(crate) struct TokenSlot {
     pub(crate) connector: Arc<str>,
     pub(crate) terms: TokenTerms,

@@ -62,16 +62,16 @@ impl State {
         self.landings
     }
 
-    /// Returns a result that needs no fetch: a token with more than `margin` of its life left, or a refusal that still
-    /// stands.
+    /// Returns a result that needs no fetch: a token with more than `margin` of its life left, or a refusal
+    /// that still stands.
     pub(crate) fn known(&self, now: Instant, margin: Duration) -> Option<TokenResult> {
         let fresh = self.held.as_ref().filter(|held| now + margin < held.ends);
         let refused = self.refused.as_ref().filter(|(_, until)| now < *until);
         fresh.map(|held| Ok(Arc::clone(&held.token))).or_else(|| refused.map(|(error, _)| Err(error.clone())))
     }
 
-    /// As [`known`](Self::known), for somebody who waited since so many fetches had ended: what the last one came to is
-    /// theirs, however long it lasts, unless the API has refused the token since.
+    /// As [`known`](Self::known), for somebody who waited since so many fetches had ended: what the last one
+    /// came to is theirs, however long it lasts, unless the API has refused the token since.
     pub(crate) fn settled(&self, now: Instant, margin: Duration, seen: u64) -> Option<TokenResult> {
         self.known(now, margin).or_else(|| {
             let last = self.last.clone().filter(|_| self.landings > seen)?;

@@ -9,12 +9,13 @@ use tokio::sync::OwnedSemaphorePermit;
 #[derive(Debug)]
 pub(crate) struct JobClaim {
     pub(crate) ownership: Ownership,
-    /// True if the start is recorded in the database before the job runs, because a node died while it ran the job.
+    /// True if the start is recorded in the database before the job runs, because a node died while it ran
+    /// the job.
     pub(crate) is_recovery: bool,
     /// Permit of the limit on jobs that are taken over and not yet running. Released when the job begins.
     pub(crate) share: Option<OwnedSemaphorePermit>,
-    /// Permit of a job that is suspected of crashing its node: one such job runs at a time. Released when the job
-    /// ends.
+    /// Permit of a job that is suspected of crashing its node: one such job runs at a time. Released when the
+    /// job ends.
     pub(crate) turn: Option<OwnedSemaphorePermit>,
 }
 

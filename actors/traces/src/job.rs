@@ -41,9 +41,11 @@ pub struct Job {
     pub metadata: Map<String, Value>,
     /// Traffic bucket of the caller, if the caller is identified.
     pub bucket: Option<u8>,
-    /// The resource it holds of its channel; `None` for a job that is resumed after a crash or from the dead letters.
+    /// The resource it holds of its channel; `None` for a job that is resumed after a crash or from the dead
+    /// letters.
     pub hold: Option<JobHold>,
-    /// Set by the queue for each attempt, and dropped when no part of the attempt runs any more on any thread.
+    /// Set by the queue for each attempt, and dropped when no part of the attempt runs any more on any
+    /// thread.
     pub attempt: Option<JobHold>,
 }
 
@@ -62,14 +64,14 @@ pub enum JobOutcome {
         /// The message for operators.
         message: String,
     },
-    /// The channel cannot run on this node now; nothing was run. The job becomes a dead letter, and no attempt is
-    /// counted.
+    /// The channel cannot run on this node now; nothing was run. The job becomes a dead letter, and no
+    /// attempt is counted.
     Unavailable {
         /// The message for operators.
         message: String,
     },
-    /// The channel has no permit for the job now; nothing was run. Returned only for a job without a hold, which is
-    /// queued again.
+    /// The channel has no permit for the job now; nothing was run. Returned only for a job without a hold,
+    /// which is queued again.
     Busy(Box<Job>),
 }
 
@@ -118,20 +120,20 @@ impl JobResult {
 
 /// Runs jobs. Implemented by the registry.
 pub trait Runner: Send + Sync + 'static {
-    /// Runs a job through the workflow of its channel, at most for `limit` and for the time that the channel allows.
-    /// The guards do not run again. A channel that no longer exists is a failure like any other; a quarantined
-    /// channel is [`JobOutcome::Unavailable`].
+    /// Runs a job through the workflow of its channel, at most for `limit` and for the time that the channel
+    /// allows. The guards do not run again. A channel that no longer exists is a failure like any other; a
+    /// quarantined channel is [`JobOutcome::Unavailable`].
     ///
     /// Dropping the future cancels the run at its current await point and drops [`Job::attempt`] with it.
     fn run(&self, job: Job, limit: Duration) -> BoxFuture<'static, JobResult>;
 
-    /// Returns whether jobs of the channel with this name can run on this node now. While they cannot, its dead
-    /// letters wait without being tried.
+    /// Returns whether jobs of the channel with this name can run on this node now. While they cannot, its
+    /// dead letters wait without being tried.
     fn is_available(&self, channel: &str) -> bool;
 
-    /// Returns the name of the channel that is told when a job of the channel with this id, or else with this name,
-    /// fails for good. The channel may name one whether it serves or not. Waits while the answer must be read from a
-    /// database that is away.
+    /// Returns the name of the channel that is told when a job of the channel with this id, or else with this
+    /// name, fails for good. The channel may name one whether it serves or not. Waits while the answer must
+    /// be read from a database that is away.
     fn on_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, Option<Arc<str>>> {
         let _ = (channel_id, channel);
         Box::pin(std::future::ready(None))

@@ -1,7 +1,7 @@
 //! Reports of runs that failed for good, sent to the channel that is configured for failures.
 //!
-//! A report is accepted work of its own. Its row is written in the transaction that ends the failed run, so no report
-//! is lost or made twice. A report that fails causes no further report.
+//! A report is accepted work of its own. Its row is written in the transaction that ends the failed run, so
+//! no report is lost or made twice. A report that fails causes no further report.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::input;
 use crate::job::{Job, Runner};
 use crate::queue::{JobQueue, QueuedJob};
 
-/// Metadata key of a report; its value is the trace id of the failed run, or null if no run began. Callers cannot set
-/// it.
+/// Metadata key of a report; its value is the trace id of the failed run, or null if no run began. Callers
+/// cannot set it.
 pub const FAILURE_OF: &str = "_svc_failure_of";
 
 /// A report that is sent if the run fails for good.
@@ -32,7 +32,8 @@ pub struct FailureReport {
 }
 
 impl FailureReport {
-    /// Returns the name of the channel that gets the report of a job; `None` for a job that is itself a report.
+    /// Returns the name of the channel that gets the report of a job; `None` for a job that is itself a
+    /// report.
     pub(crate) fn find_target<'r>(job: &Job, runner: &'r dyn Runner) -> BoxFuture<'r, Option<Arc<str>>> {
         if job.metadata.contains_key(FAILURE_OF) {
             return Box::pin(std::future::ready(None));

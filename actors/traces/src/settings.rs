@@ -18,8 +18,8 @@ pub struct Settings {
     pub queue: QueueSettings,
     /// Retries of failed work.
     pub dead_letters: DeadLetterSettings,
-    /// Paths of the nodes that the group needs, such as the node of the store: started before it and drained after
-    /// it.
+    /// Paths of the nodes that the group needs, such as the node of the store: started before it and drained
+    /// after it.
     pub needs: Vec<String>,
     /// Counts a failure in `svc_errors_total`.
     pub errors: Callback<ErrorReason>,

@@ -1,8 +1,8 @@
-//! Measures the cost of a run, for `make bench PART=engine`: does one thing many times and prints the nanoseconds of
-//! one.
+//! Measures the cost of a run, for `make bench PART=engine`: does one thing many times and prints the
+//! nanoseconds of one.
 //!
-//! `cost QUICKSTART_DIRECTORY WHAT-CASE RUNS`, where WHAT is `run` (the workflow), `bare` (its expressions with nothing
-//! around them) or `payload` (a copy of the payload, which every run is given).
+//! `cost QUICKSTART_DIRECTORY WHAT-CASE RUNS`, where WHAT is `run` (the workflow), `bare` (its expressions
+//! with nothing around them) or `payload` (a copy of the payload, which every run is given).
 
 #![expect(clippy::print_stdout, reason = "the report is what a bench is for")]
 
@@ -124,7 +124,8 @@ fn per_run(started: Instant, runs: u32) -> f64 {
     started.elapsed().as_secs_f64() * 1e9 / f64::from(runs)
 }
 
-/// Through the engine. The payload is a new one for each run, as it is for each request; the time does not count it.
+/// Through the engine. The payload is a new one for each run, as it is for each request; the time does not
+/// count it.
 fn run(document: &Value, payload: &Value, runs: u32) -> Outcome<f64> {
     let engine = Engine::builder().build();
     let (id, content) = parse_new_workflow(document, &engine).map_err(|errors| format!("{errors:?}"))?;
@@ -162,7 +163,8 @@ fn copy(payload: &Value, runs: u32) -> f64 {
     per_run(started, runs)
 }
 
-/// The same expressions over the same data by the library underneath alone: the context is copied into the arena once.
+/// The same expressions over the same data by the library underneath alone: the context is copied into the
+/// arena once.
 fn evaluate(document: &Value, payload: &Value, runs: u32) -> Outcome<f64> {
     let engine = datalogic_rs::Engine::builder().with_templating(true).build();
     let mut sources = Vec::new();

@@ -1,11 +1,12 @@
 //! The processor time of a run: the turns in which it held its thread, added up.
 //!
-//! A run is polled on one thread, and one that is polled inside another counts for both. While it is polled its turn stands in
-//! a variable of the thread, so that whatever works inside it, an operator deep in an expression included, can ask whether
-//! the run may go on. Waiting takes no turn and counts for nothing.
+//! A run is polled on one thread, and one that is polled inside another counts for both. While it is polled
+//! its turn stands in a variable of the thread, so that whatever works inside it, an operator deep in an
+//! expression included, can ask whether the run may go on. Waiting takes no turn and counts for nothing.
 //!
-//! A short turn is measured by the clock on the wall, which costs next to nothing. One that lasts is measured by the
-//! processor clock of the thread from then on: a thread that the system holds up is not charged for it.
+//! A short turn is measured by the clock on the wall, which costs next to nothing. One that lasts is measured
+//! by the processor clock of the thread from then on: a thread that the system holds up is not charged for
+//! it.
 
 use std::cell::Cell;
 use std::task::Poll;
@@ -39,8 +40,8 @@ pub(crate) enum BudgetExhausted {
 }
 
 impl BudgetExhausted {
-    /// Returns the error that ends the run. The same message uses the same processor time again, while a passed deadline
-    /// may be owed to a slow peer.
+    /// Returns the error that ends the run. The same message uses the same processor time again, while a
+    /// passed deadline may be owed to a slow peer.
     pub(crate) fn into_error(self) -> TaskError {
         let healing = match self {
             Self::Deadline => None,

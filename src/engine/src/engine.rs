@@ -43,8 +43,8 @@ impl Engine {
     /// Compiles one version of a workflow with the secrets it [takes](crate::secret_uses).
     ///
     /// # Errors
-    /// The reason why its channels cannot serve: two tasks of one id, a function without a handler, anything malformed, a
-    /// secret that is undeclared or would be recorded.
+    /// The reason why its channels cannot serve: two tasks of one id, a function without a handler, anything
+    /// malformed, a secret that is undeclared or would be recorded.
     pub fn compile(
         &self,
         workflow: &Workflow,
@@ -54,8 +54,8 @@ impl Engine {
         compile::compile(self, material, CallMode::Live, id, workflow.version, content)
     }
 
-    /// Compiles as [`compile`](Self::compile) does, with stand-ins for all that reaches outside the engine. The answers come
-    /// with each run: [`RunOptions::stubs`](crate::RunOptions::stubs).
+    /// Compiles as [`compile`](Self::compile) does, with stand-ins for all that reaches outside the engine.
+    /// The answers come with each run: [`RunOptions::stubs`](crate::RunOptions::stubs).
     ///
     /// # Errors
     /// As [`compile`](Self::compile).
@@ -88,14 +88,14 @@ impl Engine {
         self.evaluator.secrets()
     }
 
-    /// Lets expressions read these values from now on. The names must be those the engine was built with: they were
-    /// checked when workflows were compiled.
+    /// Lets expressions read these values from now on. The names must be those the engine was built with:
+    /// they were checked when workflows were compiled.
     pub fn replace_secrets(&self, secrets: Arc<DeclaredSecrets>) {
         self.evaluator.declare(secrets);
     }
 
-    /// Compiles an expression that stands outside a workflow; it may not read secrets, nor hold a reference to one, which
-    /// nothing would resolve.
+    /// Compiles an expression that stands outside a workflow; it may not read secrets, nor hold a reference
+    /// to one, which nothing would resolve.
     ///
     /// # Errors
     /// A text for the author.
@@ -106,33 +106,33 @@ impl Engine {
         self.evaluator.compile(source, SecretPolicy::Refused("a channel"))
     }
 
-    /// Returns `true` if an expression is an object that calls no operator. Such an object is a template: as a
-    /// condition it is always true.
+    /// Returns `true` if an expression is an object that calls no operator. Such an object is a template: as
+    /// a condition it is always true.
     pub fn is_template(&self, source: &Value) -> bool {
         let Value::Object(members) = source else { return false };
         members.len() != 1 || !members.keys().all(|name| self.evaluator.knows(name))
     }
 
-    /// Returns `true` if an expression is an object of at most one member that calls no operator, so most likely a
-    /// misspelt call. An object with more members is a template.
+    /// Returns `true` if an expression is an object of at most one member that calls no operator, so most
+    /// likely a misspelt call. An object with more members is a template.
     pub fn is_unknown_call(&self, source: &Value) -> bool {
         source.as_object().is_some_and(|members| members.len() < 2) && self.is_template(source)
     }
 
-    /// Returns the objects of one member in an expression that call no operator: data, and where only truth counts
-    /// always true. Paths begin at `at`.
+    /// Returns the objects of one member in an expression that call no operator: data, and where only truth
+    /// counts always true. Paths begin at `at`.
     pub fn unknown_calls(&self, at: &str, source: &Value) -> Vec<UnknownCall> {
         unknown_calls(&self.evaluator, at, source)
     }
 
-    /// Returns the paths that an expression reads by their literal names, each with its place; those below the element
-    /// of a loop are left out. Places begin at `at`.
+    /// Returns the paths that an expression reads by their literal names, each with its place; those below
+    /// the element of a loop are left out. Places begin at `at`.
     pub fn literal_reads(&self, at: &str, source: &Value) -> Vec<(String, String)> {
         literal_reads(at, source)
     }
 
-    /// Lists the problems that the author of a stored workflow would be refused for today, though it runs: keys, operators and
-    /// roots of paths that do not exist.
+    /// Lists the problems that the author of a stored workflow would be refused for today, though it runs:
+    /// keys, operators and roots of paths that do not exist.
     pub fn misspellings(&self, content: &WorkflowContent) -> Vec<FieldError> {
         Misspellings::find(&self.evaluator, &self.catalogue, content).errors
     }
@@ -150,7 +150,8 @@ impl Engine {
         &self.catalogue
     }
 
-    /// Reads the connectors and channels that a workflow calls off its document; tasks that cannot be read are skipped.
+    /// Reads the connectors and channels that a workflow calls off its document; tasks that cannot be read
+    /// are skipped.
     pub fn dependencies(&self, content: &WorkflowContent) -> Dependencies {
         Dependencies::read(&self.catalogue, content)
     }
@@ -179,7 +180,8 @@ pub struct EngineBuilder {
 }
 
 impl EngineBuilder {
-    /// Registers a function under the names of its entry; it replaces one of the same name. Built-ins cannot be replaced.
+    /// Registers a function under the names of its entry; it replaces one of the same name. Built-ins cannot
+    /// be replaced.
     #[must_use]
     pub fn function(mut self, function: Arc<dyn Function>) -> Self {
         let entry = function.entry();
@@ -190,8 +192,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Declares functions that only builds with one of some cargo features have. Where they are not registered, errors
-    /// about them say so.
+    /// Declares functions that only builds with one of some cargo features have. Where they are not
+    /// registered, errors about them say so.
     #[must_use]
     pub fn optional_functions(mut self, features: &'static str, names: &[&'static str]) -> Self {
         for name in names {

@@ -74,7 +74,8 @@ pub struct TaskError {
     /// The status of the outbound HTTP call, for [`ErrorCode::Http`].
     #[serde(rename = "status", skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
-    /// The body of that answer, where the task asked for it: bounded, without secrets. Boxed: results carry this type about.
+    /// The body of that answer, where the task asked for it: bounded, without secrets. Boxed: results carry
+    /// this type about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Box<Value>>,
     /// The time of a whole run is used up, not only that of one call.
@@ -127,8 +128,8 @@ impl TaskError {
         }
     }
 
-    /// Tells whether the system that was called may answer better to another attempt: what retries of a call and
-    /// breakers follow.
+    /// Tells whether the system that was called may answer better to another attempt: what retries of a call
+    /// and breakers follow.
     pub fn retryable(&self) -> bool {
         match self.code {
             ErrorCode::Timeout | ErrorCode::Io | ErrorCode::CircuitOpen => true,

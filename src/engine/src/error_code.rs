@@ -1,4 +1,5 @@
-//! The table of task error codes: the answer each leads to, whether a later attempt may succeed, cause and remedy.
+//! The table of task error codes: the answer each leads to, whether a later attempt may succeed, cause and
+//! remedy.
 
 use serde::{Serialize, Serializer};
 use svc_model::{Code, CodeEntry};

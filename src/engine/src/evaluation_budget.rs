@@ -1,5 +1,5 @@
-//! The budget of a run on its thread: it yields after a while, and ends when its deadline passes or its processor time
-//! is used up.
+//! The budget of a run on its thread: it yields after a while, and ends when its deadline passes or its
+//! processor time is used up.
 
 use std::time::Duration;
 

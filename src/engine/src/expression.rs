@@ -1,8 +1,8 @@
 //! Expressions: JSONLogic, compiled once, evaluated many times.
 //!
-//! Compiling walks the authored JSON first: it finds which roots the expression can read, and refuses a secret
-//! that is undeclared, computed, or read where the result would be recorded. Values of secrets never reach an
-//! error text: an expression that reads one fails without saying why.
+//! Compiling walks the authored JSON first: it finds which roots the expression can read, and refuses a
+//! secret that is undeclared, computed, or read where the result would be recorded. Values of secrets never
+//! reach an error text: an expression that reads one fails without saying why.
 
 mod explain;
 mod prepare;
@@ -73,8 +73,8 @@ impl Expression {
         &self.reads
     }
 
-    /// Returns the path whose value it is, when it does nothing else. A copy keeps what expressions cannot represent,
-    /// such as integers above 2^63.
+    /// Returns the path whose value it is, when it does nothing else. A copy keeps what expressions cannot
+    /// represent, such as integers above 2^63.
     pub(crate) fn copies(&self) -> Option<&Path> {
         self.copies.as_deref()
     }
@@ -169,8 +169,8 @@ impl Evaluator {
     /// Evaluates against a context that lives in the arena.
     ///
     /// # Errors
-    /// The reason of the failure, including a result that is too deep or too large. The error of an expression that
-    /// reads a secret names no reason.
+    /// The reason of the failure, including a result that is too deep or too large. The error of an
+    /// expression that reads a secret names no reason.
     pub(crate) fn evaluate<'r>(
         &self,
         expression: &'r Expression,
@@ -189,7 +189,8 @@ impl Evaluator {
         Ok(result)
     }
 
-    /// Evaluates with an arena that grows only so far. It can refuse to grow in one way only, which is to panic.
+    /// Evaluates with an arena that grows only so far. It can refuse to grow in one way only, which is to
+    /// panic.
     fn within_memory<T>(&self, bump: &Bump, evaluate: impl FnOnce() -> T) -> Result<T, String> {
         let limit = self.max_bytes.saturating_mul(ARENA_SHARE);
         bump.set_allocation_limit(Some(bump.allocated_bytes().saturating_add(limit)));
@@ -251,7 +252,8 @@ impl Evaluator {
         self.with_secrets_of(expression, redaction).with_derived(parts)
     }
 
-    /// Adds where the result of an expression is made of secrets: below the templates, where an operator is called.
+    /// Adds where the result of an expression is made of secrets: below the templates, where an operator is
+    /// called.
     fn derived(&self, source: &Value, at: String, places: &mut Vec<String>) {
         if Survey::analyse(source).secrets.is_empty() {
             return;
@@ -301,7 +303,8 @@ pub(crate) struct Survey<'s> {
     pub(crate) reads: Reads,
     /// Every secret read, by its literal name; `None` where the name is computed.
     pub(crate) secrets: Vec<Option<&'s str>>,
-    /// True if the context is read as a whole. The payload is part of it only for an expression that names it.
+    /// True if the context is read as a whole. The payload is part of it only for an expression that names
+    /// it.
     whole: bool,
 }
 
@@ -382,7 +385,8 @@ fn measured(call: &Map<String, Value>) -> Option<&str> {
     variable.get("var")?.as_str().filter(|path| !path.is_empty())
 }
 
-/// Walking and evaluating an expression recurse as deep as it nests, and every call may take the time of the whole message.
+/// Walking and evaluating an expression recurse as deep as it nests, and every call may take the time of the
+/// whole message.
 fn within_bounds(source: &Value) -> Result<(), String> {
     if extent::measure(source, MAX_NESTING, usize::MAX).is_err() {
         return Err(format!("an expression nests at most {MAX_NESTING} deep"));

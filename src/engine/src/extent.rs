@@ -1,8 +1,9 @@
 //! Bounds of the depth and the size of values.
 //!
-//! Copying, comparing, writing and dropping a value all recurse, and a value that doubles with every step outgrows any
-//! machine in a few dozen. What tasks build is therefore kept as shallow as what a JSON parser lets in, and within a
-//! number of bytes; a walk that measures a value stops where a bound is passed, however large the rest.
+//! Copying, comparing, writing and dropping a value all recurse, and a value that doubles with every step
+//! outgrows any machine in a few dozen. What tasks build is therefore kept as shallow as what a JSON parser
+//! lets in, and within a number of bytes; a walk that measures a value stops where a bound is passed, however
+//! large the rest.
 
 use datalogic_rs::DataValue;
 use serde_json::Value;
@@ -22,8 +23,8 @@ pub(crate) enum Excess {
     Bytes(usize),
 }
 
-/// Returns the bytes a value takes, if it stays within `depth` containers and `limit` bytes: those of its text, and 32
-/// for every value and key.
+/// Returns the bytes a value takes, if it stays within `depth` containers and `limit` bytes: those of its
+/// text, and 32 for every value and key.
 pub(crate) fn measure(value: &Value, depth: usize, limit: usize) -> Result<usize, Excess> {
     let mut scale = Scale { bytes: 0, limit };
     scale.value(value, depth).map(|()| scale.bytes)

@@ -48,10 +48,12 @@ pub trait Function: Send + Sync {
     /// Returns the catalogue entry: the names of the function, its inputs and the systems that it calls.
     fn entry(&self) -> &'static FunctionEntry;
 
-    /// Adds what is wrong with an authored input beyond its table in the catalogue; `at` is the path of the input.
+    /// Adds what is wrong with an authored input beyond its table in the catalogue; `at` is the path of the
+    /// input.
     ///
-    /// Asked of authors' documents and before [`compile`](Self::compile): it passes over what does not fit the table, looks
-    /// no reference up, and takes every secret for declared, as the process that serves may not be the one that stores.
+    /// Asked of authors' documents and before [`compile`](Self::compile): it passes over what does not fit
+    /// the table, looks no reference up, and takes every secret for declared, as the process that serves may
+    /// not be the one that stores.
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         let _ = (input, at, errors);
     }
@@ -152,13 +154,14 @@ impl TaskCx<'_> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Returns the channels that led to this run, as [`RunOptions::chain`](crate::RunOptions::chain) names them. What a
-    /// workflow writes into its metadata does not change it.
+    /// Returns the channels that led to this run, as [`RunOptions::chain`](crate::RunOptions::chain) names
+    /// them. What a workflow writes into its metadata does not change it.
     pub fn chain(&self) -> &Arc<[Arc<str>]> {
         self.chain
     }
 
-    /// Names the channel that the task calls, for the trace of the run. A connector is known by the input of the task.
+    /// Names the channel that the task calls, for the trace of the run. A connector is known by the input of
+    /// the task.
     pub fn name_target(&mut self, name: &str) {
         if self.work.tracer.is_some() {
             self.work.target = Some(name.into());
@@ -170,8 +173,8 @@ impl TaskCx<'_> {
         &self.work.redaction
     }
 
-    /// Evaluates an expression whose result is handed on, and adds to `redaction` the secrets it reads and what of
-    /// the result is made of them.
+    /// Evaluates an expression whose result is handed on, and adds to `redaction` the secrets it reads and
+    /// what of the result is made of them.
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).

@@ -1,7 +1,8 @@
 //! The inputs of a task that are folded over every message.
 //!
-//! An authored input is checked against the table of its function when it is stored. The values that a message yields
-//! are checked against the same table here, so a function receives only values of the kinds that it declares.
+//! An authored input is checked against the table of its function when it is stored. The values that a
+//! message yields are checked against the same table here, so a function receives only values of the kinds
+//! that it declares.
 
 use serde_json::Value;
 use svc_model::FieldError;
@@ -16,7 +17,8 @@ use crate::template::Template;
 pub struct Inputs(Vec<(&'static InputField, Template)>);
 
 impl Inputs {
-    /// Prepares the inputs that the table of a function resolves. One of any kind that is written as null counts as absent.
+    /// Prepares the inputs that the table of a function resolves. One of any kind that is written as null
+    /// counts as absent.
     pub fn new(entry: &FunctionEntry, input: &Value) -> Self {
         let resolvable = entry.fields.iter().filter(|field| field.resolvable && field.secret_at.is_empty());
         let templates = resolvable.filter_map(|field| {

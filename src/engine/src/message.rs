@@ -80,8 +80,8 @@ impl Message {
         path::check(slot, segments, new, limit)
     }
 
-    /// Writes at a path. Returns whether anything was written: a path through a scalar and the read-only payload
-    /// are silently left alone, and the metadata root takes only objects.
+    /// Writes at a path. Returns whether anything was written: a path through a scalar and the read-only
+    /// payload are silently left alone, and the metadata root takes only objects.
     ///
     /// # Errors
     /// A value that would nest too deep, or an index too far beyond the end of its array.

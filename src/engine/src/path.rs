@@ -1,10 +1,10 @@
 //! Dotted paths into a message: how tasks name what they read and where they write.
 //!
-//! Segments are separated by dots. An all-digit segment is an array index, unless what it meets is an object; a
-//! leading `#` forces an object key and is dropped (`#20` is the key `20`, `##x` the key `#x`); alone it is the key `#`.
-//! Reading never fails: what is missing is `None`. Writing creates missing containers, pads arrays with null, and
-//! silently does nothing where the path would have to walk through a scalar. What a write builds is bounded: in
-//! depth, and in the nulls it pads arrays with.
+//! Segments are separated by dots. An all-digit segment is an array index, unless what it meets is an object;
+//! a leading `#` forces an object key and is dropped (`#20` is the key `20`, `##x` the key `#x`); alone it is
+//! the key `#`. Reading never fails: what is missing is `None`. Writing creates missing containers, pads
+//! arrays with null, and silently does nothing where the path would have to walk through a scalar. What a
+//! write builds is bounded: in depth, and in the nulls it pads arrays with.
 
 use std::fmt;
 
@@ -18,7 +18,8 @@ use crate::extent::{self, Excess, MAX_DEPTH};
 pub const MAX_INDEX: usize = 99_999;
 /// Segments below the root that a path may have; half of what a value may nest.
 pub const MAX_SEGMENTS: usize = 64;
-/// Nulls one write may pad arrays with: an index far beyond the end of its array is a mistake, and would cost memory.
+/// Nulls one write may pad arrays with: an index far beyond the end of its array is a mistake, and would cost
+/// memory.
 pub const MAX_PADDING: usize = 1024;
 
 /// The part of a message in which a path starts.

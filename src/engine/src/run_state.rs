@@ -114,8 +114,8 @@ impl RunState {
         Ok(())
     }
 
-    /// Counts bytes that are about to be added. What writes replace is not counted off: the message is measured again
-    /// when the count says that it is full.
+    /// Counts bytes that are about to be added. What writes replace is not counted off: the message is
+    /// measured again when the count says that it is full.
     fn make_room(&mut self, added: usize) -> Result<(), WriteError> {
         if self.bytes.saturating_add(added) > self.max_bytes {
             let rest = self.message.measure(self.max_bytes.saturating_sub(added));
@@ -159,8 +159,8 @@ impl RunState {
         }
     }
 
-    /// Writes a value, recording the change if somebody asked for it and there is room for it; of a run that was told something
-    /// in confidence only that there was one.
+    /// Writes a value, recording the change if somebody asked for it and there is room for it; of a run that
+    /// was told something in confidence only that there was one.
     fn write(&mut self, path: &Path, value: Value) {
         if !self.records(path, &value) {
             self.message.put(path, value);
@@ -199,7 +199,8 @@ impl RunState {
         }
     }
 
-    /// Returns a snapshot for the trace, while its budget lasts; none of a run that was told something in confidence.
+    /// Returns a snapshot for the trace, while its budget lasts; none of a run that was told something in
+    /// confidence.
     pub(crate) fn snapshot(&mut self, scope: &mut EvaluationScope<'_>) -> Option<Value> {
         if self.tracer.is_some() {
             self.stamp_progress(scope);

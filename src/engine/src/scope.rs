@@ -1,8 +1,9 @@
 //! The message as expressions see it: arena copies of what they read, kept up to date by writes.
 //!
-//! Copying the message into the arena for every expression would cost more than evaluating it. A scope copies once what
-//! the expressions of a workflow can read of a root, when the first of them runs; a write then replaces only the
-//! containers along its path. A scope owns nothing: it borrows the arena and is rebuilt after a reset.
+//! Copying the message into the arena for every expression would cost more than evaluating it. A scope copies
+//! once what the expressions of a workflow can read of a root, when the first of them runs; a write then
+//! replaces only the containers along its path. A scope owns nothing: it borrows the arena and is rebuilt
+//! after a reset.
 
 mod copy;
 

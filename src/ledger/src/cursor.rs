@@ -17,8 +17,8 @@ pub struct Cursor {
     pub paused_at: Option<NaiveDateTime>,
 }
 
-/// The request of a starting scheduler to continue from the cursor. Its version must be the active one: a scheduler
-/// that cannot tell must not send the request.
+/// The request of a starting scheduler to continue from the cursor. Its version must be the active one: a
+/// scheduler that cannot tell must not send the request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AlignRequest {
     /// Id of the channel.
@@ -49,9 +49,9 @@ impl Cursor {
 
     /// Takes the cursor over for the active version. Returns whether it changed.
     ///
-    /// The cursor keeps its position, unless the schedule was paused, the cursor was abandoned, the clock was set
-    /// back, or the settings that determine the instants changed: then it starts anew. It also starts anew when it
-    /// knows a newer version, because that version belonged to a deleted channel.
+    /// The cursor keeps its position, unless the schedule was paused, the cursor was abandoned, the clock was
+    /// set back, or the settings that determine the instants changed: then it starts anew. It also starts
+    /// anew when it knows a newer version, because that version belonged to a deleted channel.
     pub fn align(&mut self, align: &AlignRequest) -> bool {
         let begins_anew = self.paused_at.is_some()
             || self.config_hash != align.config_hash
@@ -67,8 +67,8 @@ impl Cursor {
         *self != before
     }
 
-    /// Moves the cursor from one instant to a later one. Returns whether it moved. It does not move if it is not at
-    /// `from`, is paused, or belongs to a newer version.
+    /// Moves the cursor from one instant to a later one. Returns whether it moved. It does not move if it is
+    /// not at `from`, is paused, or belongs to a newer version.
     pub fn advance(&mut self, version: i64, from: NaiveDateTime, next: NaiveDateTime) -> bool {
         let moves = self.next_fire_at == from
             && next > from

@@ -1,17 +1,17 @@
 //! The rules of the cron ledger.
 //!
 //! An *occurrence* is the durable row of one instant of a schedule. A *cursor* is the instant up to which the
-//! occurrences of a schedule are recorded. A *slot* is a place among the runs that share a concurrency key. Every
-//! function here is a pure transition over plain values: it takes the instant and the rows, and returns or applies
-//! the change. There is no clock, no I/O and no database. The store reads rows under lock, applies these functions
-//! and writes the result; the model checker drives the same functions.
+//! occurrences of a schedule are recorded. A *slot* is a place among the runs that share a concurrency key.
+//! Every function here is a pure transition over plain values: it takes the instant and the rows, and returns
+//! or applies the change. There is no clock, no I/O and no database. The store reads rows under lock, applies
+//! these functions and writes the result; the model checker drives the same functions.
 //!
 //! Together the rules guarantee:
 //! - There is one row per instant and channel.
 //! - At most one claim of a row is valid, and every write of an earlier claim is refused.
 //! - A key has at most as many live holders as it has slots.
-//! - A row is never retried automatically, but a claim whose lease has expired is taken over, a bounded number of
-//!   times.
+//! - A row is never retried automatically, but a claim whose lease has expired is taken over, a bounded
+//!   number of times.
 
 mod cursor;
 mod fence;

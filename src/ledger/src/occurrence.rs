@@ -16,7 +16,8 @@ use crate::lease_end;
 use crate::slot::{ConcurrencySlot, HeldSlot, Singleton, acquire_slot};
 use crate::status::OccurrenceStatus;
 
-/// An occurrence, reduced to the columns that the rules read and write. Instants are UTC of the database clock.
+/// An occurrence, reduced to the columns that the rules read and write. Instants are UTC of the database
+/// clock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Occurrence {
     /// Its id. A retry keeps it.
@@ -60,7 +61,8 @@ pub struct ClaimKey {
     pub holder: String,
     /// Number of the attempt that this claim makes.
     pub attempt: i64,
-    /// Number of the claim on the row. The number of an attempt that was given back is used again; this one never is.
+    /// Number of the claim on the row. The number of an attempt that was given back is used again; this one
+    /// never is.
     pub claim: i64,
 }
 
@@ -158,8 +160,8 @@ impl Occurrence {
         row
     }
 
-    /// Claims the row for a worker if it is due and has no holder, or if the lease of its holder has expired. The row
-    /// fails after more than `max_recoveries` expired leases.
+    /// Claims the row for a worker if it is due and has no holder, or if the lease of its holder has expired.
+    /// The row fails after more than `max_recoveries` expired leases.
     pub fn claim(
         &mut self,
         holder: &str,
@@ -230,8 +232,8 @@ impl Occurrence {
         StartOutcome::Running(slot.map(|(_, slot)| slot))
     }
 
-    /// Renews the lease of a claim and of its slot. Returns whether both still belong to the caller; if one does not,
-    /// neither changes.
+    /// Renews the lease of a claim and of its slot. Returns whether both still belong to the caller; if one
+    /// does not, neither changes.
     pub fn renew(
         &mut self,
         key: &ClaimKey,
@@ -264,8 +266,9 @@ impl Occurrence {
         settles
     }
 
-    /// Gives back a claim that led to no run. Returns whether the claim was still valid; the caller then frees its
-    /// slot. The attempt of the claim is not counted, but a lease that expired before it stays counted.
+    /// Gives back a claim that led to no run. Returns whether the claim was still valid; the caller then
+    /// frees its slot. The attempt of the claim is not counted, but a lease that expired before it stays
+    /// counted.
     pub fn give_back(&mut self, key: &ClaimKey, raised: bool) -> bool {
         if !self.is_held(key) {
             return false;
@@ -303,8 +306,8 @@ impl Occurrence {
         Ok(())
     }
 
-    /// Returns whether the claim is the valid one: its lease may have expired, but no other worker has taken the row
-    /// over.
+    /// Returns whether the claim is the valid one: its lease may have expired, but no other worker has taken
+    /// the row over.
     pub fn is_held(&self, key: &ClaimKey) -> bool {
         matches!(self.status, OccurrenceStatus::Claimed | OccurrenceStatus::Running)
             && self.id == key.id

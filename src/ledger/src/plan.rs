@@ -67,8 +67,8 @@ pub struct MisfirePlan {
     pub next: Option<DateTime<Utc>>,
 }
 
-/// Plans all instants from a cursor to now, both inclusive, in one step. `instants` are those of the schedule,
-/// ascending. For a cursor far in the past, walk in bounded steps with a [`MisfirePlanner`].
+/// Plans all instants from a cursor to now, both inclusive, in one step. `instants` are those of the
+/// schedule, ascending. For a cursor far in the past, walk in bounded steps with a [`MisfirePlanner`].
 pub fn plan(
     from: DateTime<Utc>,
     now: DateTime<Utc>,

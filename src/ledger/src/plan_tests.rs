@@ -12,7 +12,8 @@ fn seconds(plan: &MisfirePlan) -> Vec<i64> {
     plan.fire.iter().map(|instant| instant.timestamp() - 1_800_000_000).collect()
 }
 
-/// Plans an instant every ten seconds from 0, at 100 with a grace of 15: 0 to 80 are late, 90 and 100 are not.
+/// Plans an instant every ten seconds from 0, at 100 with a grace of 15: 0 to 80 are late, 90 and 100 are
+/// not.
 fn planned(policy: Misfire) -> MisfirePlan {
     plan(at(0), at(100), Duration::from_secs(15), policy, (0..).map(|n| at(10 * n)))
 }

@@ -72,8 +72,8 @@ impl ConcurrencySlot {
     }
 }
 
-/// Acquires a slot for an occurrence: the slot that it already holds, else the lowest free one; `None` if every slot
-/// has a live lease. `rows` are the rows of the key.
+/// Acquires a slot for an occurrence: the slot that it already holds, else the lowest free one; `None` if
+/// every slot has a live lease. `rows` are the rows of the key.
 pub fn acquire_slot(
     rows: &[ConcurrencySlot],
     slots: u32,

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// The status of an occurrence. Rows written by another version may hold other values; no rule applies to those.
+/// The status of an occurrence. Rows written by another version may hold other values; no rule applies to
+/// those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OccurrenceStatus {
     /// Waits for a worker.

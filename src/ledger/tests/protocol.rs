@@ -1,6 +1,6 @@
-//! An exhaustive exploration of claims, leases and fences: three workers, two instants of a schedule that forbids
-//! concurrent runs, crashes, pauses, a lost answer whose request is repeated, and expired leases. The creation of
-//! rows is explored separately in `watermark.rs`: the two protocols share only the pending rows.
+//! An exhaustive exploration of claims, leases and fences: three workers, two instants of a schedule that
+//! forbids concurrent runs, crashes, pauses, a lost answer whose request is repeated, and expired leases. The
+//! creation of rows is explored separately in `watermark.rs`: the two protocols share only the pending rows.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod memory;

@@ -1,5 +1,6 @@
-//! An exhaustive exploration of the creation of rows: three nodes read a cursor at different times and write the
-//! instants they planned from there, in one transaction each, while the schedule is paused and started anew.
+//! An exhaustive exploration of the creation of rows: three nodes read a cursor at different times and write
+//! the instants they planned from there, in one transaction each, while the schedule is paused and started
+//! anew.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta};

@@ -8,8 +8,8 @@ use url::{Host, Url};
 
 use crate::ranges::is_public;
 
-/// The reason why an address is not dialled. The texts name the host at most, never a credential or a query; those of a
-/// refusal begin with `SSRF protection:`.
+/// The reason why an address is not dialled. The texts name the host at most, never a credential or a query;
+/// those of a refusal begin with `SSRF protection:`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// The text is no absolute URL with a host.
@@ -41,8 +41,9 @@ pub enum AddressError {
     },
 }
 
-/// Parses a URL and checks everything that needs no lookup: scheme, credentials, and a literal address in any spelling
-/// (`127.1`, `0x7f000001`, `[::ffff:7f00:1]` are all 127.0.0.1). Names are checked when they are dialled.
+/// Parses a URL and checks everything that needs no lookup: scheme, credentials, and a literal address in any
+/// spelling (`127.1`, `0x7f000001`, `[::ffff:7f00:1]` are all 127.0.0.1). Names are checked when they are
+/// dialled.
 ///
 /// # Errors
 /// [`AddressError`] for a URL that may not be requested. `allow_private` admits every address.
@@ -52,7 +53,8 @@ pub fn check_url(url: &str, allow_private: bool) -> Result<Url, AddressError> {
     Ok(url)
 }
 
-/// As [`check_url`], for the URL of a peer whose credentials may stand before the host: they are removed from the URL.
+/// As [`check_url`], for the URL of a peer whose credentials may stand before the host: they are removed from
+/// the URL.
 ///
 /// # Errors
 /// [`AddressError`] for a URL that may not be requested.
@@ -70,7 +72,8 @@ pub fn check_peer_url(url: &str, allow_private: bool) -> Result<PeerUrl, Address
     Ok(PeerUrl { url, credentials })
 }
 
-/// As [`check_url`], for a host that is reached by other means than HTTP: a name, or an address in any spelling.
+/// As [`check_url`], for a host that is reached by other means than HTTP: a name, or an address in any
+/// spelling.
 ///
 /// # Errors
 /// [`AddressError`] for a host that may not be dialled.

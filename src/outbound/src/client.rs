@@ -96,7 +96,8 @@ impl Outbound {
 }
 
 impl Outbound {
-    /// Resolves the addresses of a host that does not speak HTTP and checks each. A driver dials these and no others.
+    /// Resolves the addresses of a host that does not speak HTTP and checks each. A driver dials these and no
+    /// others.
     ///
     /// # Errors
     /// [`AddressError`] when the host has no address now, or one that may not be dialled.
@@ -145,8 +146,9 @@ pub struct OutboundResponse {
 }
 
 impl OutboundClient {
-    /// Sends a `GET` and reads a body of at most `cap` bytes. A longer body fails where it passes the cap, whatever length it
-    /// announced. Of a response that is no success only the status counts: its body is kept as far as it arrived.
+    /// Sends a `GET` and reads a body of at most `cap` bytes. A longer body fails where it passes the cap,
+    /// whatever length it announced. Of a response that is no success only the status counts: its body is
+    /// kept as far as it arrived.
     ///
     /// # Errors
     /// [`FetchError`] when there is no complete response.
@@ -167,8 +169,8 @@ impl OutboundClient {
         self.exchange(Method::GET, url, headers, None, cap).await
     }
 
-    /// Sends a form by `POST`; the response is read as by [`get`](Self::get). Uses a connection of its own: if the peer were
-    /// about to close a shared one, it would be unknown whether the form was read.
+    /// Sends a form by `POST`; the response is read as by [`get`](Self::get). Uses a connection of its own:
+    /// if the peer were about to close a shared one, it would be unknown whether the form was read.
     ///
     /// # Errors
     /// [`FetchError`] when there is no complete response. No text holds a header or the form.
@@ -203,7 +205,8 @@ impl OutboundClient {
         let mut request = reqwest::Request::new(method, url.clone());
         *request.headers_mut() = headers;
         if due {
-            // Required where a method implies a body (RFC 9110, 8.6): some servers wait for it, or refuse a request without it.
+            // Required where a method implies a body (RFC 9110, 8.6): some servers wait for it, or refuse a
+            // request without it.
             request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         *request.body_mut() = body.map(Into::into);

@@ -22,8 +22,8 @@ pub enum SetupError {
 /// The reason why a request has no response.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// The address may not be dialled, or the name has none. Nothing was sent. Trying again is of no use, but for a name
-    /// that is [unresolved](AddressError::Unresolved) now and may have an address later.
+    /// The address may not be dialled, or the name has none. Nothing was sent. Trying again is of no use, but
+    /// for a name that is [unresolved](AddressError::Unresolved) now and may have an address later.
     #[error(transparent)]
     Address(#[from] AddressError),
     /// No complete response within the time limit.

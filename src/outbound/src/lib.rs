@@ -1,16 +1,19 @@
 //! The one way out: HTTP clients that dial only checked addresses.
 //!
-//! Whoever can write a URL into a definition could make the service talk to what only the service can reach: the machine
-//! itself, its network, the metadata service of its cloud. So every outbound client comes from [`Outbound`]. A literal
-//! address is checked when a URL is read and again before each request; a name is checked where it is resolved, inside
-//! the client: **the address that is dialled is the address that was checked**, and a name that answers once with a public
-//! address and then with another gains nothing. One forbidden address refuses all that a name resolves to. Redirects are
-//! not followed but by a [`PeerClient`], by hand, each checked like a first request; proxies of the environment are not used. Either
-//! would choose an address nobody checked.
+//! Whoever can write a URL into a definition could make the service talk to what only the service can reach:
+//! the machine itself, its network, the metadata service of its cloud. So every outbound client comes from
+//! [`Outbound`]. A literal address is checked when a URL is read and again before each request; a name is
+//! checked where it is resolved, inside the client: **the address that is dialled is the address that was
+//! checked**, and a name that answers once with a public address and then with another gains nothing. One
+//! forbidden address refuses all that a name resolves to. Redirects are not followed but by a [`PeerClient`],
+//! by hand, each checked like a first request; proxies of the environment are not used. Either would choose
+//! an address nobody checked.
 //!
-//! Certificates are verified against the system's trust anchors, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+//! Certificates are verified against the system's trust anchors, or those that `SSL_CERT_FILE` and
+//! `SSL_CERT_DIR` name.
 //!
-//! This crate keeps pooled connections and nothing else. A connection belongs to the runtime its request was made on.
+//! This crate keeps pooled connections and nothing else. A connection belongs to the runtime its request was
+//! made on.
 
 mod address;
 mod client;

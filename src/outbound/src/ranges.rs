@@ -4,9 +4,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 
-/// Networks without public services: the IANA IPv4 Special-Purpose Address Registry (RFC 6890 and its successors) and
-/// multicast. Two are our own additions: 168.63.129.16, public by the registry, is the address at which a cloud answers
-/// its machines, and the relays of 6to4 lead to any IPv4 address that a packet names.
+/// Networks without public services: the IANA IPv4 Special-Purpose Address Registry (RFC 6890 and its
+/// successors) and multicast. Two are our own additions: 168.63.129.16, public by the registry, is the
+/// address at which a cloud answers its machines, and the relays of 6to4 lead to any IPv4 address that a
+/// packet names.
 const FORBIDDEN_V4: [Ipv4Net; 17] = [
     v4(0, 0, 0, 0, 8),          // this network, unspecified
     v4(10, 0, 0, 0, 8),         // private
@@ -27,9 +28,9 @@ const FORBIDDEN_V4: [Ipv4Net; 17] = [
     v4(255, 255, 255, 255, 32), // broadcast
 ];
 
-/// Everything that is allocated for global unicast. What lies outside is unspecified, loopback, discard-only, unique
-/// local, link-local, site-local, multicast, translation for local use or not allocated; to refuse the last is our own
-/// addition to the registry.
+/// Everything that is allocated for global unicast. What lies outside is unspecified, loopback, discard-only,
+/// unique local, link-local, site-local, multicast, translation for local use or not allocated; to refuse the
+/// last is our own addition to the registry.
 const GLOBAL_V6: Ipv6Net = v6([0x2000, 0, 0], 3);
 
 /// Networks inside [`GLOBAL_V6`] that are not public.

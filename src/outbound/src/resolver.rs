@@ -47,8 +47,8 @@ impl Resolve for CheckedResolver {
     }
 }
 
-/// Admits all addresses of a lookup or none: a name that mixes public and private addresses is suspicious, and the client
-/// chooses which of them it dials.
+/// Admits all addresses of a lookup or none: a name that mixes public and private addresses is suspicious,
+/// and the client chooses which of them it dials.
 pub(crate) fn admit(
     host: String,
     found: io::Result<Vec<IpAddr>>,

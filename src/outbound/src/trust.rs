@@ -12,7 +12,8 @@ use crate::error::SetupError;
 /// The source of the trust anchors, which are read once.
 #[derive(Clone, Debug, Default)]
 pub enum Trust {
-    /// The anchors of the system, or instead of them those in the file `SSL_CERT_FILE` and the directories `SSL_CERT_DIR`.
+    /// The anchors of the system, or instead of them those in the file `SSL_CERT_FILE` and the directories
+    /// `SSL_CERT_DIR`.
     #[default]
     System,
     /// These anchors alone, as PEM.

@@ -1,5 +1,5 @@
-//! The checks of project directories and packages, in one table: their stable ids, severities, conditions and remedies.
-//! The manual is made from it.
+//! The checks of project directories and packages, in one table: their stable ids, severities, conditions and
+//! remedies. The manual is made from it.
 
 use std::fmt::Write as _;
 

@@ -21,8 +21,8 @@ pub struct CompiledDocument<'p> {
     pub document: Value,
 }
 
-/// Returns the compiled documents of a kind, in the order of their keys: the layout of the files does not show. Entities
-/// that lint refused are left out.
+/// Returns the compiled documents of a kind, in the order of their keys: the layout of the files does not
+/// show. Entities that lint refused are left out.
 pub fn compile<'p>(linted: &'p LintedProject<'p>, kind: EntityKind) -> Vec<CompiledDocument<'p>> {
     let of_kind = linted.entities.iter().filter(|checked| checked.entity.kind == kind);
     let mut compiled: Vec<_> = of_kind.filter_map(compile_entity).collect();
@@ -44,8 +44,8 @@ fn sort_key(entity: &AuthoredEntity) -> (&str, &str, &str) {
     (entity.key().unwrap_or_default(), entity.text("name").unwrap_or_default(), &entity.file)
 }
 
-/// Returns the compiled documents with their files, which mirror those of the sources: `workflows/a.yaml` becomes
-/// `workflows/a.json`.
+/// Returns the compiled documents with their files, which mirror those of the sources: `workflows/a.yaml`
+/// becomes `workflows/a.json`.
 ///
 /// # Errors
 /// The name of a file that two sources lead to.
@@ -63,7 +63,8 @@ pub fn mirrored_files(linted: &LintedProject<'_>) -> Result<Vec<(String, Value)>
     }
 }
 
-/// Returns the import items of a package: the compiled documents, which are activated unless they say otherwise.
+/// Returns the import items of a package: the compiled documents, which are activated unless they say
+/// otherwise.
 pub(crate) fn package_items(compiled: &[CompiledDocument<'_>], activates: bool) -> Vec<Value> {
     let item = |compiled: &CompiledDocument<'_>| {
         let mut document = compiled.document.clone();

@@ -31,7 +31,8 @@ impl Severity {
 /// The place of a finding in its source file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SourcePlace {
-    /// The path of the file, as it was named or relative to the project directory, with `/` between its parts.
+    /// The path of the file, as it was named or relative to the project directory, with `/` between its
+    /// parts.
     pub file: String,
     /// The line, counted from 1.
     pub line: usize,

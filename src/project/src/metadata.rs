@@ -12,8 +12,8 @@ const NAMES: [&str; 2] = ["channel", "http_method"];
 /// Headers that carry credentials: their names stay visible, their values do not.
 const CREDENTIALS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
 
-/// Checks the metadata of an offline run and returns it as a workflow sees it: header names in lower case, credentials masked,
-/// records of earlier failures dropped. Paths begin at `at`.
+/// Checks the metadata of an offline run and returns it as a workflow sees it: header names in lower case,
+/// credentials masked, records of earlier failures dropped. Paths begin at `at`.
 ///
 /// # Errors
 /// Every member that no channel would pass on in this form.

@@ -68,7 +68,8 @@ pub(crate) const fn key_field(kind: EntityKind) -> &'static str {
     }
 }
 
-/// Returns `workflow 'orders' (workflows/orders.json)`. An entity without a name is told by its path in the file.
+/// Returns `workflow 'orders' (workflows/orders.json)`. An entity without a name is told by its path in the
+/// file.
 fn label(kind: EntityKind, document: &Value, path: &str, file: Option<&str>) -> String {
     let named = [key_field(kind), "name"].into_iter().find_map(|field| document.get(field)?.as_str());
     let name = match named.filter(|name| !name.trim().is_empty()) {

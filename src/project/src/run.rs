@@ -14,7 +14,8 @@ use crate::finding::Finding;
 use crate::source::SourceFile;
 use crate::stand_ins::StandIns;
 
-/// Replaces the references to shared definitions in a workflow, and returns the problems of those that it cannot replace.
+/// Replaces the references to shared definitions in a workflow, and returns the problems of those that it
+/// cannot replace.
 pub type Expand<'e> = dyn Fn(&mut Value) -> Vec<Finding> + Sync + 'e;
 
 /// A workflow that is ready to run offline. Cheap to share between threads.
@@ -48,11 +49,12 @@ pub enum OfflineRecords {
 }
 
 impl OfflineWorkflow {
-    /// Checks a document as the admin API checks a new workflow, and compiles it. `id` names it if it has no id of its own.
+    /// Checks a document as the admin API checks a new workflow, and compiles it. `id` names it if it has no
+    /// id of its own.
     ///
     /// # Errors
-    /// All problems that creating the workflow would report, or else the reason why it cannot be compiled with these
-    /// stand-ins.
+    /// All problems that creating the workflow would report, or else the reason why it cannot be compiled
+    /// with these stand-ins.
     pub fn compile(
         engine: &Engine,
         id: &str,
@@ -154,8 +156,9 @@ impl OfflineRun {
         }
     }
 
-    /// Returns the whole run as one document: `{matched, trace, output, data, metadata, temp_data, calls, audit_trail, errors,
-    /// error?}`; `error` is the reason of a run that a task stopped.
+    /// Returns the whole run as one document:
+    /// `{matched, trace, output, data, metadata, temp_data, calls, audit_trail, errors, error?}`; `error` is
+    /// the reason of a run that a task stopped.
     pub fn document(&self) -> Value {
         let mut document = json!({
             "matched": self.0.matched,

@@ -8,8 +8,8 @@ use svc_engine::{DeclaredSecrets, Redaction};
 use svc_model::FieldError;
 use svc_secrets::{Reference, ResolveError, Resolver, Secret};
 
-/// Values that stand in for secrets, by name: that of a declared secret, that of a variable of an `env://` reference, or a
-/// whole reference. Never printable.
+/// Values that stand in for secrets, by name: that of a declared secret, that of a variable of an `env://`
+/// reference, or a whole reference. Never printable.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StandIns(BTreeMap<String, String>);
 
@@ -20,7 +20,8 @@ impl fmt::Debug for StandIns {
 }
 
 impl StandIns {
-    /// Reads `{name: text}`. Texts are taken verbatim: a reference in one is not resolved. Paths begin at `at`.
+    /// Reads `{name: text}`. Texts are taken verbatim: a reference in one is not resolved. Paths begin at
+    /// `at`.
     ///
     /// # Errors
     /// Every value that is no text; the error does not show it.

@@ -4,7 +4,8 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 
-/// The reason to refuse a schedule. The text is for the author of the schedule: it names the place and the remedy.
+/// The reason to refuse a schedule. The text is for the author of the schedule: it names the place and the
+/// remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
     /// The expression violates the grammar; at most one fault per field.

@@ -1,8 +1,8 @@
 //! Parses a cron expression of six fields, of five fields, or a short name.
 //!
-//! Everything becomes expressions of six fields for the library that enumerates local times. A Unix expression of
-//! five fields needs two of them if both the day of month and the day of week are restricted, because either one may
-//! match.
+//! Everything becomes expressions of six fields for the library that enumerates local times. A Unix
+//! expression of five fields needs two of them if both the day of month and the day of week are restricted,
+//! because either one may match.
 
 use std::str::FromStr;
 
@@ -142,8 +142,8 @@ fn check(
     if faults.is_empty() { Ok(last) } else { Err(faults) }
 }
 
-/// Returns whether a field of days excludes any day. As in Unix cron, a field that begins with `*` restricts nothing,
-/// even with a step.
+/// Returns whether a field of days excludes any day. As in Unix cron, a field that begins with `*` restricts
+/// nothing, even with a step.
 fn is_restricted(field: &str) -> bool {
     !field.starts_with(['*', '?'])
 }

@@ -1,11 +1,11 @@
 //! The grammar of one field.
 //!
-//! A field is a list of items separated by commas. An item is `*`, `n`, `a-b`, a name, `name-name`, or one of `*`,
-//! `n`, `a-b` and `name-name` followed by `/step`. A field of days may also be `?` as a whole, with the same meaning
-//! as `*`. Ranges run forwards; a step is at least 1 and at most the largest value of its field.
+//! A field is a list of items separated by commas. An item is `*`, `n`, `a-b`, a name, `name-name`, or one of
+//! `*`, `n`, `a-b` and `name-name` followed by `/step`. A field of days may also be `?` as a whole, with the
+//! same meaning as `*`. Ranges run forwards; a step is at least 1 and at most the largest value of its field.
 //!
-//! The check is done here and not by the library that enumerates, because the library accepts more (`?/5`, blanks
-//! beside a number) and does not report the position of an error.
+//! The check is done here and not by the library that enumerates, because the library accepts more (`?/5`,
+//! blanks beside a number) and does not report the position of an error.
 
 use crate::error::excerpt;
 

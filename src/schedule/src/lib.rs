@@ -1,14 +1,15 @@
 //! Cron schedules: the expressions of authors, and the instants they name.
 //!
-//! A [`Schedule`] is an expression and a time zone. Expressions have six fields (second, minute, hour, day of month,
-//! month, day of week from Sunday as 1; both kinds of days must match), five fields with their meaning on Unix, or
-//! are one of five short names. Anything outside the grammar is refused with the field, the position and a remedy.
+//! A [`Schedule`] is an expression and a time zone. Expressions have six fields (second, minute, hour, day of
+//! month, month, day of week from Sunday as 1; both kinds of days must match), five fields with their meaning
+//! on Unix, or are one of five short names. Anything outside the grammar is refused with the field, the
+//! position and a remedy.
 //!
 //! At changes of the clock:
-//! - An expression that names its hours fires once for each local time it names. A local time in a gap fires at the
-//!   first instant after the gap; a local time that occurs twice fires at the first of the two.
-//! - An expression whose hour is a wildcard or has a step follows elapsed time: it fires at every instant whose local
-//!   time matches, and at no other.
+//! - An expression that names its hours fires once for each local time it names. A local time in a gap fires
+//!   at the first instant after the gap; a local time that occurs twice fires at the first of the two.
+//! - An expression whose hour is a wildcard or has a step follows elapsed time: it fires at every instant
+//!   whose local time matches, and at no other.
 //!
 //! ```
 //! use chrono::{DateTime, Utc};
@@ -25,7 +26,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Nothing here reads a clock or keeps state: the caller passes the instant to start from. Instants end with the year
+//! Nothing here reads a clock or keeps state: the caller passes the instant to start from. Instants end with
+//! the year
 //! 2100.
 
 mod error;
@@ -61,22 +63,24 @@ pub(crate) struct ScheduleParts {
 }
 
 impl Schedule {
-    /// Parses an expression and a zone of the IANA database; a blank zone is UTC. It does not check that the schedule
-    /// ever fires: a schedule that was valid when it was written stays valid.
+    /// Parses an expression and a zone of the IANA database; a blank zone is UTC. It does not check that the
+    /// schedule ever fires: a schedule that was valid when it was written stays valid.
     ///
     /// # Errors
-    /// [`ScheduleError::Expression`] if the expression is outside the grammar; otherwise [`ScheduleError::Zone`] if
-    /// the zone is unknown or an abbreviation.
+    /// [`ScheduleError::Expression`] if the expression is outside the grammar; otherwise
+    /// [`ScheduleError::Zone`] if the zone is unknown or an abbreviation.
     pub fn parse(expression: &str, zone: &str) -> Result<Self, ScheduleError> {
         let expression =
             CronExpression::parse(expression).map_err(|faults| ScheduleError::Expression { faults })?;
         Ok(Self(Arc::new(ScheduleParts { expression, zone: Zone::parse(zone)? })))
     }
 
-    /// Parses a schedule that is new at `now`. Like [`Schedule::parse`], and the schedule must fire soon enough.
+    /// Parses a schedule that is new at `now`. Like [`Schedule::parse`], and the schedule must fire soon
+    /// enough.
     ///
     /// # Errors
-    /// Those of [`Schedule::parse`], and [`ScheduleError::NeverFires`] if no instant comes within [`HORIZON`].
+    /// Those of [`Schedule::parse`], and [`ScheduleError::NeverFires`] if no instant comes within
+    /// [`HORIZON`].
     pub fn parse_at(expression: &str, zone: &str, now: DateTime<Utc>) -> Result<Self, ScheduleError> {
         let schedule = Self::parse(expression, zone)?;
         match schedule.next_after(now) {
@@ -85,8 +89,8 @@ impl Schedule {
         }
     }
 
-    /// Returns every reason to refuse a schedule that is new at `now`. A blank or invalid zone does not hide the
-    /// faults of the expression.
+    /// Returns every reason to refuse a schedule that is new at `now`. A blank or invalid zone does not hide
+    /// the faults of the expression.
     pub fn problems(expression: &str, zone: &str, now: DateTime<Utc>) -> Vec<ScheduleError> {
         let wrong_zone = Zone::parse(zone).err();
         let zone = if wrong_zone.is_some() { "" } else { zone };

@@ -30,8 +30,8 @@ impl<'s> Upcoming<'s> {
         self.schedule.parts().expression.next_local(local)
     }
 
-    /// Finds the next instant of an expression that names its hours. Local times that resolve to the same instant
-    /// count once.
+    /// Finds the next instant of an expression that names its hours. Local times that resolve to the same
+    /// instant count once.
     fn next_of_named_hours(&mut self) -> Option<DateTime<Utc>> {
         let zone = self.schedule.parts().zone;
         let mut local = zone.furthest(self.after);
@@ -45,8 +45,8 @@ impl<'s> Upcoming<'s> {
         }
     }
 
-    /// Finds the next instant of an expression whose hour is a wildcard or has a step: every instant whose local time
-    /// matches, so a change of the clock causes neither a gap nor a burst.
+    /// Finds the next instant of an expression whose hour is a wildcard or has a step: every instant whose
+    /// local time matches, so a change of the clock causes neither a gap nor a burst.
     fn next_of_elapsed_time(&mut self) -> Option<DateTime<Utc>> {
         let zone = self.schedule.parts().zone;
         let mut from = self.after;

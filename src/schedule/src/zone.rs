@@ -43,10 +43,11 @@ pub(crate) struct Zone(Tz);
 impl Zone {
     /// Looks up a zone; a blank name is UTC.
     ///
-    /// The database also contains abbreviations (`EST`, `CET`, `GMT`, `EST5EDT`, `PRC`). They are refused: their
-    /// meaning depends on the reader, and several never change to summer time or changed unlike the place that is
-    /// meant. They are the names that consist of capitals only; of these, only `UTC` means the same to everyone.
-    /// Former names of places (`US/Eastern`, `Japan`) are links of the database and accepted.
+    /// The database also contains abbreviations (`EST`, `CET`, `GMT`, `EST5EDT`, `PRC`). They are refused:
+    /// their meaning depends on the reader, and several never change to summer time or changed unlike the
+    /// place that is meant. They are the names that consist of capitals only; of these, only `UTC` means the
+    /// same to everyone. Former names of places (`US/Eastern`, `Japan`) are links of the database and
+    /// accepted.
     ///
     /// # Errors
     /// [`ScheduleError::Zone`] if the name is unknown or an abbreviation.
@@ -76,8 +77,8 @@ impl Zone {
         at.naive_utc() + self.offset(at)
     }
 
-    /// Returns the instant of a local time: the first of two if the local time occurs twice, the end of the gap if it
-    /// is skipped. Monotonic: a later local time never resolves to an earlier instant.
+    /// Returns the instant of a local time: the first of two if the local time occurs twice, the end of the
+    /// gap if it is skipped. Monotonic: a later local time never resolves to an earlier instant.
     pub(crate) fn resolve(self, local: NaiveDateTime) -> Option<DateTime<Utc>> {
         match self.0.from_local_datetime(&local) {
             LocalResult::Single(at) | LocalResult::Ambiguous(at, _) => Some(at.to_utc()),
@@ -85,8 +86,8 @@ impl Zone {
         }
     }
 
-    /// Returns the latest local time that the clock has shown by `at`. It is ahead of the current local time while a
-    /// stretch is repeated.
+    /// Returns the latest local time that the clock has shown by `at`. It is ahead of the current local time
+    /// while a stretch is repeated.
     pub(crate) fn furthest(self, at: DateTime<Utc>) -> NaiveDateTime {
         let clock = self.clock(at);
         match self.0.from_local_datetime(&clock) {

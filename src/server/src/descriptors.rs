@@ -1,7 +1,7 @@
 //! File descriptors: as many as the system allows, and a watch over their exhaustion.
 //!
-//! Exhaustion shows in many places, most of them in libraries that only retry. The watch detects it reliably: by
-//! duplicating a descriptor.
+//! Exhaustion shows in many places, most of them in libraries that only retry. The watch detects it reliably:
+//! by duplicating a descriptor.
 
 use std::fs::File;
 use std::io;
@@ -22,7 +22,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Number of open descriptors assumed where the system does not list them.
 const ASSUMED_OPEN: usize = 128;
 
-/// Raises the soft limit of open files to the hard one and returns it; the limit as it is where that is refused.
+/// Raises the soft limit of open files to the hard one and returns it; the limit as it is where that is
+/// refused.
 pub(crate) fn raise_open_file_limit() -> usize {
     let Ok((soft, hard)) = Resource::NOFILE.get() else { return usize::MAX };
     let limit = if Resource::NOFILE.set(hard, hard).is_ok() { hard } else { soft };

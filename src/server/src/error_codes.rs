@@ -8,8 +8,8 @@ pub fn response_codes() -> impl Iterator<Item = CodeEntry> {
     Code::ALL.iter().map(|code| code.entry())
 }
 
-/// The codes of task errors: `errors[].code` and `metadata._svc_errors[].code`. The status is that of a run which the error
-/// stopped.
+/// The codes of task errors: `errors[].code` and `metadata._svc_errors[].code`. The status is that of a run
+/// which the error stopped.
 pub fn task_error_codes() -> impl Iterator<Item = CodeEntry> {
     ErrorCode::ALL.iter().map(|code| code.entry())
 }

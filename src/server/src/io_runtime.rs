@@ -10,8 +10,8 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::error::ServiceStartError;
 
-/// One multi-thread runtime, and actor threads. A connection's driver task ends with the runtime that opened it, so
-/// every actor that owns one runs on one of these threads.
+/// One multi-thread runtime, and actor threads. A connection's driver task ends with the runtime that opened
+/// it, so every actor that owns one runs on one of these threads.
 #[derive(Debug)]
 pub(crate) struct IoRuntime {
     handle: Handle,
@@ -43,8 +43,8 @@ impl IoRuntime {
         })
     }
 
-    /// Starts an actor thread that drives the connections of its actors itself. A response of a peer wakes that
-    /// thread and then the caller; over the shared runtime it would wake a thread of the runtime first.
+    /// Starts an actor thread that drives the connections of its actors itself. A response of a peer wakes
+    /// that thread and then the caller; over the shared runtime it would wake a thread of the runtime first.
     pub(crate) fn start_driving_arbiter(&self) -> Result<Placement, ServiceStartError> {
         self.place_arbiter(Arbiter::try_new)
     }
@@ -77,8 +77,8 @@ impl IoRuntime {
 }
 
 impl Drop for IoRuntime {
-    /// Waits for nothing: a service is usually dropped where blocking is forbidden. While an actor thread still runs,
-    /// the runtime ends with that thread, which may block.
+    /// Waits for nothing: a service is usually dropped where blocking is forbidden. While an actor thread
+    /// still runs, the runtime ends with that thread, which may block.
     fn drop(&mut self) {
         self.stop();
         if let Some(runtime) = self.runtime.take().and_then(Arc::into_inner) {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use svc_model::ServiceError;
 use tokio::sync::{Notify, watch};
 
-/// The phase of the service and its requests in progress; set by the start, the shutdown and the edge, read by
-/// anyone.
+/// The phase of the service and its requests in progress; set by the start, the shutdown and the edge, read
+/// by anyone.
 #[derive(Debug, Default)]
 pub struct Lifecycle {
     initialized: AtomicBool,

@@ -1,7 +1,8 @@
 //! The end of listening without losing connections that the kernel has accepted.
 //!
-//! Closing a listening socket resets every connection in its backlog. The end therefore has two steps: first the
-//! packets of new connections are dropped while the server accepts the backlog, then new connections are refused.
+//! Closing a listening socket resets every connection in its backlog. The end therefore has two steps: first
+//! the packets of new connections are dropped while the server accepts the backlog, then new connections are
+//! refused.
 
 use std::io;
 use std::net::{Shutdown, TcpListener};
@@ -35,8 +36,8 @@ impl ListenerShutdown {
     }
 }
 
-/// Drops the packets that ask for a new connection (SYN without ACK), so that handshakes underway complete and no new
-/// one begins. Their senders retry after a second and are refused then.
+/// Drops the packets that ask for a new connection (SYN without ACK), so that handshakes underway complete
+/// and no new one begins. Their senders retry after a second and are refused then.
 #[cfg(target_os = "linux")]
 fn drop_new_handshakes(listener: &SockRef<'_>) -> io::Result<()> {
     use socket2::SockFilter;

@@ -1,7 +1,8 @@
 //! The root logger: destination, filter and format of messages.
 //!
-//! A thread of its own writes messages to standard error; a caller never waits for it. Once the queue is full,
-//! further messages are dropped and their number is logged. Dropping [`Logs`] writes the rest of the queue.
+//! A thread of its own writes messages to standard error; a caller never waits for it. Once the queue is
+//! full, further messages are dropped and their number is logged. Dropping [`Logs`] writes the rest of the
+//! queue.
 
 use std::io::{self, IsTerminal as _, Write};
 

@@ -15,7 +15,8 @@ use svc::logging::Logs;
 use svc::serve::{ServeOutcome, serve};
 use svc::{Options, commands, config, logging};
 
-/// Requests consist of small allocations that one thread makes and another frees, which is slow in the C library.
+/// Requests consist of small allocations that one thread makes and another frees, which is slow in the C
+/// library.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

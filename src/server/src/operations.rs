@@ -1,8 +1,8 @@
 //! The listener for operators' probes, on a thread and a runtime of its own.
 //!
-//! It serves `/health`, `/healthz`, `/readyz` and `/metrics` and nothing else, from levels and atomics, so that it
-//! answers while every worker thread hangs, and holds descriptors in reserve, so that it answers when all others are used
-//! up. It asks for no credential to connect; details still need one.
+//! It serves `/health`, `/healthz`, `/readyz` and `/metrics` and nothing else, from levels and atomics, so
+//! that it answers while every worker thread hangs, and holds descriptors in reserve, so that it answers when
+//! all others are used up. It asks for no credential to connect; details still need one.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -106,8 +106,8 @@ where
 {
     let reserve = Rc::new(RefCell::new(DescriptorReserve::new(RESERVE)));
     loop {
-        // The system asks for a descriptor before it looks for a connection. Once there is none to accept, what was
-        // given up for the question is taken back.
+        // The system asks for a descriptor before it looks for a connection. Once there is none to accept,
+        // what was given up for the question is taken back.
         let accepted = poll_fn(|context| {
             let accepted = listener.poll_accept(context);
             if accepted.is_pending() {

@@ -11,7 +11,8 @@ use svc_engine::Function;
 pub struct Options {
     /// The root logger; discards messages by default.
     pub log: Logger,
-    /// The environment that `env://` references read, and that names the secret store of `vault://` references.
+    /// The environment that `env://` references read, and that names the secret store of `vault://`
+    /// references.
     pub environment: Vec<(String, String)>,
     /// Functions of the embedding application, which workflows may name like those of the service. Their
     /// [entries](Function::entry) have the source [`Plugin`](svc_engine::catalogue::FunctionSource::Plugin).

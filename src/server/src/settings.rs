@@ -125,7 +125,8 @@ pub(crate) fn memory_cache_settings(config: &Config) -> MemoryCacheSettings {
     }
 }
 
-/// Returns the Kafka cluster for published records, with this service's credentials; `None` if Kafka is disabled.
+/// Returns the Kafka cluster for published records, with this service's credentials; `None` if Kafka is
+/// disabled.
 pub(crate) fn kafka_cluster(config: &Config, environment: &[(String, String)]) -> Option<KafkaCluster> {
     let config::KafkaSection { enabled, brokers, auth, extra_config, .. } = &config.kafka;
     let set = |name: &str| {
@@ -182,7 +183,8 @@ pub(crate) fn build_keyring(
     Ok(Keyring::new(Arc::new(store), declared.collect()).allowing(allowed))
 }
 
-/// Builds the HTTP client. Problems of the trust anchors are logged, because they show only when a peer is refused.
+/// Builds the HTTP client. Problems of the trust anchors are logged, because they show only when a peer is
+/// refused.
 pub(crate) fn build_outbound(log: &Logger) -> Result<Outbound, ServiceStartError> {
     let outbound =
         Outbound::new(&Trust::System).map_err(|error| ServiceStartError::Tree(error.to_string()))?;
@@ -299,8 +301,8 @@ pub(crate) fn token_settings(
     }
 }
 
-/// Generates the id of this process among those that share a database: its configured name, or that of its host, with
-/// a unique suffix.
+/// Generates the id of this process among those that share a database: its configured name, or that of its
+/// host, with a unique suffix.
 pub(crate) fn node_id(config: &Config) -> String {
     let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = Some(config.cluster.instance_id.clone()).filter(|id| !id.is_empty()).unwrap_or_else(host);
@@ -365,7 +367,8 @@ pub(crate) fn engine_limits(config: &Config) -> EngineLimits {
 /// Registers the functions of the embedding application.
 ///
 /// # Errors
-/// [`ServiceStartError::Config`] for a function whose entry has another source than `plugin`, or the name of another function.
+/// [`ServiceStartError::Config`] for a function whose entry has another source than `plugin`, or the name of
+/// another function.
 pub(crate) fn register_plugins(
     mut engine: EngineBuilder,
     functions: Vec<Arc<dyn Function>>,
@@ -387,8 +390,8 @@ pub(crate) fn register_plugins(
     Ok(engine)
 }
 
-/// Returns the bound on the values of one message: parsed JSON is larger than its text, and tasks hold it more than
-/// once.
+/// Returns the bound on the values of one message: parsed JSON is larger than its text, and tasks hold it
+/// more than once.
 fn max_message_bytes(config: &Config) -> usize {
     const SHARE: usize = 16;
     EngineLimits::default().max_message_bytes.max(config.ingest.max_payload_size.saturating_mul(SHARE))

@@ -1,7 +1,7 @@
 //! Signals and their meaning: drain, end at once, reload.
 //!
-//! Handlers are installed before any listener is bound, so that a signal sent right after the start never meets the
-//! default action.
+//! Handlers are installed before any listener is bound, so that a signal sent right after the start never
+//! meets the default action.
 
 use std::io::{self, IsTerminal as _};
 

@@ -119,7 +119,8 @@ fn a_changed_channel_goes_live_while_one_or_every_worker_is_blocked() {
             let of_orders = |node: &str| node.starts_with("channels/orders");
             wait(activate(running));
             assert_eq!(served(), Some(version));
-            // The activation waited neither for the blocked threads nor for the drain deadline of their old actors.
+            // The activation waited neither for the blocked threads nor for the drain deadline of their old
+            // actors.
             let old = format!("version {}", version - 1);
             let nodes = tree.snapshot().nodes;
             let still_there = nodes.iter().filter(|node| node.fingerprint.as_ref() == Some(&old)).count();

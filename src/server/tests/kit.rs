@@ -28,8 +28,8 @@ pub(crate) struct RunningService {
     _directory: tempfile::TempDir,
 }
 
-/// Runs a test against a service with the quickstart definitions loaded; then ends the service. The test has a thread
-/// of its own, so it may block.
+/// Runs a test against a service with the quickstart definitions loaded; then ends the service. The test has
+/// a thread of its own, so it may block.
 pub(crate) fn with_quickstart(
     faults: Vec<PlannedFault>,
     test: impl FnOnce(&RunningService) + Send + 'static,

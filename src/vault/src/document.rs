@@ -12,8 +12,9 @@ impl Document {
         serde_json::from_slice(body).ok().map(Self)
     }
 
-    /// Returns a field, from the place of version 2 of the engine or else of version 1. Texts are taken as they are, other
-    /// values as compact JSON; null counts as missing, so that it never becomes a credential that can be guessed.
+    /// Returns a field, from the place of version 2 of the engine or else of version 1. Texts are taken as
+    /// they are, other values as compact JSON; null counts as missing, so that it never becomes a credential
+    /// that can be guessed.
     pub(crate) fn field(&self, name: &str) -> Option<Secret> {
         let data = self.0.get("data")?;
         let of = |members: &Value| members.get(name).filter(|value| !value.is_null()).cloned();

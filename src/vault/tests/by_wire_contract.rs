@@ -1,4 +1,5 @@
-//! The secret store as the service meets it: over HTTP, against a stand-in that speaks the contract of the real servers.
+//! The secret store as the service meets it: over HTTP, against a stand-in that speaks the contract of the
+//! real servers.
 
 #![expect(clippy::unwrap_used, reason = "a failed expectation is the finding")]
 

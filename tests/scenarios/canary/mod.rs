@@ -92,7 +92,8 @@ fn administer(client: &mut HttpClient, served: &Served, places: &mut Places) {
     places.keep("answers of the admin plane", &client.get(&format!("{ADMIN}/connectors")).unwrap());
 }
 
-/// Calls every channel with the right credentials and without, with good bodies and a bad one; returns how many runs were answered 200.
+/// Calls every channel with the right credentials and without, with good bodies and a bad one; returns how
+/// many runs were answered 200.
 fn call(client: &mut HttpClient, served: &Served, payload: &[u8], places: &mut Places) -> usize {
     let mut succeeded = 0;
     for (path, headers) in &served.calls {

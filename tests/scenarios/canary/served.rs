@@ -102,7 +102,8 @@ impl Served {
         self.guard(format!("token-{}", source.name()), auth, vec![right, wrong]);
     }
 
-    /// A workflow with every field that takes a secret, its tasks failing and succeeding; a channel, called both ways.
+    /// A workflow with every field that takes a secret, its tasks failing and succeeding; a channel, called
+    /// both ways.
     fn plant_tasks(&mut self, plants: &mut Plants, source: CanarySource) {
         let shown: &[&str] = &[WORKFLOW_ROWS, WORKFLOW_READS];
         let id = format!("work-{}", source.name());

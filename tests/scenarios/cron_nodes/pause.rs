@@ -26,7 +26,8 @@ fn a_worker_that_wakes_up_past_its_lease_to_find_its_run_done_changes_no_row() {
     wakes_up_to(BRIEFLY);
 }
 
-/// Stops the node under its first run, whose answer takes so long, until another node has made a second attempt.
+/// Stops the node under its first run, whose answer takes so long, until another node has made a second
+/// attempt.
 fn wakes_up_to(answer_takes: Duration) {
     let is_first = AtomicBool::new(true);
     let hold = move |_: &WitnessedRun| {

@@ -1,4 +1,5 @@
-//! The projects under `examples/`: loaded as their pages say, run against real peers, judged by what they did.
+//! The projects under `examples/`: loaded as their pages say, run against real peers, judged by what they
+//! did.
 
 mod definitions;
 mod nightly_report;

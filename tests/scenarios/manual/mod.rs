@@ -1,4 +1,5 @@
-//! The manual: every block of JSON is accepted by the service, and what a page says of a run is what the run does.
+//! The manual: every block of JSON is accepted by the service, and what a page says of a run is what the run
+//! does.
 
 mod blocks;
 mod functions;

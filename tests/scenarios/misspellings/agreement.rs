@@ -1,4 +1,5 @@
-//! The commands that work without a server accept what the admin API accepts, and refuse the rest for the same reasons.
+//! The commands that work without a server accept what the admin API accepts, and refuse the rest for the
+//! same reasons.
 
 use std::sync::Arc;
 
@@ -26,7 +27,8 @@ fn strangers() -> [Value; 9] {
     ]
 }
 
-/// Returns documents that differ from one in a single place: a member removed, renamed or given another value.
+/// Returns documents that differ from one in a single place: a member removed, renamed or given another
+/// value.
 fn mutants(document: &Value) -> Vec<Value> {
     let mut places = Vec::new();
     collect_places("", document, &mut places);

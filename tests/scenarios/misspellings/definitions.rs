@@ -5,8 +5,8 @@ use svc_testkit::http::HttpClient;
 
 use crate::support::start;
 
-/// A misspelling: the place of the key (`w` of the workflow, `c` of the channel; after `=` the place of a value), what is
-/// written, and what was meant.
+/// A misspelling: the place of the key (`w` of the workflow, `c` of the channel; after `=` the place of a
+/// value), what is written, and what was meant.
 type Slip = (&'static str, &'static str, &'static str);
 
 pub(super) fn webhook() -> (Value, Value) {

@@ -1,4 +1,5 @@
-//! Definitions mean what they say: names that stand for nothing are refused, at every depth, with the name meant.
+//! Definitions mean what they say: names that stand for nothing are refused, at every depth, with the name
+//! meant.
 
 mod agreement;
 mod definitions;

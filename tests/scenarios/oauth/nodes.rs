@@ -108,8 +108,8 @@ impl Drill<'_> {
         self.nodes[node] = Some(server.crash_and_restart().unwrap());
     }
 
-    /// Waits until both nodes answer and tokens were refreshed so often. A family that is ended on the way gets a fresh seed, as an
-    /// operator would give it one; whether that had to be is asked at the end.
+    /// Waits until both nodes answer and tokens were refreshed so often. A family that is ended on the way
+    /// gets a fresh seed, as an operator would give it one; whether that had to be is asked at the end.
     fn goes_on(&mut self, refreshes: usize) {
         let before = count(&self.log(), "granted");
         loop {
@@ -132,9 +132,9 @@ impl Drill<'_> {
         assert!(self.crowd.recovered(), "{:?}", self.log());
     }
 
-    /// Returns `true` if a kill explains a refresh token that was used twice: the token issued for it was never used,
-    /// and it was the last issued before the kill, during it, or the first after it, as its request may have been in
-    /// flight.
+    /// Returns `true` if a kill explains a refresh token that was used twice: the token issued for it was
+    /// never used, and it was the last issued before the kill, during it, or the first after it, as its
+    /// request may have been in flight.
     fn is_in_the_window(&self, log: &[TokenEvent], shown: Option<&str>) -> bool {
         let mut granted = log.iter().filter(|entry| entry.event == "granted").enumerate();
         let Some((at, grant)) = granted.find(|(_, entry)| entry.shown.as_deref() == shown) else {
@@ -170,7 +170,8 @@ fn two_hundred_callers_of_two_nodes_that_are_killed_show_no_refresh_token_twice(
                 drill.kill(kill % 2);
                 drill.goes_on(REFRESHES);
             }
-            // Once surely in the window that is named: whoever asked for the answer that is kept back never reads it.
+            // Once surely in the window that is named: whoever asked for the answer that is kept back never
+            // reads it.
             provider.hold_responses().unwrap();
             let before = count(&drill.log(), "granted");
             assert!(wait_until(RECOVERY, || Ok(count(&drill.log(), "granted") > before)).unwrap());

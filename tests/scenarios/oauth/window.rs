@@ -1,4 +1,5 @@
-//! The one moment that no client can close: the provider has answered, and the node is killed before it has committed.
+//! The one moment that no client can close: the provider has answered, and the node is killed before it has
+//! committed.
 
 use std::time::Duration;
 

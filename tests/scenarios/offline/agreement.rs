@@ -8,8 +8,8 @@ use tempfile::TempDir;
 
 use super::{command, write};
 
-/// Repeats every traced run of some channels offline, and compares where it ends. `claims` are those of the callers, which
-/// no trace keeps. Returns the number of runs.
+/// Repeats every traced run of some channels offline, and compares where it ends. `claims` are those of the
+/// callers, which no trace keeps. Returns the number of runs.
 pub(crate) fn repeat_offline(
     client: &mut HttpClient,
     workflows: &Path,

@@ -1,4 +1,5 @@
-//! A run that exhausts the memory of its process: it ends the process again at each recovery, and is given up.
+//! A run that exhausts the memory of its process: it ends the process again at each recovery, and is given
+//! up.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,15 +11,15 @@ use svc_testkit::server::{ServerCommand, ServerProcess};
 
 use crate::support::{eventually, serve};
 
-/// Private memory that a process may take besides that of an idle one, in KiB: enough to serve, and less than the run of
-/// the test takes.
+/// Private memory that a process may take besides that of an idle one, in KiB: enough to serve, and less than
+/// the run of the test takes.
 const SPARE_KIB: u64 = 80_000;
 const MAX_RECOVERIES: usize = 5;
 /// Longer than a process takes to start and to end itself, the pause before the last recovery included.
 const LIFE: Duration = Duration::from_secs(60);
 
-/// Writes a program that starts the server with the memory that the file `limit` beside it allows. The allocator
-/// reserves no more than it uses, as reserved memory counts.
+/// Writes a program that starts the server with the memory that the file `limit` beside it allows. The
+/// allocator reserves no more than it uses, as reserved memory counts.
 fn bounded_server(directory: &Path) -> ServerCommand {
     let (path, limit) = (directory.join("svc-server"), directory.join("limit"));
     let script = format!(
@@ -44,7 +45,8 @@ fn run_that_exhausts_memory_is_recovered_five_times_and_given_up() {
     let directory = tempfile::tempdir().unwrap();
     let server = bounded_server(directory.path()).start().unwrap();
     let mut client = server.client();
-    // Each copy is within the bound of a message; all copies and the record of their changes are not within memory.
+    // Each copy is within the bound of a message; all copies and the record of their changes are not within
+    // memory.
     let text = json!({"var": "payload.text"});
     let mut mappings = vec![json!({"path": "data.first", "logic": vec![text; 28]})];
     for copy in ["second", "third", "fourth"] {

@@ -18,7 +18,8 @@ use crate::support::{eventually, launch};
 
 const ADMIN: &str = "/api/v1/admin";
 
-/// The configured force timeout of 1 s, the 2 s beyond it that are promised, and 2 s for a machine under load.
+/// The configured force timeout of 1 s, the 2 s beyond it that are promised, and 2 s for a machine under
+/// load.
 const PROMISE: Duration = Duration::from_secs(1 + 2 + 2);
 
 /// A server with a force timeout of a second, and work that would be waited for much longer by itself.
@@ -89,8 +90,8 @@ fn is_unfinished(client: &mut HttpClient, id: &str) {
     assert_eq!(letters["data"], json!([]), "{letters}");
 }
 
-/// Ends the server while a request and a submission of `channel` run; both must be cut in time, and the submission goes
-/// back to the queue. Answers the next process and the trace.
+/// Ends the server while a request and a submission of `channel` run; both must be cut in time, and the
+/// submission goes back to the queue. Answers the next process and the trace.
 fn cut(mut server: ServerProcess, channel: &str, payload: &Value) -> (ServerProcess, String) {
     let caller = request(&server, channel, payload.clone());
     let id = running(&mut server.client(), channel, payload);

@@ -31,12 +31,12 @@ pub(super) struct IncomingCall {
 }
 
 impl CompiledChannel {
-    /// Runs the workflow for another channel and returns its data. Nothing of the run is recorded, and what it was told in
-    /// confidence does not come back.
+    /// Runs the workflow for another channel and returns its data. Nothing of the run is recorded, and what
+    /// it was told in confidence does not come back.
     ///
     /// # Errors
-    /// The error that the caller's task fails with: a refusal of a guard, or the error that ended the run. A run that ended with
-    /// errors has failed, even where the called workflow tolerated them.
+    /// The error that the caller's task fails with: a refusal of a guard, or the error that ended the run. A
+    /// run that ended with errors has failed, even where the called workflow tolerated them.
     pub(super) async fn run_call(&self, call: IncomingCall) -> Result<Value, TaskError> {
         let mut recorder = OutcomeRecorder::start(&self.meters);
         let IncomingCall { payload, metadata, caller, chain, redaction, limit, until } = call;
@@ -50,7 +50,8 @@ impl CompiledChannel {
             ..RunOptions::default()
         };
         let message = Message::new(admitted.payload, admitted.metadata);
-        // Apart from the future of the call, which a chain nests on the stack of the thread as often as it has links.
+        // Apart from the future of the call, which a chain nests on the stack of the thread as often as it
+        // has links.
         let mut outcome = Box::pin(self.execute(message, options)).await;
         if let Some(error) = failure(&self.name, &outcome) {
             if error.is_deadline {
@@ -79,8 +80,8 @@ fn refused(channel: &str, refusal: &ServiceError) -> TaskError {
     TaskError::new(code, format!("channel '{channel}' refused the call: {}", refusal.message()))
 }
 
-/// The error of the run, under its own code: what a message is answered does not depend on how many channels it went
-/// through.
+/// The error of the run, under its own code: what a message is answered does not depend on how many channels
+/// it went through.
 fn failure(channel: &str, outcome: &RunOutcome) -> Option<TaskError> {
     let cause = match &outcome.failure {
         Some(failure) => &failure.error,

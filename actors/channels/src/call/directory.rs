@@ -30,8 +30,8 @@ pub enum NotCallable {
     Unbound,
 }
 
-/// A late-bound handle of the channel directory. The engine is built before there are channels to call, so the handle is
-/// bound afterwards; it does not keep the directory alive. Cheap to clone.
+/// A late-bound handle of the channel directory. The engine is built before there are channels to call, so
+/// the handle is bound afterwards; it does not keep the directory alive. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct DirectoryHandle(Arc<OnceLock<Weak<dyn ChannelDirectory>>>);
 

@@ -12,7 +12,8 @@ pub(crate) type Permit = OwnedSemaphorePermit;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoPermit;
 
-/// The permits of a channel on this node, shared by its threads and, while their number stays, by its generations.
+/// The permits of a channel on this node, shared by its threads and, while their number stays, by its
+/// generations.
 #[derive(Clone, Debug)]
 pub(crate) struct Permits {
     limit: u64,

@@ -1,8 +1,8 @@
 //! Responses cached for equal requests.
 //!
-//! A key is a digest of channel, method, route parameters, query, payload, the metadata that the body brought and, where
-//! the channel says so, the principal of the caller; headers take no part in it. What is kept is bounded by entries and
-//! by bytes.
+//! A key is a digest of channel, method, route parameters, query, payload, the metadata that the body brought
+//! and, where the channel says so, the principal of the caller; headers take no part in it. What is kept is
+//! bounded by entries and by bytes.
 
 use std::fmt;
 use std::time::Duration;
@@ -24,8 +24,8 @@ const MAX_TTL: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// Facts of a request that tell its answer from others.
 const FACTS: [&str; 3] = ["http_method", "params", "query"];
-/// Metadata that the service stamps over whatever the body brought: headers, and what is made of them, take no part in a
-/// key but by the principal.
+/// Metadata that the service stamps over whatever the body brought: headers, and what is made of them, take
+/// no part in a key but by the principal.
 const STAMPED: [&str; 5] = ["auth", "channel", "cookies", "headers", "vars"];
 
 /// The part of the caller in a key.
@@ -71,9 +71,9 @@ impl CacheKeyBuilder {
         Self { channel: channel.to_owned(), fields }
     }
 
-    /// Returns the key of a request; `None` when the payload has none of the declared fields or the caller is not known,
-    /// and then nothing is looked up or kept. The facts of the request are read where the workflow reads them: an
-    /// envelope may bring parameters that the route does not have.
+    /// Returns the key of a request; `None` when the payload has none of the declared fields or the caller is
+    /// not known, and then nothing is looked up or kept. The facts of the request are read where the workflow
+    /// reads them: an envelope may bring parameters that the route does not have.
     pub(crate) fn key(
         &self,
         principal: KeyPrincipal,

@@ -58,8 +58,8 @@ impl CredentialGuard {
         Ok(Self { authenticator, kind, header, authorization, log_limit: LogRateLimit::default() })
     }
 
-    /// Verifies the credential of a request and authorizes its claims. Returns the identity of the caller, with all claims of
-    /// a token.
+    /// Verifies the credential of a request and authorizes its claims. Returns the identity of the caller,
+    /// with all claims of a token.
     pub(super) async fn verify(
         &self,
         channel: &str,
@@ -85,8 +85,8 @@ impl CredentialGuard {
         Ok(identity)
     }
 
-    /// Returns what tells the caller's answers from those of other callers: the key or secret it used, or the issuer and
-    /// subject of its token with what the workflow sees of the other claims.
+    /// Returns what tells the caller's answers from those of other callers: the key or secret it used, or the
+    /// issuer and subject of its token with what the workflow sees of the other claims.
     pub(super) fn principal(&self, identity: &Identity) -> KeyPrincipal {
         let mut hash = DigestBuilder::default();
         match identity {

@@ -39,8 +39,8 @@ impl ValidationGuard {
         compile("validation_logic", logic, services).map(Self)
     }
 
-    /// A falsy result and a failing expression are the same refusal: it tells nothing of the rule. Gives the metadata
-    /// back.
+    /// A falsy result and a failing expression are the same refusal: it tells nothing of the rule. Gives the
+    /// metadata back.
     pub(super) fn check(
         &self,
         payload: &Value,

@@ -25,13 +25,14 @@ pub(super) struct GroupKey {
     pub(super) burst: u64,
 }
 
-/// The limiters of all groups of a process. Cheap to clone; clones share the limiters. A limiter lives as long as a
-/// channel of its group does.
+/// The limiters of all groups of a process. Cheap to clone; clones share the limiters. A limiter lives as
+/// long as a channel of its group does.
 #[derive(Clone, Default)]
 pub struct RateGroups(Arc<Mutex<HashMap<GroupKey, Weak<Limiter>>>>);
 
 impl RateGroups {
-    /// Returns the limiter of a group, and `true` when channels of the group that serve now ask for another rate.
+    /// Returns the limiter of a group, and `true` when channels of the group that serve now ask for another
+    /// rate.
     pub(super) fn limiter(&self, key: &GroupKey) -> (Arc<Limiter>, bool) {
         let mut groups = self.0.lock();
         groups.retain(|_, limiter| limiter.strong_count() > 0);

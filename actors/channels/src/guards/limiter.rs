@@ -1,12 +1,12 @@
 //! Rates by key: a token bucket for each, in the form of the generic cell rate algorithm.
 //!
 //! # Memory
-//! Callers choose the keys, so what a key costs is fixed (a keyed hash of it and an instant) and so is the number of
-//! them. A bucket that is full again is as good as none and is dropped when its shard grows; nothing runs in the
-//! background. A bucket that is not full is never dropped: nobody gets a fresh one by flooding the table with other
-//! keys. Keys that find the table full of such buckets share a few with one another until there is room. So a flood of
-//! invented keys is limited as a whole, a client that is known stays limited on its own, and the price is paid by
-//! clients that are new during the flood.
+//! Callers choose the keys, so what a key costs is fixed (a keyed hash of it and an instant) and so is the
+//! number of them. A bucket that is full again is as good as none and is dropped when its shard grows;
+//! nothing runs in the background. A bucket that is not full is never dropped: nobody gets a fresh one by
+//! flooding the table with other keys. Keys that find the table full of such buckets share a few with one
+//! another until there is room. So a flood of invented keys is limited as a whole, a client that is known
+//! stays limited on its own, and the price is paid by clients that are new during the flood.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -40,8 +40,8 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    /// A limit of `rps` requests each second and `burst` at once, both at least 1. More than a thousand million each
-    /// second is no limit that can be measured and counts as that.
+    /// A limit of `rps` requests each second and `burst` at once, both at least 1. More than a thousand
+    /// million each second is no limit that can be measured and counts as that.
     pub fn new(rps: u64, burst: u64) -> Self {
         let quota = quota(rps, burst);
         let buckets = RateLimiter::new(quota, Buckets::new(quota), Ticks(Instant::now()));
@@ -50,7 +50,8 @@ impl Limiter {
 
     /// Takes one token out of the key's bucket; `false` when it is empty, which costs the caller nothing.
     pub fn check<K: Hash + ?Sized>(&self, key: &K) -> bool {
-        // 64 keyed bits: two of 65 536 keys meet once in ten thousand million tables, and not by anyone's choice.
+        // 64 keyed bits: two of 65 536 keys meet once in ten thousand million tables, and not by anyone's
+        // choice.
         self.buckets.check_key(&self.hasher.hash_one(key)).is_ok()
     }
 }
@@ -133,8 +134,9 @@ impl StateStore for Buckets {
 }
 
 impl Shard {
-    /// Returns `true` if one more key may have a bucket of its own; drops the buckets that are full again when a sweep is due.
-    /// A sweep follows a doubling or a pause, so that a request costs the same on average however many come.
+    /// Returns `true` if one more key may have a bucket of its own; drops the buckets that are full again
+    /// when a sweep is due. A sweep follows a doubling or a pause, so that a request costs the same on
+    /// average however many come.
     fn has_room(&mut self, now: Nanos) -> bool {
         if self.own.len() < self.sweep_at {
             return true;

@@ -23,7 +23,8 @@ struct Window {
 }
 
 impl LogRateLimit {
-    /// Decides on a line: `Some` with the number of lines left out since the last one, where it may be written now.
+    /// Decides on a line: `Some` with the number of lines left out since the last one, where it may be
+    /// written now.
     pub(super) fn allow_line(&self) -> Option<u64> {
         let now = Instant::now();
         let mut window = self.0.lock();

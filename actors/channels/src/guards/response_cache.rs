@@ -68,8 +68,8 @@ impl ResponseCacheGuard {
         }
     }
 
-    /// Returns the cache key of a request; `None` for one whose response is never cached. `principal` counts if the channel
-    /// caches per principal.
+    /// Returns the cache key of a request; `None` for one whose response is never cached. `principal` counts
+    /// if the channel caches per principal.
     pub(super) fn key(
         &self,
         principal: Option<KeyPrincipal>,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::services::ChannelServices;
 use crate::shared_cache::{CacheError, CacheUnavailable, SharedCache};
 
-/// The cache that the settings of a guard name, if any. Looked up at each use: a connector may change while channels serve.
+/// The cache that the settings of a guard name, if any. Looked up at each use: a connector may change while
+/// channels serve.
 pub(super) struct SharedCacheRef(Option<String>);
 
 impl SharedCacheRef {

@@ -24,7 +24,8 @@ struct CredentialLabels {
     reason: &'static str,
 }
 
-/// Scopes of the platform's own rate limits. A channel of such a name shares the series and does not take it along.
+/// Scopes of the platform's own rate limits. A channel of such a name shares the series and does not take it
+/// along.
 const PLATFORM_SCOPES: [&str; 3] = ["admin", "data", "operational"];
 
 /// The kind of credential by which a channel authenticates its callers.

@@ -1,4 +1,5 @@
-//! The metrics of channels. A series is created when it is first counted: ten thousand idle channels show none.
+//! The metrics of channels. A series is created when it is first counted: ten thousand idle channels show
+//! none.
 
 mod guards;
 
@@ -62,7 +63,8 @@ pub struct ErrorLabels {
     pub reason: &'static str,
 }
 
-/// The metric families of all channels. Cheap to clone; label values are channel names, never text of callers.
+/// The metric families of all channels. Cheap to clone; label values are channel names, never text of
+/// callers.
 #[derive(Clone, Debug)]
 pub struct ChannelMetrics {
     messages: Family<MessageLabels, Counter>,
@@ -89,8 +91,9 @@ impl Default for ChannelMetrics {
 }
 
 impl ChannelMetrics {
-    /// Registers `messages`, `message_duration_seconds`, `workflow_duration_seconds`, `task_duration_seconds`,
-    /// `workflow_runs`, `errors` and what the guards count; the prefix is the registry's.
+    /// Registers `messages`, `message_duration_seconds`, `workflow_duration_seconds`,
+    /// `task_duration_seconds`, `workflow_runs`, `errors` and what the guards count; the prefix is the
+    /// registry's.
     pub fn register(&self, registry: &mut Registry) {
         registry.register("messages", "Messages by channel and outcome", self.messages.clone());
         registry.register("message_duration_seconds", "Time from arrival to answer", self.durations.clone());
@@ -118,8 +121,8 @@ impl ChannelMetrics {
         self.messages.get_or_create(&MessageLabels { channel, status }).inc();
     }
 
-    /// Counts a request over a rate limit. `scope` is the name of the channel, or `admin`, `data` or `operational` for
-    /// the platform's own limits; a channel named like one of these is counted with it.
+    /// Counts a request over a rate limit. `scope` is the name of the channel, or `admin`, `data` or
+    /// `operational` for the platform's own limits; a channel named like one of these is counted with it.
     pub fn count_rate_limited(&self, scope: &str) {
         self.guards.rate_limited(scope);
     }

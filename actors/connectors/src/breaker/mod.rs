@@ -1,7 +1,8 @@
 //! Circuit breakers: calls to a backend that keeps failing are rejected without reaching it.
 //!
-//! There is one breaker for each channel and connector, made at the first call. When as many consecutive calls as the threshold
-//! have failed, the breaker opens; after the recovery time one call is admitted, which closes the breaker or opens it again.
+//! There is one breaker for each channel and connector, made at the first call. When as many consecutive
+//! calls as the threshold have failed, the breaker opens; after the recovery time one call is admitted, which
+//! closes the breaker or opens it again.
 
 mod state;
 

@@ -88,8 +88,8 @@ impl Breaker {
         }
     }
 
-    /// Records the result of a call; returns `true` if it opened the breaker. A call that was admitted before the breaker opened
-    /// changes nothing.
+    /// Records the result of a call; returns `true` if it opened the breaker. A call that was admitted before
+    /// the breaker opened changes nothing.
     pub(super) fn record(&mut self, verdict: CallVerdict, probe: bool, now: Instant, threshold: u32) -> bool {
         let (next, opens) = match (self.0, verdict) {
             (Phase::Closed { .. }, CallVerdict::Success) => (Phase::Closed { failures: 0 }, false),

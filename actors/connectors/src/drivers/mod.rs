@@ -1,6 +1,7 @@
 //! The connector types, one folder each: typed settings, the actor that carries out calls, and its probe.
 //!
-//! [`resolve`] registers them. Heavy drivers are features of the crate; a connector of a type that was left out fails to load.
+//! [`resolve`] registers them. Heavy drivers are features of the crate; a connector of a type that was left
+//! out fails to load.
 
 mod broker_health;
 pub(crate) mod cache;
@@ -47,8 +48,8 @@ macro_rules! connector_types {
     };
 }
 
-/// Makes settings of a config whose placeholders and references are replaced. This is the registration of the types: a type
-/// without its line does not compile.
+/// Makes settings of a config whose placeholders and references are replaced. This is the registration of the
+/// types: a type without its line does not compile.
 ///
 /// # Errors
 /// A text that names the unusable field without its value, or the feature that this build was made without.

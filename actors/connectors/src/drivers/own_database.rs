@@ -19,8 +19,9 @@ impl OwnDatabase {
         Self { file: store.file().map(Path::to_owned) }
     }
 
-    /// Refuses a `db` connector whose connection string leads to this file by any name. A string with placeholders is checked
-    /// when its connector connects. A build without the SQL driver refuses nothing: no connector can open the file.
+    /// Refuses a `db` connector whose connection string leads to this file by any name. A string with
+    /// placeholders is checked when its connector connects. A build without the SQL driver refuses nothing:
+    /// no connector can open the file.
     pub fn check(&self, config: &ConnectorConfig) -> Option<FieldError> {
         #[cfg(feature = "sql")]
         return super::sql::check_own_database(self.file(), config);

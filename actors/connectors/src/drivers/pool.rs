@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-/// The pools that are open, the least recently used first. Beyond its capacity the first of them is closed; it opens again
-/// when it is needed.
+/// The pools that are open, the least recently used first. Beyond its capacity the first of them is closed;
+/// it opens again when it is needed.
 #[derive(Clone)]
 pub(crate) struct OpenPools {
     shared: Arc<Mutex<Open>>,
@@ -68,7 +68,8 @@ impl OpenPools {
 }
 
 impl<P: Clone + Send + Sync + 'static> PoolSlot<P> {
-    /// Returns the pool, opened if it is not open. A call that comes while another opens it waits for that one.
+    /// Returns the pool, opened if it is not open. A call that comes while another opens it waits for that
+    /// one.
     ///
     /// # Errors
     /// The error of `open`; the next call opens again.

@@ -19,14 +19,14 @@ const NO_CHANNEL: &str = "_none";
 /// Most times a call follows a connector that is being replaced.
 const REPLACEMENTS: usize = 3;
 
-/// Returns the channel of a run, the last of its call chain. Metadata is writable by workflows, so it chooses neither a breaker
-/// nor a metric label.
+/// Returns the channel of a run, the last of its call chain. Metadata is writable by workflows, so it chooses
+/// neither a breaker nor a metric label.
 pub(crate) fn channel_of(cx: &TaskCx<'_>) -> Arc<str> {
     cx.chain().last().cloned().unwrap_or_else(|| NO_CHANNEL.into())
 }
 
-/// Makes one logical call, which may consist of several attempts: admits it through the breaker of channel and connector, and
-/// counts it once.
+/// Makes one logical call, which may consist of several attempts: admits it through the breaker of channel
+/// and connector, and counts it once.
 ///
 /// # Errors
 /// `circuit_open` while the breaker rejects calls; otherwise the error of the call.
@@ -87,8 +87,8 @@ pub(crate) fn check_operation(
     Err(TaskError::new(ErrorCode::ConnectorDetail, detail))
 }
 
-/// Sends the message that `message` makes of the driver to its actor. Returns the answer and the connector that gave it. If
-/// the connector is replaced before the actor took the message, its successor is called.
+/// Sends the message that `message` makes of the driver to its actor. Returns the answer and the connector
+/// that gave it. If the connector is replaced before the actor took the message, its successor is called.
 ///
 /// # Errors
 /// The connector is not loaded or of another type, `message` fails, or the actor cannot answer.

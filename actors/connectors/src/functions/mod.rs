@@ -45,7 +45,8 @@ pub const DRIVER_FUNCTIONS: [(&str, &[&str]); 6] = [
     ("'storage'", &["storage_head", "storage_presign"]),
 ];
 
-/// Registers the functions over connectors. A function whose driver was left out of this build is only declared.
+/// Registers the functions over connectors. A function whose driver was left out of this build is only
+/// declared.
 #[must_use]
 pub fn register(
     builder: EngineBuilder,

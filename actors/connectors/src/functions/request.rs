@@ -90,7 +90,8 @@ pub(crate) fn url(base: &Url, path: &str) -> Result<Url, TaskError> {
     Ok(url)
 }
 
-/// Adds the headers that `headers_logic` came to. Null leaves a header out, numbers and booleans are written as text.
+/// Adds the headers that `headers_logic` came to. Null leaves a header out, numbers and booleans are written
+/// as text.
 ///
 /// # Errors
 /// `VALIDATION_ERROR` naming the header that cannot be sent, never its value.

@@ -10,7 +10,8 @@ use crate::drivers::http::ExchangeError;
 /// Bytes of a refused answer that an error shows.
 const SHOWN: usize = 512;
 
-/// Bytes of a refused answer that a task keeps on request: 32 of them may stand in the metadata of one message.
+/// Bytes of a refused answer that a task keeps on request: 32 of them may stand in the metadata of one
+/// message.
 const CAPTURED: usize = 4096;
 
 /// The mark that may precede a JSON text without being part of it (RFC 8259, 8.1).
@@ -31,7 +32,8 @@ impl ResponseFormat {
     /// The value of a body.
     ///
     /// # Errors
-    /// `FUNCTION_ERROR` for a body that is no JSON where JSON is due, `TASK_ERROR` for one that no message could hold.
+    /// `FUNCTION_ERROR` for a body that is no JSON where JSON is due, `TASK_ERROR` for one that no message
+    /// could hold.
     pub(crate) fn read(
         self,
         cx: &TaskCx<'_>,
@@ -56,7 +58,8 @@ impl ResponseFormat {
     }
 }
 
-/// An answer that is no success, without what `hide` takes out of it; with its body where the task captures it.
+/// An answer that is no success, without what `hide` takes out of it; with its body where the task captures
+/// it.
 pub(crate) fn refused(
     connector: &str,
     hide: impl FnOnce(String) -> String,
@@ -64,7 +67,8 @@ pub(crate) fn refused(
     is_captured: bool,
 ) -> TaskError {
     let status = answer.status.as_u16();
-    // Cut after hiding, which reads no more of it than it has to: a secret across the edge would be hidden in part only.
+    // Cut after hiding, which reads no more of it than it has to: a secret across the edge would be hidden in
+    // part only.
     let body = hide(String::from_utf8_lossy(&answer.body).into_owned());
     let shown = prefix(&body, SHOWN);
     let message = format!("connector '{connector}': the answer has the status {status}: {shown}");
@@ -102,7 +106,8 @@ pub(crate) fn unanswered(connector: &str, error: &ExchangeError) -> TaskError {
     TaskError::new(code, error.to_string())
 }
 
-/// Makes the error of a forbidden address: the protection, the place of the address, the setting that allows it.
+/// Makes the error of a forbidden address: the protection, the place of the address, the setting that allows
+/// it.
 fn forbidden(connector: &str, refused: &AddressError, place: &str) -> TaskError {
     TaskError::new(ErrorCode::Function, format!("{refused} (connector '{connector}': {place})"))
 }

@@ -19,7 +19,8 @@ pub(crate) struct RetryPlan {
 }
 
 impl RetryPlan {
-    /// Returns the pause after so many attempts; `None` if no other attempt follows. `jitter` is a random number from 0 to 1.
+    /// Returns the pause after so many attempts; `None` if no other attempt follows. `jitter` is a random
+    /// number from 0 to 1.
     pub(crate) fn pause(&self, attempts: u32, now: Instant, jitter: f64) -> Option<Duration> {
         if attempts > self.retries {
             return None;

@@ -1,6 +1,7 @@
 //! `storage_presign`: a URL that lets whoever has it read or write one object for a while.
 //!
-//! Made with the connector's keys alone: no call leaves the service, so there is nothing for a breaker to count.
+//! Made with the connector's keys alone: no call leaves the service, so there is nothing for a breaker to
+//! count.
 
 use std::sync::Arc;
 use std::time::Duration;

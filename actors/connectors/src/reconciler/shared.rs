@@ -82,8 +82,9 @@ impl ReconcilerShared {
 
     /// Brings the running connectors in line with the stored ones. Returns the paths of the actors to retire.
     ///
-    /// Secrets are read before this reload waits for its turn to publish: a secret store may be slow, and must not delay reloads
-    /// that do not need it. A later reload may overtake this one; what that one has published stays.
+    /// Secrets are read before this reload waits for its turn to publish: a secret store may be slow, and
+    /// must not delay reloads that do not need it. A later reload may overtake this one; what that one has
+    /// published stays.
     pub(crate) async fn reload(&self, scope: &ConnectorScope) -> Result<Vec<String>, ConnectorReloadError> {
         let number = self.reloads.fetch_add(1, Ordering::Relaxed);
         let id = match scope {
@@ -147,7 +148,8 @@ impl ReconcilerShared {
         loads.buffer_unordered(MAX_CONCURRENT_LOADS).collect().await
     }
 
-    /// Returns the new state of a row from its load. `before` is the running connector that may go on with the same settings.
+    /// Returns the new state of a row from its load. `before` is the running connector that may go on with
+    /// the same settings.
     async fn state(
         &self,
         row: &StoredConnector,

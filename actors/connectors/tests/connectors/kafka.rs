@@ -203,7 +203,8 @@ fn wire_tap() -> (String, std::thread::JoinHandle<Vec<u8>>) {
     (address, tap)
 }
 
-/// Answers a client as far as it needs to authenticate: with the requests a broker knows, and the mechanism it takes.
+/// Answers a client as far as it needs to authenticate: with the requests a broker knows, and the mechanism
+/// it takes.
 fn answer(stream: &mut TcpStream, request: &[u8]) {
     // Metadata, SaslHandshake, ApiVersions and SaslAuthenticate, each with its lowest and highest version.
     let known = [

@@ -45,7 +45,8 @@ fn a_reload_that_finds_the_same_leaves_the_actor_and_its_connections() {
             world.connectors.reload(ConnectorScope::All).await.unwrap();
         }
         assert_eq!(world.actors(), ["connectors/c"]);
-        // A call that comes before the connection of the last one is idle again opens another; a new actor always would.
+        // A call that comes before the connection of the last one is idle again opens another; a new actor
+        // always would.
         let opened = upstream.requests().iter().map(|asked| asked.connection).max().unwrap() + 1;
         assert!(opened < ROUNDS / 2, "{opened} connections for {ROUNDS} calls");
         world.variables.lock().unwrap().insert("KEY".into(), "two".into());

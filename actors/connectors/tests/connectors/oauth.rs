@@ -10,8 +10,8 @@ use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{at, run, run_with};
 
-/// An API that says what it was shown, beside its token endpoint `/token`, which answers by `grant` and the number of the
-/// request, from 1.
+/// An API that says what it was shown, beside its token endpoint `/token`, which answers by `grant` and the
+/// number of the request, from 1.
 fn api(grant: impl Fn(usize) -> UpstreamReply + Send + Sync + 'static, status: u16) -> Upstream {
     let asked = AtomicUsize::new(0);
     Upstream::start(move |request| match request.target.as_str() {

@@ -160,8 +160,8 @@ fn a_server_that_hangs_costs_its_callers_a_bounded_time() {
         connect(world, redis.url()).await;
         write(world, "r", json!({"key": "k", "value": 1})).await;
         redis.hang().unwrap();
-        // All wait at the same time: the first on the existing connection, those after it on a new one. The time limit of the test
-        // bounds them together.
+        // All wait at the same time: the first on the existing connection, those after it on a new one. The
+        // time limit of the test bounds them together.
         let errors = join_all((0..20).map(|_| world.failed("cache_read", get(), Value::Null))).await;
         assert!(errors.iter().all(|error| error.code.name() == "TIMEOUT_ERROR"), "{errors:?}");
         let error = world.failed("cache_read", get(), Value::Null).await;

@@ -64,7 +64,8 @@ impl Talk {
         let _ = std::io::copy(&mut self.stream.by_ref().take(bytes), &mut std::io::sink());
     }
 
-    /// Goes on as a server without extensions that takes everything, until `end` says what to answer to a line instead.
+    /// Goes on as a server without extensions that takes everything, until `end` says what to answer to a
+    /// line instead.
     pub(crate) fn go_on(&mut self, answer: impl Fn(&mut Self, &str) -> bool) {
         self.say("220 scripted\r\n");
         let mut data = false;

@@ -1,5 +1,5 @@
-//! `data_query` and `data_write` over Elasticsearch, by its wire contract: what is sent is what its versions 7 and 8 document,
-//! what is answered has their shapes.
+//! `data_query` and `data_write` over Elasticsearch, by its wire contract: what is sent is what its versions
+//! 7 and 8 document, what is answered has their shapes.
 
 use std::net::TcpListener;
 

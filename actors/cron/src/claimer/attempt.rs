@@ -99,8 +99,8 @@ impl CronAttempt {
         }
     }
 
-    /// Finds the channel, in one snapshot for the whole attempt. A channel that this node does not know, or knows only
-    /// in an older version than the row, may be new and is reloaded first.
+    /// Finds the channel, in one snapshot for the whole attempt. A channel that this node does not know, or
+    /// knows only in an older version than the row, may be new and is reloaded first.
     async fn find_channel(&self) -> Result<(Arc<LoadedChannel>, Arc<CompiledChannel>), NoRun> {
         let OccurrenceClaim { channel_id, channel_name, channel_version, .. } = &self.claim;
         let (registry, absent) = (&self.shared.registry, &self.attempts.absent);
@@ -194,8 +194,8 @@ impl CronAttempt {
         self.shared.registry.prepare_report(failed).await
     }
 
-    /// Writes the outcome and queues the report of a failure; retries until it is written or the claim is lost, because
-    /// the ledger refuses late writes.
+    /// Writes the outcome and queues the report of a failure; retries until it is written or the claim is
+    /// lost, because the ledger refuses late writes.
     async fn settle(
         &self,
         slot: Option<&HeldSlot>,

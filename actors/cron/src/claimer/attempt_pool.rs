@@ -74,7 +74,8 @@ impl AttemptPool {
         self.advance(ShutdownPhase::Closing);
     }
 
-    /// Waits for a worker, and takes others that are free too, `most` in all; `None` when nothing more is to begin.
+    /// Waits for a worker, and takes others that are free too, `most` in all; `None` when nothing more is to
+    /// begin.
     pub(crate) async fn acquire_workers(&self, most: u32) -> Option<Vec<OwnedSemaphorePermit>> {
         let first = tokio::select! {
             biased;

@@ -37,7 +37,8 @@ impl LeaseTimer {
         self.renewed + self.fence
     }
 
-    /// Returns the instant of the next renewal after one that was sent at `sent`, at most the end of the lease.
+    /// Returns the instant of the next renewal after one that was sent at `sent`, at most the end of the
+    /// lease.
     fn next(self, sent: Instant) -> Instant {
         (sent + self.heartbeat).min(self.end())
     }
@@ -63,7 +64,8 @@ impl<'d> ClaimLease<'d> {
         Self { shared, key, slot, timer: Mutex::new(timer) }
     }
 
-    /// Returns true if the lease is lost by now. Timers of a process that was stopped are late and not to be trusted.
+    /// Returns true if the lease is lost by now. Timers of a process that was stopped are late and not to be
+    /// trusted.
     pub(super) fn is_over(&self) -> bool {
         Instant::now() >= self.timer().end()
     }
@@ -72,9 +74,9 @@ impl<'d> ClaimLease<'d> {
         self.timer.lock()
     }
 
-    /// Renews the lease at every heartbeat until it is lost. The start of the attempt was the first renewal, so the
-    /// next one follows a heartbeat later. One renewal is under way at a time; one that fails is tried again at the
-    /// next heartbeat.
+    /// Renews the lease at every heartbeat until it is lost. The start of the attempt was the first renewal,
+    /// so the next one follows a heartbeat later. One renewal is under way at a time; one that fails is tried
+    /// again at the next heartbeat.
     pub(super) async fn hold(&self) -> LeaseLoss {
         let mut sent = self.timer().renewed;
         loop {

@@ -1,13 +1,13 @@
 //! The claimer: claims due occurrences and executes them.
 //!
-//! Owns the attempts of this node, at most one per worker; they outlive an instance of the actor. Takes no messages: a
-//! notification tells it that an occurrence may be due, and it polls besides. It claims as many rows as workers are
-//! free, the oldest first, and makes one claim at a time. A channel without capacity is passed over for a while, so
-//! that its backlog does not delay the others.
+//! Owns the attempts of this node, at most one per worker; they outlive an instance of the actor. Takes no
+//! messages: a notification tells it that an occurrence may be due, and it polls besides. It claims as many
+//! rows as workers are free, the oldest first, and makes one claim at a time. A channel without capacity is
+//! passed over for a while, so that its backlog does not delay the others.
 //!
-//! On shutdown it claims nothing more and releases claims whose attempts have not begun. Running attempts get the
-//! configured shutdown time; then they are cancelled and their claims released, so that another node may start them
-//! at once.
+//! On shutdown it claims nothing more and releases claims whose attempts have not begun. Running attempts get
+//! the configured shutdown time; then they are cancelled and their claims released, so that another node may
+//! start them at once.
 
 mod attempt;
 mod attempt_pool;
@@ -71,8 +71,8 @@ impl Supervised for Claimer {
     }
 }
 
-/// Stops claiming and lets attempts continue for `patience`. The remaining ones are cancelled; their claims are
-/// released within `giving_back`.
+/// Stops claiming and lets attempts continue for `patience`. The remaining ones are cancelled; their claims
+/// are released within `giving_back`.
 pub(crate) async fn stop(
     shared: &CronShared,
     attempts: &AttemptPool,
@@ -164,8 +164,8 @@ fn spawn_attempts(
     }
 }
 
-/// Fails an occurrence with too many expired leases, and reports it. One that cannot be failed now is listed by the next
-/// claim again.
+/// Fails an occurrence with too many expired leases, and reports it. One that cannot be failed now is listed
+/// by the next claim again.
 async fn end_exhausted(shared: &CronShared, row: ExhaustedOccurrence) {
     let ExhaustedOccurrence { id, channel_id, channel_name, trace_id, message } = &row;
     let failed = FailedOccurrence { channel_id, channel_name, trace_id: *trace_id, error: message };

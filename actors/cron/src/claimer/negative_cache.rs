@@ -29,7 +29,8 @@ impl NegativeCache {
         vain.insert(channel_id.to_owned(), AbsentChannel { version, generation, at: now });
     }
 
-    /// Returns true if the channel was absent a moment ago in this snapshot, so that a reload would not find it.
+    /// Returns true if the channel was absent a moment ago in this snapshot, so that a reload would not find
+    /// it.
     pub(super) fn contains(&self, channel_id: &str, version: i64, generation: u64) -> bool {
         self.lock().get(channel_id).is_some_and(|vain| {
             vain.version >= version && vain.generation == generation && vain.at.elapsed() < COUNTS

@@ -28,7 +28,8 @@ pub(super) fn trigger(
     trigger
 }
 
-/// Returns true for the first scheduled attempt of an occurrence: a later one says nothing about the lag of schedules.
+/// Returns true for the first scheduled attempt of an occurrence: a later one says nothing about the lag of
+/// schedules.
 pub(super) fn is_first(claim: &OccurrenceClaim) -> bool {
     claim.trigger == Trigger::Cron && claim.key.attempt == 1 && claim.raised && !claim.recovered
 }

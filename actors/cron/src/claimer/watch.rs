@@ -37,7 +37,8 @@ impl CronAttempt {
         let lease = ClaimLease::new(&self.shared, &self.claim.key, slot, begun);
         tokio::select! {
             biased;
-            // Looked at first: a process that was stopped and wakes up has lost its claim, whatever else is ready.
+            // Looked at first: a process that was stopped and wakes up has lost its claim, whatever else is
+            // ready.
             lost = lease.hold() => {
                 abort.abort();
                 AttemptEnd::Lost(Some(lost))

@@ -6,8 +6,9 @@ use tokio::time::Instant;
 
 /// The looks for channels that serve nowhere.
 ///
-/// A cursor is overdue as well while the database, or every node, was away, and whoever serves it needs time to catch
-/// up. So a look is due only when this node has seen the ledger answer for as long as a cursor must be overdue.
+/// A cursor is overdue as well while the database, or every node, was away, and whoever serves it needs time
+/// to catch up. So a look is due only when this node has seen the ledger answer for as long as a cursor must
+/// be overdue.
 #[derive(Debug)]
 pub(crate) struct AbsenceSweep {
     overdue: Duration,

@@ -1,4 +1,5 @@
-//! Tests of schedules on a real database: nothing is lost, nothing runs twice at once, and nothing ends a schedule.
+//! Tests of schedules on a real database: nothing is lost, nothing runs twice at once, and nothing ends a
+//! schedule.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod failures;

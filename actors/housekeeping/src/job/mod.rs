@@ -1,8 +1,9 @@
 //! One recurring job.
 //!
-//! The actor knows whether its work is running. It handles [`Due`] and sends nothing. The work runs once when the
-//! actor starts. A `Due` that arrives while the work runs is ignored. The work is dropped when the actor ends, so it
-//! must tolerate an interruption at any await point. A panic of the work is a failure of that run only.
+//! The actor knows whether its work is running. It handles [`Due`] and sends nothing. The work runs once when
+//! the actor starts. A `Due` that arrives while the work runs is ignored. The work is dropped when the actor
+//! ends, so it must tolerate an interruption at any await point. A panic of the work is a failure of that run
+//! only.
 
 mod messages;
 mod state;

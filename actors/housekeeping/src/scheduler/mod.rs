@@ -1,9 +1,9 @@
 //! The scheduler of the jobs.
 //!
-//! The actor owns the schedule, which the underlying library runs on tasks of its own. It sends [`Due`] and handles
-//! no messages. It adds a heartbeat to the schedule, which takes the same path as every job. If no heartbeat arrives
-//! for a while, the task of the library has died or the wall clock was set back. The actor then fails, so that
-//! supervision restarts it with a new schedule. It never runs a job.
+//! The actor owns the schedule, which the underlying library runs on tasks of its own. It sends [`Due`] and
+//! handles no messages. It adds a heartbeat to the schedule, which takes the same path as every job. If no
+//! heartbeat arrives for a while, the task of the library has died or the wall clock was set back. The actor
+//! then fails, so that supervision restarts it with a new schedule. It never runs a job.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

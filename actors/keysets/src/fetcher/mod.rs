@@ -1,9 +1,9 @@
 //! The actor that fetches.
 //!
-//! Owns the fetches that run, at most one for a set, and is alone in changing the sets. Message in: [`Refresh`], which begins a
-//! fetch; nobody waits in here. Fetches again by itself before keys are no longer fresh, while somebody uses them. Nothing
-//! of it survives a restart and nothing has to: fetches that go down with it have failed, callers ask for others, and the sets
-//! keep their keys and pauses.
+//! Owns the fetches that run, at most one for a set, and is alone in changing the sets. Message in:
+//! [`Refresh`], which begins a fetch; nobody waits in here. Fetches again by itself before keys are no longer
+//! fresh, while somebody uses them. Nothing of it survives a restart and nothing has to: fetches that go down
+//! with it have failed, callers ask for others, and the sets keep their keys and pauses.
 
 mod messages;
 mod state;
@@ -35,7 +35,8 @@ pub(crate) struct KeySetFetcher {
     log: Logger,
 }
 
-/// A fetch that runs. One that goes down with the actor has failed like any other, and whoever waits for it is told.
+/// A fetch that runs. One that goes down with the actor has failed like any other, and whoever waits for it
+/// is told.
 struct Flight(Arc<SharedKeySetSlot>);
 
 impl Flight {

@@ -19,8 +19,8 @@ const FORCED_EVERY: Duration = Duration::from_secs(30);
 const DEFAULT_AGE: Duration = Duration::from_secs(300);
 const LEAST_AGE: Duration = Duration::from_secs(60);
 const GREATEST_AGE: Duration = Duration::from_secs(24 * 3600);
-/// The pause after a failed fetch, twice as long after every further one: without it each request would ask an issuer that
-/// is in trouble, and wait for it.
+/// The pause after a failed fetch, twice as long after every further one: without it each request would ask
+/// an issuer that is in trouble, and wait for it.
 const FAILURE_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
 
 /// One key set at one instant.
@@ -75,8 +75,8 @@ impl State {
         self.failures > 0
     }
 
-    /// Returns `true` if no caller needs a fetch. While retries fail, the cached keys serve and nobody waits for the
-    /// next retry.
+    /// Returns `true` if no caller needs a fetch. While retries fail, the cached keys serve and nobody waits
+    /// for the next retry.
     pub(crate) fn is_settled(&self, now: Instant) -> bool {
         let retrying = self.is_failing() && self.keys.is_some() && self.is_busy(now);
         retrying || self.settled_until.is_some_and(|until| now < until)

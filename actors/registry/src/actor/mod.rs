@@ -27,10 +27,11 @@ type Waiter = oneshot::Sender<Result<ReloadReport, ReloadError>>;
 
 /// Writes the snapshot; everybody else reads it.
 ///
-/// Takes [`ApplyChange`], one at a time: the work runs as a future beside the mailbox, what arrives meanwhile waits, and
-/// reloads that wait become one. Hears the events of the tree and shows a channel that supervision quarantined, or
-/// an operator released, in the snapshot. The snapshot survives a restart of the actor and serves on; the new
-/// instance starts from it and reloads. Only the very first instance needs the database to start.
+/// Takes [`ApplyChange`], one at a time: the work runs as a future beside the mailbox, what arrives meanwhile
+/// waits, and reloads that wait become one. Hears the events of the tree and shows a channel that supervision
+/// quarantined, or an operator released, in the snapshot. The snapshot survives a restart of the actor and
+/// serves on; the new instance starts from it and reloads. Only the very first instance needs the database to
+/// start.
 pub(crate) struct RegistryActor {
     shared: Arc<RegistryShared>,
     queue: ChangeQueue<Waiter>,

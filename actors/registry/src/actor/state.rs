@@ -29,8 +29,9 @@ impl<W> Default for ChangeQueue<W> {
 }
 
 impl<W> ChangeQueue<W> {
-    /// Puts a change at the end of the line; a reload joins a reload that is last there. One of everything is kept
-    /// apart from those of single changes: a definition nobody changed may fail it, and must not fail them.
+    /// Puts a change at the end of the line; a reload joins a reload that is last there. One of everything is
+    /// kept apart from those of single changes: a definition nobody changed may fail it, and must not fail
+    /// them.
     pub(crate) fn push(&mut self, change: SnapshotChange, waiter: Option<W>) {
         match (self.waiting.back_mut(), change) {
             (Some((SnapshotChange::Reload(last), waiters)), SnapshotChange::Reload(scope))
@@ -63,7 +64,8 @@ impl<W> ChangeQueue<W> {
         self.running.take().map(|(_, waiters)| waiters).unwrap_or_default()
     }
 
-    /// Ends the running change as failed and returns its waiters; the scope of a reload is kept for the next one.
+    /// Ends the running change as failed and returns its waiters; the scope of a reload is kept for the next
+    /// one.
     pub(crate) fn fail(&mut self) -> Vec<W> {
         match self.running.take() {
             Some((SnapshotChange::Reload(scope), waiters)) => {

@@ -120,8 +120,8 @@ impl RegistryShared {
         delta
     }
 
-    /// Makes the next snapshot the one that serves. Calls never overlap: only futures of one actor make them, and the
-    /// function does not wait.
+    /// Makes the next snapshot the one that serves. Calls never overlap: only futures of one actor make them,
+    /// and the function does not wait.
     pub(crate) fn swap(&self, delta: &SnapshotDelta, workflow_users: &mut WorkflowUsers) -> ReloadReport {
         let current = self.snapshot.load_full();
         let next = Arc::new(delta.apply(&current, workflow_users));
@@ -161,7 +161,8 @@ impl RegistryShared {
         report
     }
 
-    /// Finds deployments that the snapshot does not contain: an instance of the registry crashed before they served.
+    /// Finds deployments that the snapshot does not contain: an instance of the registry crashed before they
+    /// served.
     pub(crate) fn orphans(&self) -> SnapshotDelta {
         let snapshot = self.snapshot.load();
         let used: HashSet<_> =

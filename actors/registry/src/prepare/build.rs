@@ -202,8 +202,8 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns the stale workflows that no longer compile, by id, with the reason. A channel that uses one already
-    /// keeps the loaded version; no other channel may begin to use it.
+    /// Returns the stale workflows that no longer compile, by id, with the reason. A channel that uses one
+    /// already keeps the loaded version; no other channel may begin to use it.
     pub(super) fn broken(
         &self,
         stale_workflows: Vec<Workflow>,

@@ -61,7 +61,8 @@ fn paths_lead_where_the_rules_say() {
             ("/tie/x/c", "GET", "z-first", json!({"a": "x"})),
             ("/orders/7", "PUT", "override", json!({"any": "7"})),
             ("/Stra%C3%9Fe/1", "GET", "ünï", json!({"x": "1"})),
-            // No route: a single segment is a name, which takes POST and the methods that the channel declares.
+            // No route: a single segment is a name, which takes POST and the methods that the channel
+            // declares.
             ("/special", "POST", "special", none.clone()),
             ("/special", "get", "special", none.clone()),
             ("/special", "HEAD", "special", none.clone()),

@@ -66,7 +66,8 @@ impl AuditLog {
     /// Returns a page of the records that match the filter, newest first, and the number of all matches.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn list(&self, filter: AuditFilter, page: Page) -> Result<(Vec<AuditRow>, i64), StoreError> {
         if is_impossible([&filter.action, &filter.resource_type, &filter.resource_id, &filter.principal]) {
             return Ok((Vec::new(), 0));
@@ -81,8 +82,8 @@ impl AuditLog {
     /// Records an event that changes no stored row, such as the summary of an import or a test run.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn record(&self, entry: AuditEntry) -> Result<(), StoreError> {
         let mutation = Mutation::new(entry);
         mutate(&self.0, QueryOperation::new("audit", "record"), mutation, |_| {
@@ -91,12 +92,12 @@ impl AuditLog {
         .await
     }
 
-    /// Deletes the records older than `days`, and returns their number. Works in steps of at most `chunk` rows,
-    /// between which others can write.
+    /// Deletes the records older than `days`, and returns their number. Works in steps of at most `chunk`
+    /// rows, between which others can write.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement. Completed steps are kept.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement. Completed steps are kept.
     pub async fn delete_expired(&self, days: u64, chunk: i64) -> Result<u64, StoreError> {
         let mut deleted = 0;
         loop {

@@ -44,8 +44,9 @@ struct Row {
 }
 
 impl From<Row> for Channel {
-    /// A type or protocol that this program does not know can only have been written by another program. The config
-    /// is then marked unreadable: no channel is compiled from it, and the channel is reported as broken.
+    /// A type or protocol that this program does not know can only have been written by another program. The
+    /// config is then marked unreadable: no channel is compiled from it, and the channel is reported as
+    /// broken.
     fn from(row: Row) -> Self {
         let mut config = json::value(&row.config_json);
         let mut foreign = |column: &str, value: &str| {
@@ -222,7 +223,8 @@ impl Versioned for Channel {
     }
 
     async fn active(conn: &mut Conn, ids: Option<&[String]>) -> Result<Vec<Channel>, StoreError> {
-        // Sorted like the primary key: sorted by the id alone, SQLite would read every active row to find one.
+        // Sorted like the primary key: sorted by the id alone, SQLite would read every active row to find
+        // one.
         let order = (channels::channel_id.asc(), channels::version.asc());
         let all = channels::table.filter(channels::status.eq("active")).order(order);
         let Some(ids) = ids else {
@@ -303,8 +305,8 @@ impl Versioned for Channel {
         Ok(found?.is_some())
     }
 
-    /// Tasks call a channel by the name of its active version, and the `on_failure` of other channels names it the
-    /// same way.
+    /// Tasks call a channel by the name of its active version, and the `on_failure` of other channels names
+    /// it the same way.
     async fn users(
         conn: &mut Conn,
         id: &str,
@@ -358,8 +360,8 @@ impl Versioned for Channel {
         cron::pause(conn, id).await
     }
 
-    /// Deletes the channel with its schedule and its occurrences. Slots that they hold stay until their leases
-    /// expire, so that their runs have stopped by then: a key is shared.
+    /// Deletes the channel with its schedule and its occurrences. Slots that they hold stay until their
+    /// leases expire, so that their runs have stopped by then: a key is shared.
     async fn delete(conn: &mut Conn, id: &str) -> Result<usize, StoreError> {
         let delete = diesel::delete(channels::table.filter(channels::channel_id.eq(id)));
         let deleted = on!(conn, c => delete.execute(c).await)?;

@@ -18,7 +18,8 @@ impl ConfigEpoch {
     /// Returns the current epoch.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn current(&self) -> Result<i64, StoreError> {
         self.0
             .read(QueryOperation::new("epoch", "current"), |conn| {
@@ -33,8 +34,8 @@ impl ConfigEpoch {
     /// Increments the epoch for a reload that an operator ordered, and records the operator.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn bump(&self, audit: AuditEntry) -> Result<(), StoreError> {
         let mutation = Mutation { epoch: true, ..Mutation::new(audit) };
         mutate(&self.0, QueryOperation::new("epoch", "bump"), mutation, |_| {

@@ -135,7 +135,8 @@ pub(super) async fn channel(
     Ok(objections)
 }
 
-/// Finds another active channel with the same shape and priority and a common method. Uses the index on the shape.
+/// Finds another active channel with the same shape and priority and a common method. Uses the index on the
+/// shape.
 async fn route_rival(
     conn: &mut Conn,
     id: &str,

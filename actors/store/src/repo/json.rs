@@ -13,8 +13,8 @@ pub(super) fn list<T: Into<Value> + Clone>(values: &[T]) -> String {
     Value::Array(values.iter().cloned().map(Into::into).collect()).to_string()
 }
 
-/// Parses a stored text. Text that is not JSON becomes a marker that no compiler accepts, so that its owner is
-/// reported as broken and never runs.
+/// Parses a stored text. Text that is not JSON becomes a marker that no compiler accepts, so that its owner
+/// is reported as broken and never runs.
 pub(super) fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| unreadable())
 }
@@ -27,8 +27,8 @@ pub(super) fn values(text: &str) -> Vec<Value> {
     }
 }
 
-/// Returns the strings of a stored array. An element of another type becomes a text that cannot pass for a valid
-/// name.
+/// Returns the strings of a stored array. An element of another type becomes a text that cannot pass for a
+/// valid name.
 pub(super) fn strings(text: &str) -> Vec<String> {
     let name = |value| match value {
         Value::String(text) => text,

@@ -24,16 +24,17 @@ pub struct RollbackSource<V> {
 }
 
 impl<V: Versioned> Repository<V> {
-    /// Activates the draft, a workflow's at a share of the traffic (100 if `None`), or archives the active version.
+    /// Activates the draft, a workflow's at a share of the traffic (100 if `None`), or archives the active
+    /// version.
     ///
-    /// The gates run twice: before the change is queued, where a refusal is a mistake of the caller, and inside the
-    /// transaction, where it can only mean that another change was faster, which is a conflict. A refusal caused by a
-    /// change after the request arrived is a conflict as well.
+    /// The gates run twice: before the change is queued, where a refusal is a mistake of the caller, and
+    /// inside the transaction, where it can only mean that another change was faster, which is a conflict. A
+    /// refusal caused by a change after the request arrived is a conflict as well.
     ///
     /// # Errors
     /// [`StoreError::Refused`]: 404 without a draft (or an active version), 412 if the precondition does not hold,
-    /// 400 from a gate, 409 if the name belongs to another active channel, a canary is active, or another change came
-    /// first; the other variants if the database fails.
+    /// 400 from a gate, 409 if the name belongs to another active channel, a canary is active, or another
+    /// change came first; the other variants if the database fails.
     pub async fn set_status(
         &self,
         id: &str,
@@ -175,8 +176,8 @@ impl<V: Versioned> Repository<V> {
 }
 
 impl Repository<Workflow> {
-    /// Changes the traffic split between the two active versions. Returns the newer version, or at 0 the older one,
-    /// which remains.
+    /// Changes the traffic split between the two active versions. Returns the newer version, or at 0 the
+    /// older one, which remains.
     ///
     /// # Errors
     /// [`StoreError::Refused`]: 400 outside 0..100, without an active version, or if a single version would serve
@@ -231,8 +232,8 @@ async fn check_precondition<V: Versioned>(
     }
 }
 
-/// Writes the changes of a transition. Rows that stop serving come first, because a unique index allows one draft at
-/// any time.
+/// Writes the changes of a transition. Rows that stop serving come first, because a unique index allows one
+/// draft at any time.
 async fn apply<V: Versioned>(
     conn: &mut Conn,
     id: &str,

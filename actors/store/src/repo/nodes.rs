@@ -1,8 +1,8 @@
 //! The leases of the processes that share a database.
 //!
-//! A process is registered under an id that no other process ever has, from its start to its end. Its lease uses the
-//! clock of the database. An expired lease is never renewed, because the work of its node may belong to another one
-//! by then.
+//! A process is registered under an id that no other process ever has, from its start to its end. Its lease
+//! uses the clock of the database. An expired lease is never renewed, because the work of its node may belong
+//! to another one by then.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,8 +86,8 @@ impl NodeLeases {
     /// Registers a node with a lease. Idempotent.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn register(&self, node: NewNode) -> Result<(), StoreError> {
         self.0
             .write(operation("register"), move |conn| {
@@ -96,12 +96,12 @@ impl NodeLeases {
             .await
     }
 
-    /// Renews a lease. Returns whether the lease was still valid. If the node is alone with its database, nobody can
-    /// have taken over its work, and an expired lease is renewed as well.
+    /// Renews a lease. Returns whether the lease was still valid. If the node is alone with its database,
+    /// nobody can have taken over its work, and an expired lease is renewed as well.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn renew(&self, id: &Arc<str>, lease: Duration, is_alone: bool) -> Result<bool, StoreError> {
         let id = Arc::clone(id);
         self.0
@@ -114,8 +114,8 @@ impl NodeLeases {
     /// Releases a lease: other nodes may take over the work of this node at once.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn release(&self, id: &Arc<str>) -> Result<(), StoreError> {
         let id = Arc::clone(id);
         self.0
@@ -128,7 +128,8 @@ impl NodeLeases {
     /// Returns whether nodes without a lease may have left unfinished runs.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn has_orphans(&self) -> Result<bool, StoreError> {
         self.0.read(operation("has_orphans"), |conn| Box::pin(has_orphans(conn))).await
     }
@@ -136,8 +137,8 @@ impl NodeLeases {
     /// Marks the nodes without a lease that have left no unfinished run.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn mark_emptied(&self) -> Result<(), StoreError> {
         self.0
             .write(operation("mark_emptied"), |conn| {
@@ -149,7 +150,8 @@ impl NodeLeases {
     /// Returns the registered nodes, the youngest first.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn list(&self) -> Result<Vec<NodeRow>, StoreError> {
         self.0.read(operation("list"), |conn| Box::pin(list(conn))).await
     }

@@ -31,8 +31,8 @@ pub(super) fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
     texts
 }
 
-/// Refuses the deletion of an entity that active definitions refer to. The message names them and the way to delete
-/// it nevertheless.
+/// Refuses the deletion of an entity that active definitions refer to. The message names them and the way to
+/// delete it nevertheless.
 pub(super) fn refuse_deletion(kind: EntityKind, id: &str, users: &[String]) -> Result<(), StoreError> {
     if users.is_empty() {
         return Ok(());

@@ -32,7 +32,8 @@ impl<V: Versioned> Repository<V> {
     /// Returns the latest version of an id, whatever its status.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn latest(&self, id: &str) -> Result<Option<V>, StoreError> {
         let id = key(id);
         self.database
@@ -42,10 +43,12 @@ impl<V: Versioned> Repository<V> {
             .await
     }
 
-    /// Returns a page of the latest versions that match the filter, one per id, and the number of all matches.
+    /// Returns a page of the latest versions that match the filter, one per id, and the number of all
+    /// matches.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn list(&self, filter: EntityFilter, page: Page) -> Result<(Vec<V>, i64), StoreError> {
         if filter.is_impossible() {
             return Ok((Vec::new(), 0));
@@ -60,7 +63,8 @@ impl<V: Versioned> Repository<V> {
     /// Returns all matches of [`list`](Self::list), as of one instant.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn export(&self, filter: EntityFilter) -> Result<Vec<V>, StoreError> {
         if filter.is_impossible() {
             return Ok(Vec::new());
@@ -94,7 +98,8 @@ impl<V: Versioned> Repository<V> {
     /// Returns every active version, newest first within an id.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn active(&self) -> Result<Vec<V>, StoreError> {
         self.database.read(operation::<V>("active"), |conn| Box::pin(V::active(conn, None))).await
     }
@@ -102,7 +107,8 @@ impl<V: Versioned> Repository<V> {
     /// Returns the active versions of these ids, newest first within an id.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn active_of(&self, ids: &[String]) -> Result<Vec<V>, StoreError> {
         let ids = ids.to_vec();
         self.database
@@ -280,7 +286,8 @@ impl Repository<Channel> {
     /// Returns the version changed last among those with this name, whatever its status.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn latest_named(&self, name: &str) -> Result<Option<Channel>, StoreError> {
         let name = key(name);
         self.database
@@ -293,7 +300,8 @@ impl Repository<Channel> {
     /// Returns the active channels that run one of these workflows.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn active_using(&self, workflows: &[String]) -> Result<Vec<Channel>, StoreError> {
         let ids = workflows.to_vec();
         self.database

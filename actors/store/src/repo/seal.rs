@@ -16,8 +16,8 @@ pub(crate) fn seal(text: &str, place: EnvelopePlace<'_>, keys: &EnvelopeKeys) ->
     keys.seal(text, place, nonce).map_err(|error| StoreError::Database(error.to_string()))
 }
 
-/// Returns the place to which the tokens of a connector are bound: its id. The row itself is stored under the name,
-/// which may change.
+/// Returns the place to which the tokens of a connector are bound: its id. The row itself is stored under the
+/// name, which may change.
 pub(crate) const fn state_place(connector: &str) -> EnvelopePlace<'_> {
     EnvelopePlace { table: "connector_oauth_state", row: connector, column: "state_json" }
 }

@@ -77,8 +77,8 @@ impl StatusChanges {
         ChangeInProgress { changes: self, key, is_committed: false }
     }
 
-    /// Returns whether this process may have changed the entity since `instant`; without an id, any entity of the
-    /// kind.
+    /// Returns whether this process may have changed the entity since `instant`; without an id, any entity of
+    /// the kind.
     fn may_have_committed_since(&self, kind: EntityKind, id: Option<&str>, instant: Instant) -> bool {
         let all = self.lock();
         match id {
@@ -96,8 +96,8 @@ impl StatusChanges {
     }
 }
 
-/// Returns the refusal of a change received at `received_at`. It becomes a conflict if it was caused by a change that
-/// was committed since, on this node or another one.
+/// Returns the refusal of a change received at `received_at`. It becomes a conflict if it was caused by a
+/// change that was committed since, on this node or another one.
 pub(super) async fn classify<V: Versioned>(
     conn: &mut Conn,
     changes: &StatusChanges,
@@ -116,8 +116,8 @@ pub(super) async fn classify<V: Versioned>(
     Ok(if is_overtaken { overtaken(&refusal) } else { refusal })
 }
 
-/// Returns whether the database says that another node activated a version since then. A SQLite file has a single
-/// process, which knows its own changes.
+/// Returns whether the database says that another node activated a version since then. A SQLite file has a
+/// single process, which knows its own changes.
 async fn activated_elsewhere<V: Versioned>(
     conn: &mut Conn,
     id: Option<&str>,

@@ -1,9 +1,10 @@
 //! Tokens of connectors whose refresh token changes with each use, and the lease for its use.
 //!
-//! Each connector has one row, under its name, encrypted if a key is configured and bound to the id of the connector.
-//! The lease of its refresh is a row of `job_leases`, on the clock of the database. Both follow a renamed connector,
-//! and the holder of the lease knows the connector by its id, so a rename in between loses nothing. A row is replaced
-//! only while it holds the tokens that the writer has read: a writer that was overtaken writes nothing.
+//! Each connector has one row, under its name, encrypted if a key is configured and bound to the id of the
+//! connector. The lease of its refresh is a row of `job_leases`, on the clock of the database. Both follow a
+//! renamed connector, and the holder of the lease knows the connector by its id, so a rename in between loses
+//! nothing. A row is replaced only while it holds the tokens that the writer has read: a writer that was
+//! overtaken writes nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -80,8 +81,8 @@ pub enum ExpectedTokens {
     These(String),
     /// No tokens, or tokens of another fingerprint, because the connector was changed.
     Others,
-    /// No tokens. Tokens of another fingerprint stay, because the connector was changed and the caller does not know
-    /// it yet.
+    /// No tokens. Tokens of another fingerprint stay, because the connector was changed and the caller does
+    /// not know it yet.
     Nothing,
 }
 
@@ -107,8 +108,8 @@ pub enum SaveOutcome {
     Gone,
 }
 
-/// Returns the first row of a query for a connector, and prevents its deletion or renaming until the transaction
-/// ends.
+/// Returns the first row of a query for a connector, and prevents its deletion or renaming until the
+/// transaction ends.
 macro_rules! held {
     ($conn:ident, $query:expr) => {
         match $conn {
@@ -141,12 +142,12 @@ struct SaveRequest {
 }
 
 impl TokenStates {
-    /// Takes the lease to refresh the tokens of the connector with this name for `lease`, if it is free, and reads
-    /// the tokens. `holder` must be unique for each call.
+    /// Takes the lease to refresh the tokens of the connector with this name for `lease`, if it is free, and
+    /// reads the tokens. `holder` must be unique for each call.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement. The lease may be taken then; it expires.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement. The lease may be taken then; it expires.
     pub async fn begin(
         &self,
         connector: &str,
@@ -161,12 +162,12 @@ impl TokenStates {
         self.database.transact(operation("begin"), begin, step).await
     }
 
-    /// Saves the tokens of the connector with this id, under its current name, in place of the expected ones, and
-    /// releases the lease.
+    /// Saves the tokens of the connector with this id, under its current name, in place of the expected ones,
+    /// and releases the lease.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn save(
         &self,
         connector: &str,
@@ -183,8 +184,8 @@ impl TokenStates {
     /// Releases the lease without saving tokens.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement. The lease then expires.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement. The lease then expires.
     pub async fn release(&self, holder: &str) -> Result<(), StoreError> {
         let step: TransactionFn<_, _> = |conn, holder: &String| Box::pin(release(conn, holder));
         self.database.transact(operation("release"), holder.to_owned(), step).await

@@ -81,8 +81,8 @@ pub struct StatusChangePlan {
     pub(super) objections: Vec<Objection>,
 }
 
-/// A kind of entity with drafts, versions and a status, and its tables. Implemented only here, for workflows and
-/// channels.
+/// A kind of entity with drafts, versions and a status, and its tables. Implemented only here, for workflows
+/// and channels.
 ///
 /// Every function runs inside the transaction of the caller.
 pub trait Versioned: Sized + Send + 'static {
@@ -137,7 +137,8 @@ pub trait Versioned: Sized + Send + 'static {
         id: &str,
         below: i64,
     ) -> impl Future<Output = Result<Option<i64>, StoreError>> + Send;
-    /// Returns whether a version of the id (of any id without one) became active since an instant and still is.
+    /// Returns whether a version of the id (of any id without one) became active since an instant and still
+    /// is.
     fn is_activated_since(
         conn: &mut Conn,
         id: Option<&str>,

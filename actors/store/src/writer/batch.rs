@@ -28,8 +28,8 @@ pub(super) enum Trial {
 }
 
 impl Batch {
-    /// Runs everything after the begin, including the commit. An error belongs to no single caller: nothing is known
-    /// to be kept.
+    /// Runs everything after the begin, including the commit. An error belongs to no single caller: nothing
+    /// is known to be kept.
     pub(super) async fn run(&mut self, conn: &mut Conn) -> Result<(), StoreError> {
         match self.trial {
             Some(Trial::Write) => conn.write_trial().await?,
@@ -52,8 +52,8 @@ impl Batch {
         conn.commit().await.map_err(StoreError::into_commit_failure)
     }
 
-    /// Returns the error of a part that failed alone, if the cause is the state of the database itself, such as a
-    /// full disk.
+    /// Returns the error of a part that failed alone, if the cause is the state of the database itself, such
+    /// as a full disk.
     pub(super) fn unwritable_failure(&self) -> Option<StoreError> {
         let units = self.units.iter().filter_map(|unit| unit.failure());
         units.chain(self.rows.failures()).find(|error| error.is_unwritable()).cloned()

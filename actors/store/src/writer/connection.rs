@@ -21,15 +21,16 @@ const BATCH_LIMIT: Duration = Duration::from_secs(30);
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const SLOWEST_RETRY: Duration = Duration::from_secs(1);
 
-/// The single connection that writes. Its lock orders the batches, including those of an earlier instance of the
-/// actor. Every method must run where the work of the backend belongs ([`run_on_io`](crate::conn::run_on_io)).
+/// The single connection that writes. Its lock orders the batches, including those of an earlier instance of
+/// the actor. Every method must run where the work of the backend belongs
+/// ([`run_on_io`](crate::conn::run_on_io)).
 pub(crate) struct WriterConnection {
     conn: Mutex<Option<Conn>>,
     connector: ConnectionManager,
     patience: Duration,
     status: Arc<StatusLevel>,
-    /// True after a write failed, until a trial write succeeds: a transaction without writes succeeds on a full disk
-    /// as well.
+    /// True after a write failed, until a trial write succeeds: a transaction without writes succeeds on a
+    /// full disk as well.
     is_unwritable: AtomicBool,
     log: Logger,
 }
@@ -56,8 +57,8 @@ impl WriterConnection {
         self.connector.target.backend()
     }
 
-    /// Writes the batch in one transaction and answers every caller after the commit. A part that fails is rolled
-    /// back alone; a failed commit fails the whole batch.
+    /// Writes the batch in one transaction and answers every caller after the commit. A part that fails is
+    /// rolled back alone; a failed commit fails the whole batch.
     ///
     /// # Errors
     /// The [`StoreError`] that prevented the begin of a transaction; the callers have received it.
@@ -66,9 +67,9 @@ impl WriterConnection {
         self.write(slot, batch, self.patience).await
     }
 
-    /// Begins and ends a transaction. While the database counts as away it also writes, because a full disk permits
-    /// everything else. A database that does not complete this within `limit`, even because of an earlier batch,
-    /// counts as away until it answers.
+    /// Begins and ends a transaction. While the database counts as away it also writes, because a full disk
+    /// permits everything else. A database that does not complete this within `limit`, even because of an
+    /// earlier batch, counts as away until it answers.
     pub(crate) async fn probe(&self, limit: Duration) {
         let check = async {
             if self.status.get() == DatabaseStatus::Ok {
@@ -95,7 +96,8 @@ impl WriterConnection {
         self.record_outcome(&Err(timeout_error()), false);
     }
 
-    /// Writes with the existing connection, or with a new one if that turns out to be broken before it did anything.
+    /// Writes with the existing connection, or with a new one if that turns out to be broken before it did
+    /// anything.
     async fn write(
         &self,
         mut slot: MutexGuard<'_, Option<Conn>>,
@@ -188,8 +190,8 @@ fn timeout_error() -> StoreError {
 enum Attempt {
     /// The transaction ended, successfully or not.
     Ended { conn: Option<Conn>, batch: Batch, outcome: Result<(), StoreError> },
-    /// No transaction began, so nothing of the batch was tried. `is_broken` tells whether the connection is the
-    /// cause.
+    /// No transaction began, so nothing of the batch was tried. `is_broken` tells whether the connection is
+    /// the cause.
     NotBegun { batch: Batch, error: StoreError, is_broken: bool },
 }
 

@@ -26,8 +26,9 @@ impl RowBatch {
         Self { changes: Arc::new(changes), callers, outcomes: Vec::new() }
     }
 
-    /// Applies the changes at the start of the transaction. If one fails, the transaction is restarted and each
-    /// change is tried in a savepoint of its own, so that a change that the database refuses fails alone.
+    /// Applies the changes at the start of the transaction. If one fails, the transaction is restarted and
+    /// each change is tried in a savepoint of its own, so that a change that the database refuses fails
+    /// alone.
     ///
     /// # Errors
     /// The [`StoreError`] that made the transaction unusable.

@@ -1,5 +1,5 @@
-//! One database per test: a file in a directory of its own, or a database of a PostgreSQL server that all tests
-//! share.
+//! One database per test: a file in a directory of its own, or a database of a PostgreSQL server that all
+//! tests share.
 
 use std::future::Future;
 use std::path::Path;

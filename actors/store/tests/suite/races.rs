@@ -16,7 +16,8 @@ pub(crate) async fn one_of_many_activations_of_a_draft_wins(db: TestDatabase) {
             .map(|_| workflows.set_status(&id, LifecycleStatus::Active, None, Default::default(), any()));
         let (won, lost): (Vec<_>, Vec<_>) = join_all(tries).await.into_iter().partition(Result::is_ok);
         assert_eq!(won.len(), 1);
-        // This includes the one that came too late to see the draft: all were requested before any was answered.
+        // This includes the one that came too late to see the draft: all were requested before any was
+        // answered.
         for error in lost.into_iter().map(refusal) {
             assert_eq!(error.status(), 409, "{error}");
         }

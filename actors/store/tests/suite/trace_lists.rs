@@ -136,8 +136,8 @@ pub(crate) async fn pages_stay_what_they_were_while_rows_arrive(db: TestDatabase
 
 pub(crate) async fn pages_by_cursor_are_pages_by_offset(db: TestDatabase) {
     let traces = db.store().await.traces();
-    // Few instants, so that many rows share one. Some are whole seconds and some have fractions, whose text forms
-    // differ on SQLite.
+    // Few instants, so that many rows share one. Some are whole seconds and some have fractions, whose text
+    // forms differ on SQLite.
     let times = ["12:00:00.000", "12:00:00.001", "12:00:00.120", "12:00:01.000"];
     let rows = prop::collection::vec((0..times.len(), prop::sample::select(vec!["a", "b"])), 0..40);
     let cases = (rows, 1..9_i64, prop::option::of(prop::sample::select(vec!["a", "b"])));

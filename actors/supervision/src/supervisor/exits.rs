@@ -31,7 +31,8 @@ impl Supervisor {
         }
     }
 
-    /// Handles a commit whose prepared instance had been discarded: the state of the node before it is current again.
+    /// Handles a commit whose prepared instance had been discarded: the state of the node before it is
+    /// current again.
     fn not_prepared(&mut self, path: &NodePath, id: u64, generation: u64, running: Option<bool>) {
         if let Some(commit) = self.commits.remove(&id) {
             reply(commit.answer, Err(OrderError::Discarded));

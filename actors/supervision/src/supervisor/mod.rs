@@ -1,8 +1,9 @@
 //! The supervisor of a tree: the one task that owns every node's lifecycle.
 //!
-//! Runners report to it and carry out its commands; handles send it commands. Nothing else changes the state of a node or
-//! calls [`decide`](crate::decide()). It handles one command at a time and never waits inside one, so its state is
-//! consistent between any two. Only its timers and its mailbox wake it: a blocked worker thread does not affect it.
+//! Runners report to it and carry out its commands; handles send it commands. Nothing else changes the state
+//! of a node or calls [`decide`](crate::decide()). It handles one command at a time and never waits inside
+//! one, so its state is consistent between any two. Only its timers and its mailbox wake it: a blocked worker
+//! thread does not affect it.
 
 mod commands;
 mod exits;
@@ -51,8 +52,8 @@ pub(crate) struct Supervisor {
     terminations: BTreeMap<u64, Termination>,
     /// Actors that wait for what they need.
     waiting: BTreeSet<NodePath>,
-    /// The nodes that some actor needs: only their readiness can start an actor. Ten thousand actors may wait for a
-    /// group of as many.
+    /// The nodes that some actor needs: only their readiness can start an actor. Ten thousand actors may wait
+    /// for a group of as many.
     needed: BTreeSet<NodePath>,
     /// Set when a needed node became ready since the waiting actors were checked.
     ready_changed: bool,
@@ -221,7 +222,8 @@ impl Supervisor {
         }
     }
 
-    /// Returns `Ok` for a node that runs, an error for one that will not run by itself, and `None` while that is open.
+    /// Returns `Ok` for a node that runs, an error for one that will not run by itself, and `None` while that
+    /// is open.
     fn reached(&self, path: &NodePath) -> Option<Result<(), NotRunningError>> {
         if self.ending.is_some() {
             return Some(Err(NotRunningError::TreeEnded));

@@ -161,7 +161,8 @@ impl Supervisor {
         }
     }
 
-    /// Ends the instance of a node in order and starts the next one. A node that is down for another reason stays down.
+    /// Ends the instance of a node in order and starts the next one. A node that is down for another reason
+    /// stays down.
     pub(super) fn cycle(&mut self, path: &NodePath) {
         let Some(actor) = self.actors.get(path) else { return };
         if matches!(actor.phase, ActorPhase::Running | ActorPhase::Starting) {

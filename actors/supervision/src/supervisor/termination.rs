@@ -11,8 +11,8 @@ use crate::protocol::{LifecycleCommand, ReplySender};
 use crate::recorder::EventKind;
 use crate::state::NodeState;
 
-/// Time that a killed runner may take to report its end. After that its thread counts as blocked and the runner is
-/// abandoned.
+/// Time that a killed runner may take to report its end. After that its thread counts as blocked and the
+/// runner is abandoned.
 const GRACE: Duration = Duration::from_millis(250);
 
 /// A set of nodes that is being ended.

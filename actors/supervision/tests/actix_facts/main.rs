@@ -1,7 +1,7 @@
 //! Facts about actix 0.13.5 that the kernel relies on or works around.
 //!
-//! These tests use plain actix on purpose. When an upgrade makes one fail, the fact it is named after has changed,
-//! and with it a reason or a foundation of this crate.
+//! These tests use plain actix on purpose. When an upgrade makes one fail, the fact it is named after has
+//! changed, and with it a reason or a foundation of this crate.
 
 #![expect(
     clippy::disallowed_types,

@@ -1,8 +1,8 @@
 //! Random trees under random faults and random orders: the invariants hold for every seed.
 //!
-//! Checked on the way: one running instance per node and generation (by the probes themselves), a quarantined node
-//! admits nothing, every call comes to exactly one outcome of a consistent kind. Checked at the end: generations
-//! have only grown, and nothing is left alive (by the universe).
+//! Checked on the way: one running instance per node and generation (by the probes themselves), a quarantined
+//! node admits nothing, every call comes to exactly one outcome of a consistent kind. Checked at the end:
+//! generations have only grown, and nothing is left alive (by the universe).
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

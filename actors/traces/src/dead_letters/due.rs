@@ -5,7 +5,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// A timer for the retries of dead letters: set by the writers of letters, awaited by the actor that retries them.
+/// A timer for the retries of dead letters: set by the writers of letters, awaited by the actor that retries
+/// them.
 #[derive(Debug)]
 pub(crate) struct DueTimer(watch::Sender<Option<Instant>>);
 

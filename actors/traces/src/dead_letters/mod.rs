@@ -1,12 +1,12 @@
 //! Retries of dead letters.
 //!
-//! The actor polls the database when a letter is due, and at least once per `poll_interval`. It handles no messages.
-//! Each poll claims the letters that are due under a lease of its own. A claimed letter ends when a new trace is made
-//! of it, and its job enters the queue like any submission.
+//! The actor polls the database when a letter is due, and at least once per `poll_interval`. It handles no
+//! messages. Each poll claims the letters that are due under a lease of its own. A claimed letter ends when a
+//! new trace is made of it, and its job enters the queue like any submission.
 //!
-//! A letter goes back with a longer delay when the queue is full, or when its channel is quarantined on this node. A
-//! letter whose holder died is due again when the lease expires. Each letter is moved into the queue by a task of its
-//! own, which survives a restart of the actor and is awaited by `drain`.
+//! A letter goes back with a longer delay when the queue is full, or when its channel is quarantined on this
+//! node. A letter whose holder died is due again when the lease expires. Each letter is moved into the queue
+//! by a task of its own, which survives a restart of the actor and is awaited by `drain`.
 //!
 //! The actor also updates the gauge of dead letters. It runs no jobs itself.
 
@@ -134,7 +134,8 @@ impl RetryShared {
                 if self.runner.is_available(&letter.channel) {
                     room &= self.retry(&letter).await? == RetryOutcome::Queued;
                 } else {
-                    // This is no attempt, so it does not count as one. The loop goes on with the other letters.
+                    // This is no attempt, so it does not count as one. The loop goes on with the other
+                    // letters.
                     self.letters.put_back(&letter.id, &self.holder, UNAVAILABLE).await?;
                 }
             }
@@ -155,8 +156,8 @@ impl RetryShared {
     }
 
     /// Updates the gauge of dead letters: shortly after a change by this process, and at least once per
-    /// `poll_interval`, because other processes change them too. It does not count during a poll, because claimed
-    /// letters are missing from the table while they are retried.
+    /// `poll_interval`, because other processes change them too. It does not count during a poll, because
+    /// claimed letters are missing from the table while they are retried.
     async fn show_depth(&self) {
         loop {
             let counts = async { Ok((self.letters.depth().await?, self.letters.exhausted().await?)) };
@@ -175,8 +176,8 @@ impl RetryShared {
         }
     }
 
-    /// Retries one letter. Reserves room in the queue before the row is written, so that every letter that leaves the
-    /// table is queued.
+    /// Retries one letter. Reserves room in the queue before the row is written, so that every letter that
+    /// leaves the table is queued.
     async fn retry(self: &Arc<Self>, letter: &ClaimedLetter) -> Result<RetryOutcome, StoreError> {
         let (job, retry) = state::job(letter, new_ordered_id());
         let input = input::write(&job, retry).map_err(|error| StoreError::Database(error.to_string()))?;

@@ -1,8 +1,9 @@
 //! Takeover of the unfinished work of nodes without a lease.
 //!
-//! The oldest rows come first, page by page. The next page is read only when the jobs of the previous pages have
-//! begun, so several nodes share the work of a dead one according to their speed. Compare-and-set assigns each row to
-//! one node. Jobs that may have crashed more than one node wait apart and run one at a time.
+//! The oldest rows come first, page by page. The next page is read only when the jobs of the previous pages
+//! have begun, so several nodes share the work of a dead one according to their speed. Compare-and-set
+//! assigns each row to one node. Jobs that may have crashed more than one node wait apart and run one at a
+//! time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,8 +30,8 @@ use crate::report::{self, FailureReport};
 const PAGE: u32 = 20;
 /// Maximum number of jobs that one node has taken over and not begun: one page waits while the next is read.
 const SHARE: u32 = 2 * PAGE;
-/// Time between two scans of all unfinished rows, even if no node is known to have lost its lease: a frozen process
-/// may have written a row in the name of a node whose work was taken over long ago.
+/// Time between two scans of all unfinished rows, even if no node is known to have lost its lease: a frozen
+/// process may have written a row in the name of a node whose work was taken over long ago.
 const WHOLE_LOOK: Duration = Duration::from_secs(60);
 
 /// Bounds on the repetitions of a run.
@@ -42,8 +43,8 @@ pub(crate) struct RetryLimits {
     pub(crate) max_recoveries: u32,
 }
 
-/// The task that takes over runs. It outlives each instance of the actor, because a run that it has taken over
-/// belongs to no other node.
+/// The task that takes over runs. It outlives each instance of the actor, because a run that it has taken
+/// over belongs to no other node.
 pub(crate) struct Adoption {
     waiting: Arc<JobQueue>,
     store: svc_store::TraceRepository,
@@ -144,8 +145,8 @@ impl Adoption {
         Ok(true)
     }
 
-    /// Takes over the next page. Returns the number of runs, and the key to continue from; `None` after the last
-    /// page.
+    /// Takes over the next page. Returns the number of runs, and the key to continue from; `None` after the
+    /// last page.
     async fn adopt_page(&self, after: Option<RowKey>) -> Result<(usize, Option<RowKey>), StoreError> {
         // The semaphore is never closed.
         let mut share = Arc::clone(&self.share).acquire_many_owned(PAGE).await.ok();
@@ -166,8 +167,8 @@ impl Adoption {
         Ok((count, last))
     }
 
-    /// Claims the runs of a page for this node. Retries until the database says which of them belong to the node: a
-    /// claim whose answer was lost may have succeeded.
+    /// Claims the runs of a page for this node. Retries until the database says which of them belong to the
+    /// node: a claim whose answer was lost may have succeeded.
     async fn adopt(&self, node: &Arc<str>, page: &[UnfinishedRun]) -> Result<Vec<AdoptedRun>, StoreError> {
         let found: Vec<_> = page.iter().map(|row| (row.id, row.owner.clone())).collect();
         let mut backoff = DATABASE_BACKOFF.delays();

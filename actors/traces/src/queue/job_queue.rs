@@ -1,5 +1,5 @@
-//! The waiting jobs, shared by submitters and workers. The queue lives as long as the process: no restart of an actor
-//! loses a job.
+//! The waiting jobs, shared by submitters and workers. The queue lives as long as the process: no restart of
+//! an actor loses a job.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! The actor that opens and closes the queue.
 //!
-//! Submissions are accepted from its start to its end. Beside them it takes over the unfinished work of nodes without
-//! a lease. It handles no messages. The queued jobs do not belong to it and survive its restart. It never holds more
-//! jobs than the queue has room for.
+//! Submissions are accepted from its start to its end. Beside them it takes over the unfinished work of nodes
+//! without a lease. It handles no messages. The queued jobs do not belong to it and survive its restart. It
+//! never holds more jobs than the queue has room for.
 
 mod adoption;
 mod capacity;

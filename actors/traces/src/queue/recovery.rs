@@ -12,10 +12,11 @@ const SUSPECT_BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Durati
 pub(crate) enum Recovery {
     /// The run was handed back in good order. It begins as if for the first time.
     Resume,
-    /// The run may have crashed its node, like every other run there. It is restarted, and the restart is counted.
+    /// The run may have crashed its node, like every other run there. It is restarted, and the restart is
+    /// counted.
     Recover,
-    /// The run was active when more than one node died. It is restarted after a pause, one suspect at a time, so that
-    /// the jobs behind it are served first.
+    /// The run was active when more than one node died. It is restarted after a pause, one suspect at a time,
+    /// so that the jobs behind it are served first.
     Suspect(Duration),
     /// The run was restarted as often as allowed.
     Exhausted,

@@ -1,5 +1,5 @@
-//! A bounded queue of rows that are written after the answer. The queue lives as long as the process: no restart of
-//! an actor loses a waiting row.
+//! A bounded queue of rows that are written after the answer. The queue lives as long as the process: no
+//! restart of an actor loses a waiting row.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,8 +82,8 @@ impl BatchQueue {
         Self { into, line: Mutex::new(line), most_bytes: room.bytes, bytes, overflow, pace, depth }
     }
 
-    /// Queues a row, and waits for room if the overflow policy says so. Returns `false` if the row was dropped
-    /// because the queue is full.
+    /// Queues a row, and waits for room if the overflow policy says so. Returns `false` if the row was
+    /// dropped because the queue is full.
     pub(crate) async fn enqueue(&self, row: NewTrace) -> bool {
         let OverflowPolicy::Block(limit) = self.overflow else { return self.try_enqueue(row) };
         let waits = async {
@@ -123,8 +123,8 @@ impl BatchQueue {
         }
     }
 
-    /// Returns the next batch: full, or the rows that arrived within the flush interval. Empty when the queue is to
-    /// end.
+    /// Returns the next batch: full, or the rows that arrived within the flush interval. Empty when the queue
+    /// is to end.
     async fn collect(&self, stop: &mut watch::Receiver<bool>) -> Vec<QueuedRow> {
         let BatchSettings { batch, flush, .. } = self.pace;
         // One writer collects at a time, while the others write.
@@ -159,8 +159,8 @@ pub(crate) struct TraceWriter {
 }
 
 impl TraceWriter {
-    /// Writes a batch, with several attempts while the database is away. Rows that are not written then are lost and
-    /// counted.
+    /// Writes a batch, with several attempts while the database is away. Rows that are not written then are
+    /// lost and counted.
     pub(crate) async fn write(&self, mut rows: Vec<NewTrace>) {
         #[expect(clippy::cast_precision_loss, reason = "a batch is small")]
         self.metrics.batch_size.observe(rows.len() as f64);

@@ -65,8 +65,8 @@ pub(crate) struct Finished {
 }
 
 impl WorkerShared {
-    /// Runs a job and writes its outcome, unless the job is queued again. Releases `turn` when the next job may
-    /// begin.
+    /// Runs a job and writes its outcome, unless the job is queued again. Releases `turn` when the next job
+    /// may begin.
     pub(crate) async fn complete(&self, queued: QueuedJob, turn: WorkerTurn) {
         let mut turn = Some(turn);
         let finished = self.run(queued, &mut turn).await;
@@ -76,8 +76,9 @@ impl WorkerShared {
         }
     }
 
-    /// Runs a job. Returns `None` if its channel had no permit and the job is queued again, or if the job no longer
-    /// belongs to this node. Fails the job if its channel had no permit for as long as the job may run.
+    /// Runs a job. Returns `None` if its channel had no permit and the job is queued again, or if the job no
+    /// longer belongs to this node. Fails the job if its channel had no permit for as long as the job may
+    /// run.
     async fn run(&self, queued: QueuedJob, turn: &mut Option<WorkerTurn>) -> Option<Finished> {
         let QueuedJob { job, slot, mut claim, retry, refusals, refused_since } = queued;
         if !self.may_begin(job.trace_id, &mut claim).await {
@@ -118,9 +119,9 @@ impl WorkerShared {
         }
     }
 
-    /// Runs one attempt; handles panics and timeouts of the runner. The recorded outcome may start a retry, so an
-    /// attempt that is dropped at its deadline ends only when no part of it runs any more. The turn of the worker is
-    /// released before that.
+    /// Runs one attempt; handles panics and timeouts of the runner. The recorded outcome may start a retry,
+    /// so an attempt that is dropped at its deadline ends only when no part of it runs any more. The turn of
+    /// the worker is released before that.
     async fn run_attempt(&self, mut job: Job, turn: &mut Option<WorkerTurn>) -> JobResult {
         let (runner, limit) = (Arc::clone(&self.runner), self.limit);
         let (id, begun) = (job.trace_id, Instant::now());
@@ -152,8 +153,8 @@ impl WorkerShared {
         JobResult::bare(JobOutcome::Failed(JobFailure::transient(message)), begun.elapsed())
     }
 
-    /// Returns whether this node may begin the job: its lease is proven at this moment and, if another node died
-    /// while it ran the job, the restart is counted on disk.
+    /// Returns whether this node may begin the job: its lease is proven at this moment and, if another node
+    /// died while it ran the job, the restart is counted on disk.
     async fn may_begin(&self, id: Uuid, claim: &mut JobClaim) -> bool {
         let mut backoff = DATABASE_BACKOFF.delays();
         while self.nodes.holds(&claim.ownership.owner) {
@@ -197,8 +198,8 @@ impl WorkerShared {
         std::future::pending().await
     }
 
-    /// Writes the outcome of a run. Retries until it is written; meanwhile the worker has room for one job less. A
-    /// result that the database refuses becomes a failure.
+    /// Writes the outcome of a run. Retries until it is written; meanwhile the worker has room for one job
+    /// less. A result that the database refuses becomes a failure.
     async fn write(&self, finished: Finished) {
         let Finished { attempt, mut verdict, mut slot, mut report, claim } = finished;
         let mut backoff = DATABASE_BACKOFF.delays();

@@ -29,8 +29,8 @@ impl TokenLocator {
     /// Returns the token, or `None` if the request has none.
     ///
     /// # Errors
-    /// [`RefusalReason::Missing`] for a header with the scheme alone, [`RefusalReason::Malformed`] for a header with
-    /// other content, because a presented credential must be checked.
+    /// [`RefusalReason::Missing`] for a header with the scheme alone, [`RefusalReason::Malformed`] for a
+    /// header with other content, because a presented credential must be checked.
     pub(super) fn token<'r>(&self, request: PresentedRequest<'r>) -> Result<Option<&'r [u8]>, RefusalReason> {
         match self {
             Self::Cookie(name) => Ok(cookie(request.headers, name)),

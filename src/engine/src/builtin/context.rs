@@ -24,8 +24,8 @@ pub(crate) struct BuiltinCx<'c, 'r> {
 }
 
 impl<'r> BuiltinCx<'_, 'r> {
-    /// Evaluates an expression over the message. A task that has filled the arena goes on with one of its own for each
-    /// expression.
+    /// Evaluates an expression over the message. A task that has filled the arena goes on with one of its own
+    /// for each expression.
     pub(super) fn evaluate<T>(
         &mut self,
         expression: &'r Expression,

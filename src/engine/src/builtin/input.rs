@@ -27,8 +27,8 @@ pub(crate) struct InputCompiler<'e> {
 }
 
 impl InputCompiler<'_> {
-    /// Compiles an expression; what is wrong is told with its place in it. A call that always fails is refused to an
-    /// author only: what is stored goes on.
+    /// Compiles an expression; what is wrong is told with its place in it. A call that always fails is
+    /// refused to an author only: what is stored goes on.
     fn expression(
         &self,
         at: &str,

@@ -92,8 +92,8 @@ impl LogTask {
     }
 }
 
-/// A string as it is, anything else as compact JSON; a mask in a run that was told something in confidence, unless it is a
-/// constant.
+/// A string as it is, anything else as compact JSON; a mask in a run that was told something in confidence,
+/// unless it is a constant.
 fn text<'r>(cx: &mut BuiltinCx<'_, 'r>, logic: &'r Expression) -> String {
     if !cx.work.redaction.is_empty() && !logic.is_constant() {
         return MASK.to_owned();

@@ -64,7 +64,8 @@ impl MapTask {
         Some(Self { mappings })
     }
 
-    /// A mapping that fails leaves its path alone, and the task ends with status 500 once the others have run.
+    /// A mapping that fails leaves its path alone, and the task ends with status 500 once the others have
+    /// run.
     pub(super) async fn run<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<TaskOutcome, TaskError> {
         let mut failed = Vec::new();
         for mapping in &self.mappings {

@@ -1,7 +1,7 @@
 //! The functions of the engine itself: pure, synchronous, without connectors.
 //!
-//! Each is compiled from its authored input, reporting every problem at the path where it stands, so that the same
-//! code answers an author's check and builds the task.
+//! Each is compiled from its authored input, reporting every problem at the path where it stands, so that the
+//! same code answers an author's check and builds the task.
 
 mod context;
 mod filter;
@@ -66,8 +66,8 @@ pub(crate) enum Builtin {
 }
 
 impl Builtin {
-    /// Compiles the built-in `name`; `None` when the input has problems, which are added to `errors`, or when there
-    /// is no such built-in.
+    /// Compiles the built-in `name`; `None` when the input has problems, which are added to `errors`, or when
+    /// there is no such built-in.
     pub(crate) fn compile(
         name: &str,
         input: &Value,

@@ -1,8 +1,8 @@
 //! XML to JSON and back.
 //!
-//! An element is an object: attributes are `@name`, text is `$text`, a child stands under its name, and siblings of
-//! one name are an array. The name of the root element is dropped. Document types are skipped and no entity but the
-//! predefined ones is known, so that no input can make itself larger.
+//! An element is an object: attributes are `@name`, text is `$text`, a child stands under its name, and
+//! siblings of one name are an array. The name of the root element is dropped. Document types are skipped and
+//! no entity but the predefined ones is known, so that no input can make itself larger.
 
 use std::fmt::Write as _;
 
@@ -225,7 +225,8 @@ fn legal(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\t' | '\n' | '\r')).collect()
 }
 
-/// Returns a legal element name: other characters become `_`, and a name that cannot start one gets a leading `_`.
+/// Returns a legal element name: other characters become `_`, and a name that cannot start one gets a leading
+/// `_`.
 pub(super) fn element_name(key: &str) -> String {
     let mut name: String = key
         .chars()

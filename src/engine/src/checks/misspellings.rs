@@ -1,5 +1,6 @@
-//! Names that stand for nothing: keys that no task, group, loop or input has, operators that do not exist, paths that lead
-//! nowhere. An author's document is refused for them; a stored one goes on, with a warning when it is loaded.
+//! Names that stand for nothing: keys that no task, group, loop or input has, operators that do not exist,
+//! paths that lead nowhere. An author's document is refused for them; a stored one goes on, with a warning
+//! when it is loaded.
 
 use serde_json::{Map, Value};
 use svc_model::{FieldCode, FieldError, Issue, KeyPlace, MAX_LABEL, WorkflowContent, distance, unknown_keys};

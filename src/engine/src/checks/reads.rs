@@ -101,11 +101,12 @@ fn task_writes(catalogue: &Catalogue, function: &Value, written: &mut Vec<String
     !written.iter().any(|path| path == "data")
 }
 
-/// Operators that evaluate an operand for every element of the first, which that operand reads its paths below.
+/// Operators that evaluate an operand for every element of the first, which that operand reads its paths
+/// below.
 const LOOPS: [&str; 9] = ["map", "filter", "reduce", "all", "some", "none", "sort", "group_by", "distinct"];
 
-/// Returns every path that is read by its literal name below `value`, with its place; not those below the element of a
-/// loop.
+/// Returns every path that is read by its literal name below `value`, with its place; not those below the
+/// element of a loop.
 pub(crate) fn literal_reads(at: &str, value: &Value) -> Vec<(String, String)> {
     let mut reads = Vec::new();
     collect(at, value, &mut reads);

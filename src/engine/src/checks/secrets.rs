@@ -1,5 +1,5 @@
-//! Secrets a workflow reads. An author's process may not be the one that serves, so these only warn; the engine
-//! refuses when it compiles the workflow for serving.
+//! Secrets a workflow reads. An author's process may not be the one that serves, so these only warn; the
+//! engine refuses when it compiles the workflow for serving.
 
 use serde_json::{Map, Value};
 use svc_model::Issue;

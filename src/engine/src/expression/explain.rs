@@ -11,8 +11,8 @@ const NUMERIC: [&str; 17] = [
 /// Maximum number of operands that an error names.
 const NAMED: usize = 3;
 
-/// Returns the text of an error. Where arithmetic met what is no number, it names the operator and the operands that
-/// are none.
+/// Returns the text of an error. Where arithmetic met what is no number, it names the operator and the
+/// operands that are none.
 pub(super) fn explain(error: &Error, logic: &Logic, source: &Value, context: &DataValue<'_>) -> String {
     if !is_not_a_number(error) {
         return error.to_string();

@@ -13,7 +13,8 @@ const SIZE: usize = 1500;
 /// Evaluations below this duration pass, whatever their growth.
 const QUICK: Duration = Duration::from_millis(6);
 
-/// Four times the operands take four times as long, and a little more where something is sorted; sixteen times is the square.
+/// Four times the operands take four times as long, and a little more where something is sorted; sixteen
+/// times is the square.
 const GROWTH: u32 = 9;
 
 /// Rounds in which a measurement may be disturbed.

@@ -1,8 +1,10 @@
 //! The rewriting of an authored expression before it is compiled.
 //!
-//! A `var` whose path forces an object key with `#` is read by our own rules. The body of a `reduce` is guarded: it is
-//! the only place where a value can grow with every element. The bodies of all loops are guarded in time, unless what
-//! they do is short. Operators that may take long are replaced, and what calls many of them is guarded in between. Names the service has for operators of its own are data where an author writes them.
+//! A `var` whose path forces an object key with `#` is read by our own rules. The body of a `reduce` is
+//! guarded: it is the only place where a value can grow with every element. The bodies of all loops are
+//! guarded in time, unless what they do is short. Operators that may take long are replaced, and what calls
+//! many of them is guarded in between. Names the service has for operators of its own are data where an
+//! author writes them.
 
 use serde_json::{Value, json};
 
@@ -85,16 +87,16 @@ fn call(operator: &str, argument: &Value) -> Value {
     replaced(operator, source, argument)
 }
 
-/// Returns `true` if a loop iterates over a value of the message, so that one read of each element takes no longer than
-/// reading the message.
+/// Returns `true` if a loop iterates over a value of the message, so that one read of each element takes no
+/// longer than reading the message.
 fn is_of_message(source: &Value) -> bool {
     let path = source.get("var").map(|path| path.get(0).unwrap_or(path));
     let root = path.and_then(Value::as_str).and_then(|path| path.split('.').next());
     root.is_some_and(|root| ROOTS.contains(&root))
 }
 
-/// Returns `true` if an expression is short and reads only the element of a loop, through `var`: no step takes longer
-/// than the element is long.
+/// Returns `true` if an expression is short and reads only the element of a loop, through `var`: no step
+/// takes longer than the element is long.
 fn is_short(body: &Value, quick: &[&str]) -> bool {
     fn calls(body: &Value, quick: &[&str]) -> Option<usize> {
         match body {
@@ -130,8 +132,8 @@ fn is_flat(body: &Value) -> bool {
     }
 }
 
-/// Returns the read of a path that names more than the library underneath understands, if the argument of `var` is one:
-/// what leads there is read as ever, and from there on by the rules of this crate.
+/// Returns the read of a path that names more than the library underneath understands, if the argument of
+/// `var` is one: what leads there is read as ever, and from there on by the rules of this crate.
 fn forced_read(argument: &Value) -> Option<Value> {
     let (path, default) = match argument {
         Value::String(path) => (path, None),

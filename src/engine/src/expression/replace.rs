@@ -1,8 +1,8 @@
 //! Operators of the library that are replaced by ones of our own.
 //!
-//! Those of the library compare objects, look paths up and sort without looking at the clock, some of them in the square of
-//! what they are given. Ours do the same in proportion to it. Where the operands show that there is little to do, the
-//! library's stay: they are quicker.
+//! Those of the library compare objects, look paths up and sort without looking at the clock, some of them in
+//! the square of what they are given. Ours do the same in proportion to it. Where the operands show that
+//! there is little to do, the library's stay: they are quicker.
 
 use serde_json::{Map, Value, json};
 
@@ -75,7 +75,8 @@ const LIGHT: usize = 256;
 /// Weight of a call that may go through the whole of its operands.
 const CALL: usize = 8;
 
-/// Returns a call as the engine compiles it. `source` are its operands as authored, `argument` what has become of them.
+/// Returns a call as the engine compiles it. `source` are its operands as authored, `argument` what has
+/// become of them.
 pub(super) fn replaced(operator: &str, source: &Value, argument: Value) -> Value {
     let same = |argument| Value::Object(Map::from_iter([(operator.to_owned(), argument)]));
     let argument = match (operator, argument) {
@@ -210,7 +211,8 @@ fn is_short_list(paths: &Value) -> bool {
     paths.as_array().is_some_and(|paths| paths.len() <= FEW && paths.iter().all(Value::is_string))
 }
 
-/// Guards an expression wherever much of it has been evaluated since the last guard. `weight` is that of what comes before.
+/// Guards an expression wherever much of it has been evaluated since the last guard. `weight` is that of what
+/// comes before.
 pub(super) fn pace(node: &mut Value, weight: &mut usize) {
     match node {
         Value::Array(items) => items.iter_mut().for_each(|item| pace(item, weight)),

@@ -13,7 +13,8 @@ use crate::{CompileSecrets, Engine, ErrorCode, Flow, Message, RunOptions, RunOut
 
 /// Operators this engine is built without.
 const SWITCHED_OFF: &str = "flagd/";
-/// Roots a message has of its own; a case that uses one of these names cannot bring its data as sibling roots.
+/// Roots a message has of its own; a case that uses one of these names cannot bring its data as sibling
+/// roots.
 const ROOTS: [&str; 4] = ["data", "metadata", "temp_data", "payload"];
 
 struct Case {
@@ -49,8 +50,8 @@ fn public() -> Vec<Case> {
         .collect()
 }
 
-/// `{description, rule, data, result | error}`; where this service means something else, its own expectation replaces that
-/// of the file.
+/// `{description, rule, data, result | error}`; where this service means something else, its own expectation
+/// replaces that of the file.
 fn datalogic() -> Vec<Case> {
     let mut deviations = BTreeMap::new();
     for group in list("deviations.json") {

@@ -9,7 +9,8 @@ use crate::expression::{Evaluator, SecretPolicy};
 const INCONSTANT: [&str; 10] =
     ["var", "val", "missing", "missing_some", "exists", "secret", "random", "now", "throw", "try"];
 
-/// Returns the first part that is evaluated whenever the expression is, reads nothing and fails: its place, and why.
+/// Returns the first part that is evaluated whenever the expression is, reads nothing and fails: its place,
+/// and why.
 pub(crate) fn failing_constant(evaluator: &Evaluator, source: &Value) -> Option<(String, String)> {
     find(evaluator, source, String::new())
 }

@@ -1,5 +1,6 @@
-//! Equality of any two values, in time proportional to what they hold. Not operators for authors, who write the names of
-//! the library underneath: that one looks every member of one object up among all members of the other.
+//! Equality of any two values, in time proportional to what they hold. Not operators for authors, who write
+//! the names of the library underneath: that one looks every member of one object up among all members of the
+//! other.
 
 use std::collections::HashMap;
 use std::ptr;

@@ -9,7 +9,8 @@ use crate::path::forced_key;
 /// The name no author writes.
 pub(crate) const FORCED: &str = "#forced";
 
-/// `[value, path]`: what stands at the path below the value, by the rules of [`crate::path`]; null where it leads nowhere.
+/// `[value, path]`: what stands at the path below the value, by the rules of [`crate::path`]; null where it
+/// leads nowhere.
 pub(super) struct Forced;
 
 impl CustomOperator for Forced {

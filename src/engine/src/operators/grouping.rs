@@ -1,5 +1,5 @@
-//! `distinct` and `group_by`, in the time of one walk. Not operators for authors, who write the names of the library
-//! underneath: that one compares every element with all before it.
+//! `distinct` and `group_by`, in the time of one walk. Not operators for authors, who write the names of the
+//! library underneath: that one compares every element with all before it.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, Hash as _, Hasher, RandomState};

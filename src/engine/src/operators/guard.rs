@@ -54,7 +54,8 @@ pub(super) fn text_units(text: &str) -> usize {
     1 + text.len() / 64
 }
 
-/// Fails when the time of the run is over; without a run, that of the evaluation, which runs from the first guard met.
+/// Fails when the time of the run is over; without a run, that of the evaluation, which runs from the first
+/// guard met.
 fn in_time() -> datalogic_rs::Result<()> {
     let now = Instant::now();
     if let Some(result) = budget::check_within(now) {

@@ -1,5 +1,6 @@
-//! `missing` and `missing_some` of paths that only the message knows, or of many. Not operators for authors, who write the
-//! names of the library underneath: that one goes through every member of an object for every path.
+//! `missing` and `missing_some` of paths that only the message knows, or of many. Not operators for authors,
+//! who write the names of the library underneath: that one goes through every member of an object for every
+//! path.
 
 use std::collections::HashMap;
 

@@ -51,8 +51,8 @@ pub(crate) const INTERNAL: [&str; 19] = [
     UNEQUAL,
 ];
 
-/// Creates the JSONLogic engine with templating and every operator of the service; no value it makes takes more than
-/// `max_bytes`.
+/// Creates the JSONLogic engine with templating and every operator of the service; no value it makes takes
+/// more than `max_bytes`.
 pub(crate) fn engine(secrets: &SharedSecrets, max_bytes: usize) -> Engine {
     use encoding::{Decode, Encode, TextCodec};
     use equality::Equality;

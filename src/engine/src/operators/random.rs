@@ -13,7 +13,8 @@ use super::encoding::TextCodec;
 /// Integers every JSON reader represents exactly.
 const SAFE_INTEGER: i64 = (1 << 53) - 1;
 
-/// `["uuid", version]`, `["digits", n]`, `["int", min, max]`, `["string", n, alphabet]`, `["bytes", n, encoding]`.
+/// `["uuid", version]`, `["digits", n]`, `["int", min, max]`, `["string", n, alphabet]`,
+/// `["bytes", n, encoding]`.
 pub(super) struct RandomOperator;
 
 impl CustomOperator for RandomOperator {

@@ -29,8 +29,8 @@ impl<N: Into<String>> FromIterator<(N, Value)> for DeclaredSecrets {
 }
 
 impl DeclaredSecrets {
-    /// Returns the value declared under a name, or below it: `db.password` is a secret of that name, or the field
-    /// `password` of the secret `db`.
+    /// Returns the value declared under a name, or below it: `db.password` is a secret of that name, or the
+    /// field `password` of the secret `db`.
     pub fn get(&self, name: &str) -> Option<&Value> {
         if let Some(value) = self.0.get(name) {
             return Some(value);

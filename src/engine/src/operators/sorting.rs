@@ -1,4 +1,5 @@
-//! `sort`, which looks at the clock while it goes on. Not operators for authors, who write the name of the library underneath.
+//! `sort`, which looks at the clock while it goes on. Not operators for authors, who write the name of the
+//! library underneath.
 
 use std::cmp::Ordering;
 
@@ -10,8 +11,8 @@ use super::guard::{spend, text_units};
 
 /// `[array, ascending]`: the elements in order.
 pub(crate) const SORT: &str = "#sort";
-/// `[pairs, ascending]`: of arrays of an element and its key, the elements in the order of their keys. One without a key goes
-/// before all others.
+/// `[pairs, ascending]`: of arrays of an element and its key, the elements in the order of their keys. One
+/// without a key goes before all others.
 pub(crate) const SORT_BY: &str = "#sort_by";
 
 /// Elements that are sorted between two counts of the work.
@@ -132,7 +133,8 @@ fn merge<T: Copy>(
     Ok(())
 }
 
-/// The order of the library: null, booleans, numbers, texts, arrays, objects; arrays among themselves are equal, and objects.
+/// The order of the library: null, booleans, numbers, texts, arrays, objects; arrays among themselves are
+/// equal, and objects.
 fn order(one: &DataValue<'_>, other: &DataValue<'_>, work: &mut usize) -> Ordering {
     match (one, other) {
         (DataValue::Bool(one), DataValue::Bool(other)) => one.cmp(other),

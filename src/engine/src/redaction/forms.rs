@@ -16,8 +16,8 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 const DELIMITERS: &AsciiSet =
     &CONTROLS.add(b' ').add(b'+').add(b'/').add(b'=').add(b'%').add(b'&').add(b'?').add(b'#');
 
-/// Returns a text as it is and, unless it is short, in hexadecimal, base64, percent encoding, and as XML and JSON
-/// escape it.
+/// Returns a text as it is and, unless it is short, in hexadecimal, base64, percent encoding, and as XML and
+/// JSON escape it.
 pub(super) fn forms(text: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::from([text.to_owned()]);
     forms.extend(escaped(text));

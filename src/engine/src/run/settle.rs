@@ -181,8 +181,8 @@ impl Run<'_> {
     }
 }
 
-/// Returns the record of a failed task as later tasks read it: with the status and body of an upstream, where there are
-/// any.
+/// Returns the record of a failed task as later tasks read it: with the status and body of an upstream, where
+/// there are any.
 fn failure_record(id: &Arc<str>, step: &CompiledStep, error: &TaskError, status: u16) -> Map<String, Value> {
     let mut record = Map::new();
     record.insert("workflow_id".into(), (&**id).into());

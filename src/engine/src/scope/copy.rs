@@ -51,8 +51,8 @@ pub(super) fn object<'r>(bump: &'r Bump, part: &'r ReadExtent, map: &Map<String,
     DataValue::Object(pairs.into_bump_slice())
 }
 
-/// `value` with `new` at `path`, by the rules of [`crate::path::write`]. Only containers along the path are copied, and
-/// nothing where the path leads to what is not read.
+/// `value` with `new` at `path`, by the rules of [`crate::path::write`]. Only containers along the path are
+/// copied, and nothing where the path leads to what is not read.
 pub(super) fn replaced<'r>(
     bump: &'r Bump,
     part: &'r ReadExtent,
@@ -92,7 +92,8 @@ fn put<'r>(
     DataValue::Array(copy.into_bump_slice())
 }
 
-/// Keys stay in the order they came in, as in the JSON map, so that iterating gives the same answer after a rebuild.
+/// Keys stay in the order they came in, as in the JSON map, so that iterating gives the same answer after a
+/// rebuild.
 fn insert<'r>(
     bump: &'r Bump,
     part: &'r ReadExtent,

@@ -68,7 +68,8 @@ impl SentInput {
         Ok(Self { function: entry.name, parts })
     }
 
-    /// Returns the input for the message of a task. Adds the secrets that it holds to `redaction`: the caller masks it.
+    /// Returns the input for the message of a task. Adds the secrets that it holds to `redaction`: the caller
+    /// masks it.
     ///
     /// # Errors
     /// The error that the function would report.

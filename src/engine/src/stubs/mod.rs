@@ -1,7 +1,7 @@
 //! Answers that stand in for connectors and other channels while a workflow is tried.
 //!
-//! A workflow is compiled with stand-ins once ([`Engine::compile_stubbed`](crate::Engine::compile_stubbed)); the answers come
-//! with each run, which records the calls that it makes.
+//! A workflow is compiled with stand-ins once ([`Engine::compile_stubbed`](crate::Engine::compile_stubbed));
+//! the answers come with each run, which records the calls that it makes.
 
 mod input;
 mod task;
@@ -55,12 +55,13 @@ pub struct StubCall {
 }
 
 impl Stubs {
-    /// Reads `{function: {target: answer}}`. A target is a connector or channel, one of these for a single task
-    /// (`shop#load`), or `*` for any other. An answer `{"$error": {"code", "message"?, "status"?, "body"?}}` fails the task.
+    /// Reads `{function: {target: answer}}`. A target is a connector or channel, one of these for a single
+    /// task (`shop#load`), or `*` for any other. An answer
+    /// `{"$error": {"code", "message"?, "status"?, "body"?}}` fails the task.
     ///
     /// # Errors
-    /// Every function that is not answered by stubs, every member that is no object, and every malformed error; paths begin at
-    /// `at`.
+    /// Every function that is not answered by stubs, every member that is no object, and every malformed
+    /// error; paths begin at `at`.
     pub fn parse(catalogue: &Catalogue, stubs: &Value, at: &str) -> Result<Self, Vec<FieldError>> {
         let Value::Object(functions) = stubs else {
             return Err(vec![FieldError::type_mismatch(at, "object", stubs)]);

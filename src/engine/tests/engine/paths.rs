@@ -110,7 +110,8 @@ fn below_data(path: &[&str]) -> String {
     path.iter().fold("data".to_owned(), |path, segment| format!("{path}.{segment}"))
 }
 
-/// For every step the write, then what three kinds of reads see: a copy, an expression, and the whole of `data`.
+/// For every step the write, then what three kinds of reads see: a copy, an expression, and the whole of
+/// `data`.
 fn mappings(steps: &[Step]) -> Value {
     let mut mappings = Vec::new();
     for (n, (target, _, computed, source)) in steps.iter().enumerate() {

@@ -10,7 +10,8 @@ use crate::support::{message, run};
 /// Members that a document names itself; nothing can be told of their spelling.
 const FREE: &str = "free_";
 
-/// An expression over what the tasks before have written. Loops read below their element, which is the message's business.
+/// An expression over what the tasks before have written. Loops read below their element, which is the
+/// message's business.
 fn value() -> BoxedStrategy<Value> {
     let leaf = prop_oneof![
         Just(json!({"var": "data.order.total"})),
@@ -84,7 +85,8 @@ fn step() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// A workflow in which everything that is written is read, so that every name of its own stands at least twice.
+/// A workflow in which everything that is written is read, so that every name of its own stands at least
+/// twice.
 fn document() -> impl Strategy<Value = Value> {
     (proptest::collection::vec(step(), 1..4), condition_of(Just(json!({"var": "payload.on"}))), any::<bool>()).prop_map(
         |(steps, condition, looping)| {
@@ -120,7 +122,8 @@ fn number(tasks: &mut [Value], next: &mut usize) {
     }
 }
 
-/// A name in a document: the pointer of the object, or of the string, that holds it, and what may be edited of it.
+/// A name in a document: the pointer of the object, or of the string, that holds it, and what may be edited
+/// of it.
 #[derive(Debug, Clone)]
 enum Site {
     Key {

@@ -1,5 +1,6 @@
-//! The ledger in memory, with one concurrency key: the contents of the database and the effect of each transaction,
-//! by the rules alone. The model checker explores it, and the tests of the store compare the databases with it.
+//! The ledger in memory, with one concurrency key: the contents of the database and the effect of each
+//! transaction, by the rules alone. The model checker explores it, and the tests of the store compare the
+//! databases with it.
 
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ use uuid::Uuid;
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
 pub(crate) const KEY: &str = "k";
 
-/// Returns the fixed instant of the model. The clock does not advance: the expiry of a lease is an explicit event.
+/// Returns the fixed instant of the model. The clock does not advance: the expiry of a lease is an explicit
+/// event.
 pub(crate) fn now() -> NaiveDateTime {
     DateTime::from_timestamp(1_800_000_000, 0).unwrap().naive_utc()
 }
@@ -66,8 +68,8 @@ impl Memory {
         None
     }
 
-    /// Starts a run. Returns the slot of the run; in `Err`, whether the key was saturated (true) or the claim lost
-    /// (false).
+    /// Starts a run. Returns the slot of the run; in `Err`, whether the key was saturated (true) or the claim
+    /// lost (false).
     pub(crate) fn start(&mut self, key: &ClaimKey, slots: u32) -> Result<Option<HeldSlot>, bool> {
         let singleton = Singleton { key: KEY.into(), slots };
         let rows = self.slots.clone();

@@ -37,7 +37,8 @@ pub struct RateLimitConfig {
     pub requests_per_second: u64,
     /// Maximum burst in requests.
     pub burst: u64,
-    /// Expression that names the bucket; `None` uses the address of the caller, or the name of the calling channel.
+    /// Expression that names the bucket; `None` uses the address of the caller, or the name of the calling
+    /// channel.
     pub key_logic: Option<Value>,
     /// Headers that the expression can read in addition to [`KEY_HEADERS`], in lower case.
     pub key_headers: Vec<String>,

@@ -194,8 +194,8 @@ fn end_canary(active: &[VersionState], stable: VersionState) -> Transition {
 
 /// Returns the version that a rollback restores: `to_version`, or else the previously active one.
 ///
-/// `before` is the previously active version: of the archived versions older than the active one, the one that was
-/// active last.
+/// `before` is the previously active version: of the archived versions older than the active one, the one
+/// that was active last.
 ///
 /// # Errors
 /// 404 for a version that does not exist, or if there is no previously active one; 409 while there is a

@@ -32,8 +32,8 @@ pub(super) fn matches(rule: Match, expected: &Value, got: &Value) -> bool {
     differences.is_empty()
 }
 
-/// Describes the differences of a value from the expected one, a line each, beginning with a path below `at`. `got` is `None`
-/// for an absent value.
+/// Describes the differences of a value from the expected one, a line each, beginning with a path below `at`.
+/// `got` is `None` for an absent value.
 pub(super) fn describe(rule: Match, at: &str, expected: &Value, got: Option<&Value>) -> Vec<String> {
     let mut differences = Vec::new();
     collect(rule, at.to_owned(), expected, got, &mut differences, usize::MAX);

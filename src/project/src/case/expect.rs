@@ -90,7 +90,8 @@ impl Expectations {
         failed
     }
 
-    /// Compares the codes. The marker of a stopped workflow, which follows the error that stopped it, may be left out.
+    /// Compares the codes. The marker of a stopped workflow, which follows the error that stopped it, may be
+    /// left out.
     fn compare_errors(&self, errors: &[TaskError]) -> Option<FailedExpectation> {
         let all: Vec<_> = errors.iter().map(|error| error.code).collect();
         let of_tasks: Vec<_> = all.iter().copied().filter(|code| *code != ErrorCode::Workflow).collect();

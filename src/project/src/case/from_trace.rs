@@ -58,8 +58,8 @@ pub enum TraceError {
     NoInput(String),
 }
 
-/// Makes a case of a trace, as the admin API shows it. `workflow` is the document of its workflow, where it is known, and
-/// `path` the path of that file from the case.
+/// Makes a case of a trace, as the admin API shows it. `workflow` is the document of its workflow, where it
+/// is known, and `path` the path of that file from the case.
 ///
 /// # Errors
 /// A trace that holds too little.
@@ -256,8 +256,8 @@ fn stub_error(error: &Value) -> Value {
     Value::Object(kept.collect())
 }
 
-/// Returns the expected values: each member of the data, or the whole of it where a name cannot stand in a path. What was made
-/// with a secret is left out: stand-ins lead to another value.
+/// Returns the expected values: each member of the data, or the whole of it where a name cannot stand in a
+/// path. What was made with a secret is left out: stand-ins lead to another value.
 fn end_values(trace: &Trace<'_>, notes: &mut Vec<String>) -> Value {
     let Some(data) = trace.data() else { return json!({}) };
     let Some(members) = data.as_object().filter(|members| !members.is_empty()) else {

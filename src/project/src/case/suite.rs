@@ -1,7 +1,7 @@
 //! The cases of a directory or a file, run on all processors.
 //!
-//! Each thread has one runtime and takes the next case until none is left. Cases of the same workflow and the same stand-ins
-//! share one compilation.
+//! Each thread has one runtime and takes the next case until none is left. Cases of the same workflow and the
+//! same stand-ins share one compilation.
 
 use std::collections::HashMap;
 use std::io;
@@ -85,7 +85,8 @@ pub struct CaseFailure {
 }
 
 impl CaseSuite {
-    /// Finds the cases of a directory, one level deep and sorted by name, or the one case of a file, whatever its name.
+    /// Finds the cases of a directory, one level deep and sorted by name, or the one case of a file, whatever
+    /// its name.
     ///
     /// # Errors
     /// [`SuiteError::Unreadable`].

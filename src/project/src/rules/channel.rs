@@ -1,6 +1,6 @@
-//! Checks of a channel before it is stored, beyond its document: expressions are compiled, literal keys are parsed,
-//! the address of a key set that could never be dialled is refused. References to secrets are not resolved: the
-//! process that serves may not be the one that stores.
+//! Checks of a channel before it is stored, beyond its document: expressions are compiled, literal keys are
+//! parsed, the address of a key set that could never be dialled is refused. References to secrets are not
+//! resolved: the process that serves may not be the one that stores.
 
 use std::sync::Arc;
 

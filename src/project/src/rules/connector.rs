@@ -1,4 +1,5 @@
-//! Checks of a connector before it is stored, beyond its document: an address that could never be dialled is refused.
+//! Checks of a connector before it is stored, beyond its document: an address that could never be dialled is
+//! refused.
 
 use svc_model::config::connector::{ConnectionTarget, ConnectorConfig};
 use svc_model::{ConnectorChecks, FieldError};

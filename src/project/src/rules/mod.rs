@@ -1,8 +1,8 @@
 //! The rules of create, update and import: one place that the admin API and the project directory both call.
 //!
-//! Shape and expressions are checked by `svc_model` and the engine; these are the rules beyond them. A rule that only a
-//! serving process can judge (its own database, the connectors it has loaded) stays with the server, which passes what
-//! it knows.
+//! Shape and expressions are checked by `svc_model` and the engine; these are the rules beyond them. A rule
+//! that only a serving process can judge (its own database, the connectors it has loaded) stays with the
+//! server, which passes what it knows.
 
 mod channel;
 mod connector;

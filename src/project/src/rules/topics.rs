@@ -6,14 +6,14 @@ use svc_model::{FieldCode, FieldError, WorkflowContent};
 /// The refusal of a task that publishes to no topic.
 pub(super) const NO_TOPIC: &str = "required: the connector names no topic either";
 
-/// Tells whether neither the task nor its connector names a topic. `names_topic` is `None` for a connector that is not
-/// known.
+/// Tells whether neither the task nor its connector names a topic. `names_topic` is `None` for a connector
+/// that is not known.
 pub(super) fn lacks_topic(used: &ConnectorUse, names_topic: Option<bool>) -> bool {
     used.inherited_input.is_some() && names_topic == Some(false)
 }
 
-/// Refuses tasks that publish to no topic. A task with an unknown connector passes: that connector may name a topic
-/// later.
+/// Refuses tasks that publish to no topic. A task with an unknown connector passes: that connector may name a
+/// topic later.
 ///
 /// # Errors
 /// `REQUIRED` at the topic of each such task.

@@ -17,7 +17,8 @@ use crate::source::SourceFile;
 const FRAGMENTS: &str = "fragments";
 
 impl SharedDefinitions {
-    /// Collects the definitions of all shared documents among `sources`, which are in the order of their paths.
+    /// Collects the definitions of all shared documents among `sources`, which are in the order of their
+    /// paths.
     pub fn collect<'s>(sources: impl IntoIterator<Item = &'s Arc<SourceFile>>) -> (Self, Vec<Finding>) {
         let mut collector = Collector::default();
         for source in sources {
@@ -166,7 +167,8 @@ impl Collector {
         }
     }
 
-    /// Removes the calls of fragments from a step and reports them. Returns `false` if the step is one itself.
+    /// Removes the calls of fragments from a step and reports them. Returns `false` if the step is one
+    /// itself.
     fn drop_nested(&mut self, step: &mut Value, origin: &Origin) -> bool {
         let Value::Object(members) = step else { return true };
         if members.contains_key("use") {

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 /// The place of a value, of its key, and of the values within it.
 ///
-/// It mirrors the value of the document: the members are in the order of the items of the array or of the members of the
-/// object. Offsets are of 32 bits, as no file is larger than [`MAX_FILE_BYTES`](super::MAX_FILE_BYTES).
+/// It mirrors the value of the document: the members are in the order of the items of the array or of the
+/// members of the object. Offsets are of 32 bits, as no file is larger than
+/// [`MAX_FILE_BYTES`](super::MAX_FILE_BYTES).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Element {
     start: u32,

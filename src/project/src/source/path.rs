@@ -25,7 +25,8 @@ fn without_resource(path: &str) -> &str {
     rest.unwrap_or(path)
 }
 
-/// Takes the first segment of a path: the value it names, its index among the members, and the rest of the path.
+/// Takes the first segment of a path: the value it names, its index among the members, and the rest of the
+/// path.
 fn step<'d, 'p>(value: &'d Value, path: &'p str) -> Option<(&'d Value, usize, &'p str)> {
     match value {
         Value::Array(items) => {

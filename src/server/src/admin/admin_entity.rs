@@ -15,7 +15,8 @@ pub(super) trait AdminEntity: Versioned {
     fn repository(state: &AppState) -> Repository<Self>;
     /// Returns the scope of the reload after a change of this id.
     fn reload_scope(id: &str) -> ReloadScope;
-    /// Returns the definition that the activation of a version with this content depends on, where there is one.
+    /// Returns the definition that the activation of a version with this content depends on, where there is
+    /// one.
     fn activation_gates(state: &AppState, content: Option<&Self::Content>) -> Self::Gates;
 
     /// Returns warnings about an activation that do not prevent it.

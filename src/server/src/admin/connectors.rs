@@ -28,7 +28,8 @@ use crate::state::AppState;
 
 type Answer = Result<HttpResponse, Error>;
 
-/// The rules of connectors, and the one that only this process can judge: no connector opens its own database.
+/// The rules of connectors, and the one that only this process can judge: no connector opens its own
+/// database.
 pub(super) struct LocalConnectorRules {
     own: OwnDatabase,
 }
@@ -167,7 +168,8 @@ pub(super) async fn import(state: Data<AppState>, change: MutationRequest, body:
     Ok(data_response(report.to_json()))
 }
 
-/// `POST /connectors/validate`: reports the result of a create, and the references that cannot be resolved now.
+/// `POST /connectors/validate`: reports the result of a create, and the references that cannot be resolved
+/// now.
 pub(super) async fn validate(state: Data<AppState>, body: JsonBody) -> Answer {
     let mut report = validate_connector(&body.0, &LocalConnectorRules::from_state(&state));
     if let Some(config) = body.0.get("config") {

@@ -25,7 +25,8 @@ const CHANNEL: &str = "channel";
 
 type Answer = Result<HttpResponse, Error>;
 
-/// `GET /cron/occurrences`, newest first, by offset or by cursor. An unknown status matches nothing: the set is open.
+/// `GET /cron/occurrences`, newest first, by offset or by cursor. An unknown status matches nothing: the set
+/// is open.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answer {
     let asked = query.page()?;
     let filter = OccurrenceFilter {
@@ -64,8 +65,8 @@ pub(super) async fn retry(
     Ok(data_response(occurrence))
 }
 
-/// `POST /channels/{id}/trigger`: makes an occurrence that is due now. Every refusal is the same, so that it tells
-/// nothing about the channel.
+/// `POST /channels/{id}/trigger`: makes an occurrence that is due now. Every refusal is the same, so that it
+/// tells nothing about the channel.
 pub(super) async fn trigger(
     state: Data<AppState>,
     caller: AdminCaller,

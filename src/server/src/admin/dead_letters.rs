@@ -48,7 +48,8 @@ pub(super) async fn requeue(
     Ok(data_response(letter))
 }
 
-/// `POST /trace-dlq/purge`: deletes letters that have no retry left and are older than the given number of hours.
+/// `POST /trace-dlq/purge`: deletes letters that have no retry left and are older than the given number of
+/// hours.
 pub(super) async fn purge(
     state: Data<AppState>,
     change: MutationRequest,

@@ -26,8 +26,8 @@ pub(super) async fn status(state: Data<AppState>) -> HttpResponse {
     }))
 }
 
-/// `POST /engine/reload`: the stored definitions serve once this responds; after a failure the previous ones go on
-/// serving. The response names the channels that could not be built, and those with load warnings.
+/// `POST /engine/reload`: the stored definitions serve once this responds; after a failure the previous ones
+/// go on serving. The response names the channels that could not be built, and those with load warnings.
 pub(super) async fn reload(
     state: Data<AppState>,
     caller: AdminCaller,

@@ -67,8 +67,8 @@ impl FromRequest for MutationRequest {
     }
 }
 
-/// Responds with the report of a dry run: the refusals that the request would meet. A database outage is no such
-/// refusal.
+/// Responds with the report of a dry run: the refusals that the request would meet. A database outage is no
+/// such refusal.
 pub(super) fn dry_run_response<T>(outcome: Result<T, ServiceError>) -> Result<HttpResponse, Error> {
     Ok(data_response(refusal_to_validation(outcome)?.to_json()))
 }

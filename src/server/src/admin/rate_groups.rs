@@ -1,4 +1,5 @@
-//! Warnings of channels that name one rate limit group and ask for different rates: they do not share buckets.
+//! Warnings of channels that name one rate limit group and ask for different rates: they do not share
+//! buckets.
 
 use std::collections::HashMap;
 

@@ -83,8 +83,8 @@ pub(super) async fn change_status<V: AdminEntity>(
     Ok(HttpResponse::Ok().json(with_warnings(entity.to_json(), &warnings)))
 }
 
-/// `POST /{kind}/{id}/rollback`: copies an archived version, by default the one active before, to a new version and
-/// activates it.
+/// `POST /{kind}/{id}/rollback`: copies an archived version, by default the one active before, to a new
+/// version and activates it.
 pub(super) async fn rollback<V: AdminEntity>(
     state: Data<AppState>,
     change: MutationRequest,

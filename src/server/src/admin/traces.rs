@@ -38,8 +38,8 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
     Ok(HttpResponse::Ok().json(answer))
 }
 
-/// `GET /traces/{id}`: open to operators and to the holder of the trace's token. The existence of a trace is no
-/// secret: ids cannot be guessed, and a client must be able to tell a wrong id from a wrong token.
+/// `GET /traces/{id}`: open to operators and to the holder of the trace's token. The existence of a trace is
+/// no secret: ids cannot be guessed, and a client must be able to tell a wrong id from a wrong token.
 pub(super) async fn read(
     state: Data<AppState>,
     id: Path<String>,
@@ -53,8 +53,8 @@ pub(super) async fn read(
     Ok(data_response(to_response(trace, view)))
 }
 
-/// Returns a trace as the API shows it. It omits the metadata, which holds details of the caller, and the members by
-/// which a workflow shapes its response. Internal details of errors are shown to operators only.
+/// Returns a trace as the API shows it. It omits the metadata, which holds details of the caller, and the
+/// members by which a workflow shapes its response. Internal details of errors are shown to operators only.
 fn to_response(trace: TraceRecord, view: TraceView) -> Value {
     let TraceRecord { row, result_json, task_trace_json } = trace;
     let mut shown = json!({
@@ -100,8 +100,8 @@ fn visible_errors(mut result: Value, view: TraceView) -> Option<Value> {
     errors.is_array().then_some(errors)
 }
 
-/// Returns the visible part of the result of a run. The result of a schedule is the data document alone, which is
-/// shown as it is.
+/// Returns the visible part of the result of a run. The result of a schedule is the data document alone,
+/// which is shown as it is.
 fn visible_message(mut message: Value) -> Value {
     if message.get("audit_trail").is_none() {
         return message;
@@ -115,8 +115,8 @@ fn visible_message(mut message: Value) -> Value {
     message
 }
 
-/// Returns an execution trace with the visible part of its snapshots, and of its input, from which a test case is made. The
-/// declared values of the service are for operators only.
+/// Returns an execution trace with the visible part of its snapshots, and of its input, from which a test
+/// case is made. The declared values of the service are for operators only.
 fn visible_steps(mut trace: Value, view: TraceView) -> Value {
     let request = trace.pointer_mut("/input/request").and_then(Value::as_object_mut);
     if let (TraceView::Submitter, Some(request)) = (view, request) {

@@ -141,8 +141,8 @@ pub(super) async fn dependencies(state: Data<AppState>, id: Path<String>) -> Res
     })))
 }
 
-/// `POST /workflows/{id}/test`: runs the latest version once and shows every step. Connectors and channels are called for
-/// real, which the answer says, unless stubs answer for them.
+/// `POST /workflows/{id}/test`: runs the latest version once and shows every step. Connectors and channels
+/// are called for real, which the answer says, unless stubs answer for them.
 pub(super) async fn test(
     state: Data<AppState>,
     caller: AdminCaller,

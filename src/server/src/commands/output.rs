@@ -52,7 +52,8 @@ pub(super) fn write_file(path: &Path, text: &str) -> Result<(), OutputError> {
     write_files(directory, &[(name, text.to_owned())])
 }
 
-/// Writes several files into a directory, which is made where it is missing. None is replaced before all are written.
+/// Writes several files into a directory, which is made where it is missing. None is replaced before all are
+/// written.
 pub(super) fn write_files(directory: &Path, files: &[(String, String)]) -> Result<(), OutputError> {
     fs::create_dir_all(directory).map_err(OutputError::at(directory))?;
     let mut temporary = Temporary::default();

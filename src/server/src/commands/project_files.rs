@@ -62,8 +62,8 @@ pub(super) fn walk_directory(directory: &Path, err: &mut dyn Write) -> io::Resul
     }
 }
 
-/// Reads a project directory. Files that cannot be read, and files that are no part of the project, are told on `err`. Returns
-/// `None` for a directory without an entity.
+/// Reads a project directory. Files that cannot be read, and files that are no part of the project, are told
+/// on `err`. Returns `None` for a directory without an entity.
 pub(super) fn read_project(directory: &Path, err: &mut dyn Write) -> io::Result<Option<Project>> {
     let Some(walked) = walk_directory(directory, err)? else { return Ok(None) };
     walked

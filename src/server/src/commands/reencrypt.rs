@@ -37,8 +37,8 @@ pub(super) fn reencrypt(
     }
 }
 
-/// Rewrites the connectors and stored tokens that are under another key. Servers may run meanwhile, if they know both
-/// keys.
+/// Rewrites the connectors and stored tokens that are under another key. Servers may run meanwhile, if they
+/// know both keys.
 ///
 /// # Errors
 /// There is no current key, a key cannot be read, or the database cannot be used.

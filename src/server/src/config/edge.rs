@@ -12,23 +12,24 @@ section! {
     /// The main listener and what it answers.
     pub struct ServerSection {
         /// Address to listen on: an IP address or a host name. Unset: every interface (`0.0.0.0`) where
-        /// `admin_auth.enabled` is true, `127.0.0.1` alone otherwise, because anybody could use the admin API.
+        /// `admin_auth.enabled` is true, `127.0.0.1` alone otherwise, because anybody could use the admin
+        /// API.
         pub host: Option<String> = None,
         /// TCP port to listen on.
         pub port: u16 = 8080,
-        /// Seconds during which requests are still taken after the signal to end; `/readyz` answers 503 at once. A
-        /// Ctrl-C at a terminal skips them.
+        /// Seconds during which requests are still taken after the signal to end; `/readyz` answers 503 at
+        /// once. A Ctrl-C at a terminal skips them.
         pub shutdown_drain_secs: u64 = 30,
-        /// Seconds that everything in flight gets after that: requests, requests taken for later, runs of schedules. What
-        /// is left is cut, and the process ends within two seconds more. 0 sets no bound on what runs; a body that is
-        /// still arriving gets 30 seconds.
+        /// Seconds that everything in flight gets after that: requests, requests taken for later, runs of
+        /// schedules. What is left is cut, and the process ends within two seconds more. 0 sets no bound on
+        /// what runs; a body that is still arriving gets 30 seconds.
         pub shutdown_force_timeout_secs: u64 = 30,
         /// Connections that the kernel keeps until they are accepted.
         pub backlog: u32 = 1024,
         /// Connections served at once; fewer where the limit of open files asks for it. One more gets 503.
         pub max_connections: usize = 10_000,
-        /// Connections of one address, or of one IPv6 network of 64 bits, served at once; at most half of those served in
-        /// all. One more gets 429. Addresses in `rate_limit.trusted_proxies` are not counted.
+        /// Connections of one address, or of one IPv6 network of 64 bits, served at once; at most half of
+        /// those served in all. One more gets 429. Addresses in `rate_limit.trusted_proxies` are not counted.
         pub max_connections_per_address: usize = 2_000,
         /// Seconds that the head of a request may take, from the connection or its first byte; then 408.
         pub head_timeout_secs: u64 = 10,
@@ -36,14 +37,15 @@ section! {
         pub keep_alive_secs: u64 = 75,
         /// Seconds that a body may take in all; then 408.
         pub body_timeout_secs: u64 = 300,
-        /// Bytes per second at which a body must arrive and an answer must be read; 0 asks for one byte per period.
+        /// Bytes per second at which a body must arrive and an answer must be read; 0 asks for one byte per
+        /// period.
         pub min_transfer_rate: u64 = 512,
         /// Seconds over which that rate is measured; a body below it gets 408, a reader below it is cut off.
         pub transfer_window_secs: u64 = 30,
         /// Largest body of an admin request in bytes; a larger one gets 413.
         pub max_admin_body_size: usize = 8_388_608,
-        /// Bytes that requests in flight may hold in memory, all together: the body, what is made of it and its answer; a
-        /// request beyond gets 503, one that is alone is always taken. 0 sets no bound.
+        /// Bytes that requests in flight may hold in memory, all together: the body, what is made of it and
+        /// its answer; a request beyond gets 503, one that is alone is always taken. 0 sets no bound.
         pub max_in_flight_bytes: usize = 268_435_456,
         /// Further path prefixes of the data plane beside `/api/v1/data`.
         pub data_mounts: Vec<String> = Vec::new(),
@@ -115,10 +117,11 @@ section! {
 section! {
     /// Browsers of other origins.
     pub struct CorsSection {
-        /// Origins that may read answers; `*` alone allows any, but not at the admin API, and is refused in production; an
-        /// empty list allows none.
+        /// Origins that may read answers; `*` alone allows any, but not at the admin API, and is refused in
+        /// production; an empty list allows none.
         pub allowed_origins: Vec<String> = vec!["*".into()],
-        /// Request headers allowed beside content-type, authorization, accept, x-api-key, idempotency-key, x-request-id.
+        /// Request headers allowed beside content-type, authorization, accept, x-api-key, idempotency-key,
+        /// x-request-id.
         pub additional_allowed_headers: Vec<String> = Vec::new(),
         /// Response headers exposed beside x-request-id and retry-after.
         pub additional_exposed_headers: Vec<String> = Vec::new(),
@@ -130,7 +133,8 @@ section! {
 }
 
 section! {
-    /// The limit on requests of one client address to this node, before any credential or channel is looked at.
+    /// The limit on requests of one client address to this node, before any credential or channel is looked
+    /// at.
     pub struct RateLimitSection {
         /// Limits requests.
         pub enabled: bool = false,
@@ -138,7 +142,8 @@ section! {
         pub default_rps: u32 = 100,
         /// Requests a client may send at once.
         pub default_burst: u32 = 50,
-        /// Proxies (IP addresses or networks) whose forwarded headers name the client; used whether limited or not.
+        /// Proxies (IP addresses or networks) whose forwarded headers name the client; used whether limited
+        /// or not.
         pub trusted_proxies: Vec<Network> = Vec::new(),
         /// Limits of single classes of paths.
         pub endpoints: RateLimitEndpointsSection = RateLimitEndpointsSection::default(),

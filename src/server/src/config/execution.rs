@@ -8,8 +8,8 @@ use super::setting::section;
 section! {
     /// Limits of the engine and of connectors.
     pub struct EngineSection {
-        /// Seconds that a check of the database, or of the Kafka brokers, may take; one that takes longer has failed, and
-        /// `/health` and `/readyz` show it.
+        /// Seconds that a check of the database, or of the Kafka brokers, may take; one that takes longer has
+        /// failed, and `/health` and `/readyz` show it.
         pub health_check_timeout_secs: u64 = 2,
         /// Channels that may call one another in a row, 32 at most.
         pub max_channel_call_depth: u32 = 10,
@@ -17,10 +17,11 @@ section! {
         pub default_channel_call_timeout_ms: u64 = 30_000,
         /// Largest `max` a workflow's loop may ask for; 0 allows any.
         pub max_loop_iterations: u64 = 10_000,
-        /// Milliseconds of processor time one run may use, from 1 to 3,600,000; waiting does not count. A run that uses more
-        /// fails as one whose deadline passed.
+        /// Milliseconds of processor time one run may use, from 1 to 3,600,000; waiting does not count. A run
+        /// that uses more fails as one whose deadline passed.
         pub cpu_budget_ms: u64 = 1000,
-        /// Seconds one attempt of an outbound HTTP call may take: the most a task's `timeout_ms` may ask for, and the default.
+        /// Seconds one attempt of an outbound HTTP call may take: the most a task's `timeout_ms` may ask for,
+        /// and the default.
         pub global_http_timeout_secs: u64 = 30,
         /// Connection pools kept per kind of backend.
         pub max_pool_cache_entries: usize = 100,
@@ -60,7 +61,8 @@ section! {
         pub max_limit: u64 = 1000,
         /// Most rows a task may skip.
         pub max_skip: u64 = 10_000,
-        /// Most bytes of one result of a database, as it is held in memory; checked while its rows arrive. A `db` connector may set less.
+        /// Most bytes of one result of a database, as it is held in memory; checked while its rows arrive. A
+        /// `db` connector may set less.
         pub max_result_bytes: u64 = 67_108_864,
     }
 }

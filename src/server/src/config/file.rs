@@ -16,8 +16,8 @@ pub(crate) struct ConfigFile {
     pub(crate) placeholders: BTreeSet<String>,
 }
 
-/// Substitutes placeholders and parses the text. A problem names the position and never the text of the line, which
-/// may hold a secret.
+/// Substitutes placeholders and parses the text. A problem names the position and never the text of the line,
+/// which may hold a secret.
 pub(crate) fn parse(
     name: &str,
     text: &str,
@@ -120,8 +120,8 @@ fn refuse_unknown(table: &toml::Table, section: &str, keys: &[String], diagnosti
     }
 }
 
-/// Returns the likely meaning of an unknown key: a key or section with a similar name, else the one key of that name
-/// elsewhere.
+/// Returns the likely meaning of an unknown key: a key or section with a similar name, else the one key of
+/// that name elsewhere.
 fn hint<'a>(path: &str, keys: &'a [String]) -> Option<&'a str> {
     let sections = keys.iter().flat_map(|key| key.match_indices('.').map(|(at, _)| &key[..at]));
     let names = keys.iter().map(String::as_str).chain(sections);

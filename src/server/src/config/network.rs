@@ -16,7 +16,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// Returns `true` for an address in the network. An IPv4 address mapped into IPv6 counts as the IPv4 address.
+    /// Returns `true` for an address in the network. An IPv4 address mapped into IPv6 counts as the IPv4
+    /// address.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {

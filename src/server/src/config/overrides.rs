@@ -1,5 +1,5 @@
-//! Settings from the environment: `SVC_<SECTION>__<KEY>`. Strict: a name that looks like a setting and is none
-//! prevents the start, so that a typing error never leaves a default in force unnoticed.
+//! Settings from the environment: `SVC_<SECTION>__<KEY>`. Strict: a name that looks like a setting and is
+//! none prevents the start, so that a typing error never leaves a default in force unnoticed.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ use super::setting::{ALIASES, PREFIX, Setting, SettingNode, variable_name};
 /// Names in this space hold secrets for references and are never read as settings.
 const SECRETS: &str = "SVC_SECRET_";
 
-/// Former names with their successors; a `*` stands for the rest of a name. Without a successor the setting was
-/// removed.
+/// Former names with their successors; a `*` stands for the rest of a name. Without a successor the setting
+/// was removed.
 const RETIRED: [(&str, Option<&str>); 6] = [
     ("SVC_ENV", Some("SVC_ENVIRONMENT")),
     ("SVC_QUEUE__*", Some("SVC_TRACE_QUEUE__*")),
@@ -107,8 +107,8 @@ fn retired_advice(name: &str) -> Option<String> {
     })
 }
 
-/// A name with `__` has to be a setting; one without is refused only when it is nearly a setting of the top level,
-/// because other programs own names of that form (`SVC_PORT`, `SVC_SERVICE_HOST`).
+/// A name with `__` has to be a setting; one without is refused only when it is nearly a setting of the top
+/// level, because other programs own names of that form (`SVC_PORT`, `SVC_SERVICE_HOST`).
 fn refuse_unknown(name: &str, settings: &[String], diagnostics: &mut Diagnostics) {
     let names = settings.iter().map(String::as_str);
     if name.contains("__") {

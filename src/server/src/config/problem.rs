@@ -120,8 +120,8 @@ impl Diagnostics {
     }
 }
 
-/// Returns the known name nearest to a mistyped one: at most three edits away, fewer for a short name, which would be
-/// near to anything.
+/// Returns the known name nearest to a mistyped one: at most three edits away, fewer for a short name, which
+/// would be near to anything.
 pub(crate) fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.len() / 3).clamp(1, 3);
     let near = known.map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate));

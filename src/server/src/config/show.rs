@@ -19,7 +19,8 @@ pub enum ConfigFormat {
     Summary,
 }
 
-/// The whole configuration as text. Values under secret-looking keys read `******`, passwords in URLs are struck out.
+/// The whole configuration as text. Values under secret-looking keys read `******`, passwords in URLs are
+/// struck out.
 #[must_use]
 pub fn render(config: &Config, format: ConfigFormat) -> String {
     match format {

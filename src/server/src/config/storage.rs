@@ -20,7 +20,8 @@ section! {
         pub acquire_timeout_secs: u64 = 3,
         /// Seconds after which an unused connection is closed; 0 keeps it.
         pub idle_timeout_secs: u64 = 300,
-        /// Key that encrypts connector configurations: 64 hexadecimal digits, or a secret reference. Empty: plain text.
+        /// Key that encrypts connector configurations: 64 hexadecimal digits, or a secret reference. Empty:
+        /// plain text.
         pub connector_encryption_key: Secret = Secret::default(),
         /// Former encryption keys, for reading only.
         pub previous_connector_encryption_keys: Vec<Secret> = Vec::new(),
@@ -128,9 +129,11 @@ section! {
         pub dlq_batch_size: u32 = 20,
         /// Seconds a node holds a dead letter.
         pub dlq_lease_secs: u64 = 60,
-        /// Hours a dead letter without a retry left is kept; 0 keeps it for ever. One that waits for a retry is kept.
+        /// Hours a dead letter without a retry left is kept; 0 keeps it for ever. One that waits for a retry
+        /// is kept.
         pub dlq_retention_hours: u64 = 720,
-        /// Times a request taken for later is begun again after its node died, from 1 to 1000; then it is a dead letter.
+        /// Times a request taken for later is begun again after its node died, from 1 to 1000; then it is a
+        /// dead letter.
         pub max_recoveries: u32 = 5,
     }
 }

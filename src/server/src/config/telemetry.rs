@@ -46,7 +46,8 @@ section! {
     pub struct MetricsSection {
         /// Serves `/metrics`.
         pub enabled: bool = false,
-        /// `host:port` of a listener of its own for metrics and health, plain HTTP without authentication. Unset: none.
+        /// `host:port` of a listener of its own for metrics and health, plain HTTP without authentication.
+        /// Unset: none.
         pub bind_addr: Option<String> = None,
     }
 }

@@ -167,9 +167,9 @@ impl AdminAuthenticator {
         if counted { AuthFailureReason::InvalidKey } else { AuthFailureReason::LockedOut }
     }
 
-    /// Authorises the read of one trace, by the token with that SHA-256 or an admin credential. `None` for a trace
-    /// without a token, which is open where no key is asked for. A good token is never refused and does not clear the
-    /// client's failures: anyone who may submit something obtains one.
+    /// Authorises the read of one trace, by the token with that SHA-256 or an admin credential. `None` for a
+    /// trace without a token, which is open where no key is asked for. A good token is never refused and does
+    /// not clear the client's failures: anyone who may submit something obtains one.
     pub(crate) fn authorize_trace(
         &self,
         headers: &HeaderMap,
@@ -200,7 +200,8 @@ impl AdminAuthenticator {
         Err(AuthRefusal::trace_unauthorized(self.count_failure(client)))
     }
 
-    /// Returns the reader of an open endpoint, if the request has a credential. A wrong one counts as a failure.
+    /// Returns the reader of an open endpoint, if the request has a credential. A wrong one counts as a
+    /// failure.
     pub(crate) fn identify(
         &self,
         headers: &HeaderMap,
@@ -213,8 +214,8 @@ impl AdminAuthenticator {
         }
     }
 
-    /// Returns the key of the first form present, which decides alone: the configured header, `x-api-key`, then
-    /// `Authorization: Bearer`.
+    /// Returns the key of the first form present, which decides alone: the configured header, `x-api-key`,
+    /// then `Authorization: Bearer`.
     fn presented_key<'a>(&self, headers: &'a HeaderMap) -> Result<&'a [u8], AuthRefusal> {
         let filled = |name: &HeaderName| {
             headers.get(name).map(HeaderValue::as_bytes).filter(|value| !value.is_empty())

@@ -20,7 +20,8 @@ use crate::transport::ConnectionState;
 /// Longest silence within a body if the surrounding server sets no limit.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// The body of an admin request: JSON of at most `server.max_admin_body_size` bytes; 400, 413 or 415 otherwise.
+/// The body of an admin request: JSON of at most `server.max_admin_body_size` bytes; 400, 413 or 415
+/// otherwise.
 #[derive(Debug)]
 pub struct JsonBody(pub Value);
 
@@ -74,8 +75,8 @@ async fn read_admin_body(request: &HttpRequest, mut payload: Payload) -> Result<
 /// Reads the whole body into memory, counted by `permit` as it arrives.
 ///
 /// # Errors
-/// 413 as soon as it is known to be larger than `limit` bytes, 408 when it does not arrive in time or its sender falls
-/// silent, 503 when the process holds too many bytes.
+/// 413 as soon as it is known to be larger than `limit` bytes, 408 when it does not arrive in time or its
+/// sender falls silent, 503 when the process holds too many bytes.
 pub(crate) async fn read_body(
     request: &HttpRequest,
     payload: &mut Payload,

@@ -26,7 +26,8 @@ pub struct RequestContext {
     pub client_ip: IpAddr,
     /// `true` if the address came from a trusted proxy's header rather than from the connection.
     pub forwarded: bool,
-    /// The authenticated author: always set below the admin base, on open endpoints if the request has a valid key.
+    /// The authenticated author: always set below the admin base, on open endpoints if the request has a
+    /// valid key.
     pub principal: Option<Principal>,
     /// Position in the raw path of a data request at which the part starts that names the channel.
     pub channel_path_start: usize,
@@ -55,8 +56,8 @@ pub struct AdminCaller {
 }
 
 impl AdminCaller {
-    /// Returns the audit record of an action, with `request_id`, `client_ip`, `user_agent` and `change_context` as
-    /// far as known. The store fills in an empty `resource_id`.
+    /// Returns the audit record of an action, with `request_id`, `client_ip`, `user_agent` and
+    /// `change_context` as far as known. The store fills in an empty `resource_id`.
     pub fn audit(&self, action: &str, resource_type: &str, resource_id: &str) -> AuditEntry {
         AuditEntry {
             principal: self.principal.name().to_owned(),
@@ -74,7 +75,8 @@ impl FromRequest for AdminCaller {
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let extensions = request.extensions();
-        // A request without a principal did not pass the guard: it is refused here too, whatever the routing did.
+        // A request without a principal did not pass the guard: it is refused here too, whatever the routing
+        // did.
         let known = extensions.get::<RequestContext>().and_then(|context| {
             Some(Self {
                 principal: context.principal.clone()?,

@@ -47,8 +47,9 @@ impl CorsPolicy {
         }
     }
 
-    /// Returns the value that the answer to a request of this origin may carry; `None` if the origin is refused or
-    /// absent. The admin API is read only by origins that are listed: `*` does not open it to every web site.
+    /// Returns the value that the answer to a request of this origin may carry; `None` if the origin is
+    /// refused or absent. The admin API is read only by origins that are listed: `*` does not open it to
+    /// every web site.
     pub(crate) fn allowed_origin(&self, request: &HeaderMap, plane: Plane) -> Option<HeaderValue> {
         match &self.origins {
             Origins::Any if plane == Plane::Admin => None,
@@ -75,7 +76,8 @@ impl CorsPolicy {
         }
     }
 
-    /// Returns the response to any `OPTIONS`, without the headers that [`write_headers`](Self::write_headers) adds.
+    /// Returns the response to any `OPTIONS`, without the headers that [`write_headers`](Self::write_headers)
+    /// adds.
     pub(crate) fn preflight(&self) -> HttpResponse {
         let mut answer = HttpResponse::Ok().finish();
         let headers = answer.headers_mut();

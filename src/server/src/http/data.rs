@@ -1,8 +1,9 @@
-//! The data plane: a request becomes a message for the channel's actor on this thread, its answer becomes the response.
+//! The data plane: a request becomes a message for the channel's actor on this thread, its answer becomes the
+//! response.
 //!
-//! Checks in this order, the first failure answers: method, query string, path and name, body size, content type,
-//! JSON, quarantine and kind of the channel. The channel decides everything after that. No body is read for an
-//! unknown path. Once the channel is known, errors use its own error bodies, if configured.
+//! Checks in this order, the first failure answers: method, query string, path and name, body size, content
+//! type, JSON, quarantine and kind of the channel. The channel decides everything after that. No body is read
+//! for an unknown path. Once the channel is known, errors use its own error bodies, if configured.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -42,8 +43,8 @@ impl LocalWorker {
 const METHODS: [Method; 6] =
     [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD];
 
-/// Serves every path of the data plane. Refusals for lack of capacity leave at a bounded rate, so that callers who do
-/// not back off cannot take the threads that accepted work needs.
+/// Serves every path of the data plane. Refusals for lack of capacity leave at a bounded rate, so that
+/// callers who do not back off cannot take the threads that accepted work needs.
 pub(crate) async fn submit(
     request: HttpRequest,
     payload: web::Payload,

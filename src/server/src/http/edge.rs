@@ -1,8 +1,8 @@
 //! The one middleware around everything the service answers.
 //!
-//! Outermost first: request id, security headers, panic guard, CORS, metrics and access log, rate limit, admin auth.
-//! Every response (of a handler, a refusal, the router, a caught panic) has the id, the headers and, for an error,
-//! the envelope.
+//! Outermost first: request id, security headers, panic guard, CORS, metrics and access log, rate limit,
+//! admin auth. Every response (of a handler, a refusal, the router, a caught panic) has the id, the headers
+//! and, for an error, the envelope.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -180,7 +180,8 @@ impl Exchange {
             Ok(principal) => principal,
             Err(error) => return Some(Error(error).to_response(Some(&self.id))),
         };
-        // A handler for GET answers HEAD; the framework leaves the body out. Channels decide by the real method.
+        // A handler for GET answers HEAD; the framework leaves the body out. Channels decide by the real
+        // method.
         if self.method == Method::HEAD && self.plane != Plane::Data {
             request.head_mut().method = Method::GET;
         }
@@ -247,8 +248,8 @@ impl Exchange {
         InternalError::from_response("no handler answered", answer).into()
     }
 
-    /// Returns the envelope that a response lacks: a handler's error has no request id yet, and refusals of the
-    /// router have no body.
+    /// Returns the envelope that a response lacks: a handler's error has no request id yet, and refusals of
+    /// the router have no body.
     fn missing_envelope(&self, response: &HttpResponse) -> Option<Error> {
         let status = response.status();
         if !status.is_client_error() && !status.is_server_error() {
@@ -314,8 +315,8 @@ impl Drop for Exchange {
     }
 }
 
-/// Returns the stricter plane of the raw and the decoded path, so that no spelling of an admin path bypasses its
-/// guard.
+/// Returns the stricter plane of the raw and the decoded path, so that no spelling of an admin path bypasses
+/// its guard.
 fn classify_request(state: &AppState, request: &ServiceRequest) -> Plane {
     let written = state.planes.plane_of(request.path());
     let decoded = request.match_info().as_str();
@@ -330,7 +331,8 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("panicked without a text")
 }
 
-/// Returns the error for a bare refusal of the router, with the allowed methods. `HEAD` is allowed wherever `GET` is.
+/// Returns the error for a bare refusal of the router, with the allowed methods. `HEAD` is allowed wherever
+/// `GET` is.
 fn refused_by_router(response: &HttpResponse) -> Error {
     let Error(error) = Error::from_status(response.status());
     let Some(methods) = response.headers().get(ALLOW).and_then(|methods| methods.to_str().ok()) else {

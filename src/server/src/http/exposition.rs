@@ -1,7 +1,7 @@
 //! From OpenMetrics text, which the client library writes, to the Prometheus text format 0.0.4.
 //!
-//! The formats differ in three places: 0.0.4 names a counter's `HELP` and `TYPE` with the `_total` its samples carry,
-//! knows no `UNIT`, and has no end mark.
+//! The formats differ in three places: 0.0.4 names a counter's `HELP` and `TYPE` with the `_total` its
+//! samples carry, knows no `UNIT`, and has no end mark.
 
 use std::fmt::Write;
 

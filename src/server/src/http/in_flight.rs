@@ -1,8 +1,9 @@
-//! The bytes of messages in flight, counted over the whole process and bounded by `server.max_in_flight_bytes`.
+//! The bytes of messages in flight, counted over the whole process and bounded by
+//! `server.max_in_flight_bytes`.
 //!
-//! A request holds one [`BytesPermit`], which grows while its body arrives and again when the body is parsed, and gives
-//! everything back when it is dropped. Growing never waits: a request beyond the bound is refused with 503, so that
-//! requests that hold half a body each cannot wait for one another.
+//! A request holds one [`BytesPermit`], which grows while its body arrives and again when the body is parsed,
+//! and gives everything back when it is dropped. Growing never waits: a request beyond the bound is refused
+//! with 503, so that requests that hold half a body each cannot wait for one another.
 
 use std::fmt;
 use std::sync::Arc;
@@ -77,8 +78,8 @@ pub(crate) struct BytesPermit {
 }
 
 impl BytesPermit {
-    /// Takes `bytes` more. A request that holds everything that is held may exceed the bound: it would be refused for
-    /// ever otherwise.
+    /// Takes `bytes` more. A request that holds everything that is held may exceed the bound: it would be
+    /// refused for ever otherwise.
     ///
     /// # Errors
     /// 503 with `Retry-After`, counted, when the process holds too much; the permit keeps what it has.
@@ -98,8 +99,8 @@ impl BytesPermit {
 }
 
 impl BytesPermit {
-    /// Takes what a message is estimated to hold beside its raw body until it is answered: the parsed body, which tasks
-    /// copy, and the texts of its answer and of its trace, which repeats the body twice.
+    /// Takes what a message is estimated to hold beside its raw body until it is answered: the parsed body,
+    /// which tasks copy, and the texts of its answer and of its trace, which repeats the body twice.
     ///
     /// # Errors
     /// Those of [`grow`](Self::grow).

@@ -1,7 +1,7 @@
 //! The lock-out of guessing clients: repeated failures of one address lock it out for a growing time.
 //!
-//! A lock-out never refuses a valid key; it is how failures are counted. A version 6 network of 64 bits counts as one
-//! address, because whoever has one of its addresses has all of them.
+//! A lock-out never refuses a valid key; it is how failures are counted. A version 6 network of 64 bits
+//! counts as one address, because whoever has one of its addresses has all of them.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};

@@ -44,8 +44,8 @@ struct BuildLabels {
     build_timestamp: &'static str,
 }
 
-/// The process's metrics. Parts register their own into [`registry_mut`](Self::registry_mut) while the service is put
-/// together; afterwards the set of families is fixed. Label values never come from callers.
+/// The process's metrics. Parts register their own into [`registry_mut`](Self::registry_mut) while the
+/// service is put together; afterwards the set of families is fixed. Label values never come from callers.
 pub struct Metrics {
     registry: Registry,
     requests: Family<HttpLabels, Counter>,
@@ -94,7 +94,8 @@ impl Metrics {
         Self::register_audit_queue(registry);
     }
 
-    /// Registers the metrics of an audit queue for dashboards. There is no such queue here, so that they stay 0.
+    /// Registers the metrics of an audit queue for dashboards. There is no such queue here, so that they stay
+    /// 0.
     fn register_audit_queue(registry: &mut Registry) {
         registry.register(
             "audit_queue_depth",
@@ -112,7 +113,8 @@ impl Metrics {
         );
     }
 
-    /// Returns the registry, in which parts of the service register their metrics; the `svc_` prefix is added.
+    /// Returns the registry, in which parts of the service register their metrics; the `svc_` prefix is
+    /// added.
     pub fn registry_mut(&mut self) -> &mut Registry {
         &mut self.registry
     }

@@ -1,7 +1,7 @@
 //! The classification of paths into planes of the service.
 //!
-//! Decided on the path itself, never on the route that matched: an unregistered path below the admin base is guarded
-//! like a registered one, also where a data mount would catch it.
+//! Decided on the path itself, never on the route that matched: an unregistered path below the admin base is
+//! guarded like a registered one, also where a data mount would catch it.
 
 use actix_web::http::Method;
 
@@ -45,8 +45,8 @@ impl Planes {
         &self.mounts
     }
 
-    /// Returns the plane of a path. Where the raw and the decoded path differ, classify both and take the stricter
-    /// plane.
+    /// Returns the plane of a path. Where the raw and the decoded path differ, classify both and take the
+    /// stricter plane.
     pub(crate) fn plane_of(&self, path: &str) -> Plane {
         if is_below(path, DATA_PREFIX) {
             Plane::Data
@@ -66,8 +66,8 @@ impl Planes {
         self.plane_of(path) != Plane::Other
     }
 
-    /// Returns the platform path that a route pattern claims under the root mount. The platform would win, so that
-    /// such a route could never be served.
+    /// Returns the platform path that a route pattern claims under the root mount. The platform would win, so
+    /// that such a route could never be served.
     pub(crate) fn platform_route(&self, pattern: &str) -> Option<String> {
         let root = self.mounts.iter().any(|mount| mount == "/");
         let claims = |own: &&str| pattern == *own || (*own == API && is_below(pattern, own));
@@ -75,14 +75,15 @@ impl Planes {
     }
 }
 
-/// Returns the index at which the part of a raw path that names the channel starts: after [`DATA_PREFIX`], or at the beginning of a
-/// path below another mount, because `{mount}/rest` means what `/api/v1/data{mount}/rest` does.
+/// Returns the index at which the part of a raw path that names the channel starts: after [`DATA_PREFIX`], or
+/// at the beginning of a path below another mount, because `{mount}/rest` means what
+/// `/api/v1/data{mount}/rest` does.
 pub(crate) fn channel_path_start(path: &str) -> usize {
     if is_below(path, DATA_PREFIX) { DATA_PREFIX.len() } else { 0 }
 }
 
-/// Returns `true` for a read of one trace, which its own token opens too. Only the plain spelling counts: an escaped
-/// path, a longer one and every other method need an admin key.
+/// Returns `true` for a read of one trace, which its own token opens too. Only the plain spelling counts: an
+/// escaped path, a longer one and every other method need an admin key.
 pub(crate) fn reads_trace(method: &Method, path: &str) -> bool {
     let reads = *method == Method::GET || *method == Method::HEAD;
     reads && path.strip_prefix(TRACES).is_some_and(|id| !id.is_empty() && !id.contains(['/', '%']))

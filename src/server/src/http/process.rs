@@ -1,4 +1,5 @@
-//! The process itself as metrics, under the names that every Prometheus client gives them. Read off the system at the scrape.
+//! The process itself as metrics, under the names that every Prometheus client gives them. Read off the
+//! system at the scrape.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -52,8 +53,8 @@ fn memory_bytes(status: &str, name: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Start of the process, in seconds of Unix time: its place after the start of the system, and when that was. The name of
-/// the program stands in parentheses and may hold blanks.
+/// Start of the process, in seconds of Unix time: its place after the start of the system, and when that was.
+/// The name of the program stands in parentheses and may hold blanks.
 fn start_seconds(stat: &str, system: &str) -> Option<f64> {
     const START_TIME: usize = 19;
     let (_, fields) = stat.rsplit_once(')')?;

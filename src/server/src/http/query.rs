@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 use svc_model::ServiceError;
 
-/// Decodes names and values once; the last value of a repeated name counts. A broken escape or invalid UTF-8 is a
+/// Decodes names and values once; the last value of a repeated name counts. A broken escape or invalid UTF-8
+/// is a
 /// 400.
 pub(crate) fn parse(query: &str) -> Result<Map<String, Value>, ServiceError> {
     let mut values = Map::new();

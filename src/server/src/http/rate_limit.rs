@@ -1,7 +1,7 @@
 //! The limit on requests of one client address, before any credential is looked at and any channel is found.
 //!
-//! Each plane has buckets of its own, so that a client that floods one of them can still reach the others. `OPTIONS`
-//! and the operational listener are not limited.
+//! Each plane has buckets of its own, so that a client that floods one of them can still reach the others.
+//! `OPTIONS` and the operational listener are not limited.
 
 use std::net::IpAddr;
 

@@ -1,7 +1,7 @@
 //! Access to one trace: for the holder of the token that its submission returned, and for operators.
 //!
-//! The edge lets such a read pass, because the rule depends on the trace. Failures share the budget of wrong admin
-//! keys.
+//! The edge lets such a read pass, because the rule depends on the trace. Failures share the budget of wrong
+//! admin keys.
 
 use std::future::{Ready, ready};
 
@@ -28,8 +28,8 @@ pub(crate) struct TraceReader {
 }
 
 impl TraceReader {
-    /// Lets the request read a trace whose token has this SHA-256 in hexadecimal digits; `None` for a trace that has no
-    /// token, which only operators read.
+    /// Lets the request read a trace whose token has this SHA-256 in hexadecimal digits; `None` for a trace
+    /// that has no token, which only operators read.
     ///
     /// # Errors
     /// 401, counted and logged.

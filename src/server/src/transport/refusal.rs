@@ -93,8 +93,8 @@ impl ConnectionRefusal {
     }
 }
 
-/// Returns the start of a response that the dispatcher wrote by itself at the end of a buffer; every response of a
-/// handler has a request id.
+/// Returns the start of a response that the dispatcher wrote by itself at the end of a buffer; every response
+/// of a handler has a request id.
 pub(super) fn bare_refusal(output: &[u8]) -> Option<usize> {
     if !output.ends_with(b"\r\n\r\n") {
         return None;

@@ -9,7 +9,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 /// Lateness beyond which the thread was blocked, or the process stopped.
 const TOLERANCE: Duration = Duration::from_millis(200);
-/// Time for which input is discarded after the last answer, so that a client that still sends gets to read it.
+/// Time for which input is discarded after the last answer, so that a client that still sends gets to read
+/// it.
 pub(super) const LINGER: Duration = Duration::from_secs(2);
 
 /// A timer that measures its lateness.
@@ -23,7 +24,8 @@ impl Timer {
         Self { sleep: Box::pin(sleep_until(deadline)), is_registered: false }
     }
 
-    /// Returns `true` if the deadline has passed; otherwise the task is woken at the deadline. Cheap before it.
+    /// Returns `true` if the deadline has passed; otherwise the task is woken at the deadline. Cheap before
+    /// it.
     pub(super) fn has_fired(&mut self, context: &mut Context<'_>) -> bool {
         if self.is_registered && !self.sleep.is_elapsed() {
             return false;

@@ -47,7 +47,8 @@ fn section(page: &mut String, entry: &FunctionEntry) {
     page.push_str(&notes(entry.name).replace("{cases}\n", &cases(entry)));
 }
 
-/// The rows of an input: an expression that may stand in its place, and the members of its elements, have rows of their own.
+/// The rows of an input: an expression that may stand in its place, and the members of its elements, have
+/// rows of their own.
 fn rows(field: &InputField) -> Vec<Vec<String>> {
     let logic = field.alias.filter(|alias| alias.ends_with("_logic"));
     let logic = logic.map(|logic| {

@@ -1,7 +1,8 @@
 //! The actor of one HTTP API.
 //!
-//! Owns the connections to the API, and the source of its tokens if it wants any. Message in: [`Exchange`], read-only, so that
-//! calls run concurrently and end with their callers. A restart opens new connections; nothing else is lost.
+//! Owns the connections to the API, and the source of its tokens if it wants any. Message in: [`Exchange`],
+//! read-only, so that calls run concurrently and end with their callers. A restart opens new connections;
+//! nothing else is lost.
 
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ pub(crate) struct HttpActor {
 }
 
 impl HttpActor {
-    /// Makes the actor of the API at a URL, which alone may be at a private address; `tokens` where it wants any.
+    /// Makes the actor of the API at a URL, which alone may be at a private address; `tokens` where it wants
+    /// any.
     pub(crate) fn at(
         outbound: Outbound,
         home: Url,

@@ -59,8 +59,8 @@ impl AuthorizedClient {
         Ok(Self { peer: outbound.peer(home, allow_private)?, public, tokens })
     }
 
-    /// Sends a request once, with a token where the API wants one. The time limit of the request includes obtaining the token. A
-    /// request with credentials of its own gets no token.
+    /// Sends a request once, with a token where the API wants one. The time limit of the request includes
+    /// obtaining the token. A request with credentials of its own gets no token.
     pub(crate) async fn send(&self, mut request: PeerRequest) -> Result<AuthorizedResponse, ExchangeError> {
         let source = self.tokens.as_ref().filter(|_| !request.headers.contains_key(AUTHORIZATION));
         let token = match source {

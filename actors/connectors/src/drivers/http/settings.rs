@@ -122,7 +122,8 @@ impl HttpSettings {
         Some(tokens.source(connector, oauth, url, self.allow_private))
     }
 
-    /// A text without the values that are not shown, and without the token that was sent, however it spells them.
+    /// A text without the values that are not shown, and without the token that was sent, however it spells
+    /// them.
     pub(crate) fn redact(&self, text: String, token: Option<&str>) -> String {
         redact(text, token.into_iter().chain(self.secrets.iter().map(String::as_str)))
     }

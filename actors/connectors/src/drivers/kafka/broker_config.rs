@@ -17,8 +17,8 @@ const OFF: &str = "Kafka is off on this server; set kafka.enabled";
 const UNCHECKED: &str = "SSRF protection: the Kafka client resolves the names that brokers announce by itself, so their addresses \
      cannot be checked; a connector with brokers of its own needs allow_private_urls";
 
-/// Defaults below the properties of the operator. The last two end an outage, and the wait for a topic that does not
-/// exist, well before a record is given up.
+/// Defaults below the properties of the operator. The last two end an outage, and the wait for a topic that
+/// does not exist, well before a record is given up.
 const PROPERTIES: [(&str, &str); 10] = [
     ("client.id", "svc"),
     ("enable.idempotence", "true"),
@@ -40,7 +40,8 @@ pub(super) struct BrokerConfig {
 }
 
 impl BrokerConfig {
-    /// The brokers of a connector: the server's, with the credentials of its settings, or others, with those of the connector.
+    /// The brokers of a connector: the server's, with the credentials of its settings, or others, with those
+    /// of the connector.
     ///
     /// # Errors
     /// Kafka is off, or the connector names brokers of its own without `allow_private_urls`.

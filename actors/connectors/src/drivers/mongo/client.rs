@@ -1,9 +1,10 @@
 //! Opens the driver's client, and decides where it may go.
 //!
-//! The driver resolves names and finds the other servers of a deployment by itself. So that it goes nowhere it may not, all its
-//! connections take the local [hop](super::hop), which dials checked addresses only; and every host of the connection string, or
-//! of its SRV record, is checked before there is a client, so that a refusal is told at once. One forbidden address ends the use
-//! of the client. With `allow_private_urls` the driver dials by itself.
+//! The driver resolves names and finds the other servers of a deployment by itself. So that it goes nowhere
+//! it may not, all its connections take the local [hop](super::hop), which dials checked addresses only; and
+//! every host of the connection string, or of its SRV record, is checked before there is a client, so that a
+//! refusal is told at once. One forbidden address ends the use of the client. With `allow_private_urls` the
+//! driver dials by itself.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -37,7 +38,8 @@ pub(crate) struct Connected {
     hop: Option<Arc<Hop>>,
 }
 
-/// Makes a client. Its servers are found at its first operation, but where addresses are checked: there at once.
+/// Makes a client. Its servers are found at its first operation, but where addresses are checked: there at
+/// once.
 pub(crate) async fn open(settings: &MongoSettings, outbound: &Outbound) -> Result<Connected, MongoError> {
     let limit = settings.connect_timeout;
     let late = |_| MongoError::Unreachable(format!("no server within {} ms", limit.as_millis()));

@@ -64,7 +64,8 @@ impl MongoError {
         TaskError::new(code, format!("connector '{connector}': {self}"))
     }
 
-    /// The error that a server's code and text come to. The text of a violation repeats the values, and is left out.
+    /// The error that a server's code and text come to. The text of a violation repeats the values, and is
+    /// left out.
     pub(super) fn from_server_code(code: i32, name: &str, message: &str) -> Self {
         if let Some(kind) = integrity(code) {
             return Self::Violation { kind, code };

@@ -1,11 +1,13 @@
-//! The local hop of a client: a SOCKS5 proxy inside this process that every connection of the driver goes through.
+//! The local hop of a client: a SOCKS5 proxy inside this process that every connection of the driver goes
+//! through.
 //!
-//! The driver resolves names and finds servers by itself, and names are resolved again at every connection. So it is given a
-//! proxy and resolves nothing: each host it wants, of the connection string, of an SRV record or named by a server, is resolved
-//! and checked here, and the address that was checked is dialled. TLS is between driver and server, for the name of the server.
+//! The driver resolves names and finds servers by itself, and names are resolved again at every connection.
+//! So it is given a proxy and resolves nothing: each host it wants, of the connection string, of an SRV
+//! record or named by a server, is resolved and checked here, and the address that was checked is dialled.
+//! TLS is between driver and server, for the name of the server.
 //!
-//! Owns a listener on a loopback port and one task a connection; all of them end with the hop. Nobody but the driver is let
-//! through: the credentials of the proxy are random and never leave the process.
+//! Owns a listener on a loopback port and one task a connection; all of them end with the hop. Nobody but the
+//! driver is let through: the credentials of the proxy are random and never leave the process.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -64,7 +64,8 @@ pub(crate) enum InsertedItem {
 }
 
 impl CollectionOperation {
-    /// Runs the operation; `limit` is the time limit that the server is told, `max_bytes` bounds the returned documents.
+    /// Runs the operation; `limit` is the time limit that the server is told, `max_bytes` bounds the returned
+    /// documents.
     pub(crate) async fn run(
         self,
         collection: &Collection<Document>,

@@ -1,9 +1,10 @@
 //! The actor of one mail server.
 //!
-//! Owns the connections to it, at most four of them waiting, none longer than a minute. Messages in: [`SendMail`], read-only, so
-//! that calls run side by side; one that is dropped ends its connection, and with it a mail that is not complete. A
-//! connection waits only between two whole conversations, and is asked before it is used again. A mail is handed over at
-//! most once: nothing here sends one again. A restart opens new connections; nothing else is lost with it.
+//! Owns the connections to it, at most four of them waiting, none longer than a minute. Messages in:
+//! [`SendMail`], read-only, so that calls run side by side; one that is dropped ends its connection, and with
+//! it a mail that is not complete. A connection waits only between two whole conversations, and is asked
+//! before it is used again. A mail is handed over at most once: nothing here sends one again. A restart opens
+//! new connections; nothing else is lost with it.
 
 use std::convert::Infallible;
 use std::sync::Arc;

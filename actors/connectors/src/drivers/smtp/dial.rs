@@ -18,8 +18,8 @@ use super::settings::SmtpSettings;
 use super::starttls;
 use super::tunnel::Tunnel;
 
-/// Dials an address that was checked, greets, protects the connection as the settings say, and logs in. TLS verifies the
-/// host that the settings name, whichever of its addresses answered.
+/// Dials an address that was checked, greets, protects the connection as the settings say, and logs in. TLS
+/// verifies the host that the settings name, whichever of its addresses answered.
 ///
 /// # Errors
 /// [`MailError`] if the connection, TLS or the login fails. No mail was begun.

@@ -67,7 +67,8 @@ impl SmtpSettings {
     }
 }
 
-/// Reads one mailbox, `user@host` or `Name <user@host>`. What could end a line, and so begin another header, is refused.
+/// Reads one mailbox, `user@host` or `Name <user@host>`. What could end a line, and so begin another header,
+/// is refused.
 ///
 /// # Errors
 /// The problem, without the text.

@@ -1,7 +1,8 @@
 //! The actor of one SQL database.
 //!
-//! Owns its pool of connections, opened at the first call. Message in: [`RunStatements`], read-only, so that calls run
-//! concurrently and end with their callers. A restart opens new connections; nothing else is lost with it.
+//! Owns its pool of connections, opened at the first call. Message in: [`RunStatements`], read-only, so that
+//! calls run concurrently and end with their callers. A restart opens new connections; nothing else is lost
+//! with it.
 
 use std::sync::Arc;
 

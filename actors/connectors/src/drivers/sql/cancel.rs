@@ -6,7 +6,8 @@ use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// Time limit of a cancellation. Where the server does not hear of it, it ends the statement when it misses its client.
+/// Time limit of a cancellation. Where the server does not hear of it, it ends the statement when it misses
+/// its client.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Cancels the running statements when it is dropped before their end.

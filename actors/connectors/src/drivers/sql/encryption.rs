@@ -6,13 +6,14 @@ use slog::Logger;
 
 /// The encryption that a connection string asks for.
 ///
-/// A certificate is never believed unverified: where one is required, it must lead to the trust anchors and name the host.
+/// A certificate is never believed unverified: where one is required, it must lead to the trust anchors and
+/// name the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encryption {
     /// `disable`.
     Never,
-    /// `prefer`, and where nothing is said: where the server offers it, and then its certificate must be believed. A server that
-    /// offers none is spoken to without.
+    /// `prefer`, and where nothing is said: where the server offers it, and then its certificate must be
+    /// believed. A server that offers none is spoken to without.
     Preferred,
     /// `require`, `verify-ca`, `verify-full`.
     Required,

@@ -11,8 +11,8 @@ use super::error::SqlError;
 use super::read_only;
 use super::result::ResultBounds;
 
-/// Runs statements, several as one transaction. The deadline is the connector's, for all of them and for the wait for a
-/// connection.
+/// Runs statements, several as one transaction. The deadline is the connector's, for all of them and for the
+/// wait for a connection.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Vec<StatementResult>, SqlError>")]
 pub(crate) struct RunStatements {
@@ -48,8 +48,8 @@ pub(crate) enum TransactionMode {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BoundStatement {
     pub(crate) sql: String,
-    /// Values of the placeholders, in order. Objects and arrays are sent as JSON text, except an array where PostgreSQL expects
-    /// one of its own.
+    /// Values of the placeholders, in order. Objects and arrays are sent as JSON text, except an array where
+    /// PostgreSQL expects one of its own.
     pub(crate) params: Vec<Value>,
     pub(crate) origin: StatementOrigin,
 }
@@ -78,8 +78,8 @@ pub(crate) struct StatementResult {
     /// Objects by the names of their columns, in the order of these.
     pub(crate) rows: Vec<Value>,
     pub(crate) affected: u64,
-    /// The key of a row that was inserted, where the database tells (not PostgreSQL): of several the last on SQLite, the first on
-    /// MySQL.
+    /// The key of a row that was inserted, where the database tells (not PostgreSQL): of several the last on
+    /// SQLite, the first on MySQL.
     pub(crate) last_insert_id: Option<i64>,
 }
 
@@ -99,7 +99,8 @@ impl RunStatements {
         }
     }
 
-    /// Tells whether the statements may leave state behind in the session, which must then serve no other call.
+    /// Tells whether the statements may leave state behind in the session, which must then serve no other
+    /// call.
     ///
     /// # Errors
     /// A statement that cannot be run as one of its own.

@@ -1,9 +1,10 @@
 //! SQL databases: PostgreSQL, MySQL and MariaDB, SQLite.
 //!
-//! Owns a pool of connections for each connector, opened at its first call. Message in: [`RunStatements`], statements with their
-//! parameters; out: rows as JSON, or a [`SqlError`] that shows no part of the connection string. Only checked addresses are
-//! dialled, at every new connection. A call that is dropped or runs out of time is cancelled at the server, and its
-//! connection is not used again; nor is one in whose session a statement may have left something. Nothing is tried twice.
+//! Owns a pool of connections for each connector, opened at its first call. Message in: [`RunStatements`],
+//! statements with their parameters; out: rows as JSON, or a [`SqlError`] that shows no part of the
+//! connection string. Only checked addresses are dialled, at every new connection. A call that is dropped or
+//! runs out of time is cancelled at the server, and its connection is not used again; nor is one in whose
+//! session a statement may have left something. Nothing is tried twice.
 
 mod actor;
 mod cancel;

@@ -1,7 +1,7 @@
 //! The connections of one connector: how many there are, who waits for one, and how they heal.
 //!
-//! A connection is looked at before it is handed out, and one that is broken is replaced. Whoever waits while connecting
-//! fails learns at once why, rather than at the end of the wait.
+//! A connection is looked at before it is handed out, and one that is broken is replaced. Whoever waits while
+//! connecting fails learns at once why, rather than at the end of the wait.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Statements that may run where nothing is written.
 //!
-//! The database itself refuses writes, in a read-only transaction. Refused here is what would leave that transaction or act
-//! outside of it: files of the server, settings, procedures that commit.
+//! The database itself refuses writes, in a read-only transaction. Refused here is what would leave that
+//! transaction or act outside of it: files of the server, settings, procedures that commit.
 
 use svc_model::config::connector::DatabaseKind;
 
@@ -10,7 +10,8 @@ use super::error::SqlError;
 
 /// First words of statements that read.
 const READS: [&str; 8] = ["SELECT", "WITH", "VALUES", "TABLE", "SHOW", "EXPLAIN", "DESCRIBE", "DESC"];
-/// Settings of SQLite that only inform. Those that a number in parentheses would change are held back by `query_only`.
+/// Settings of SQLite that only inform. Those that a number in parentheses would change are held back by
+/// `query_only`.
 const PRAGMAS: [&str; 21] = [
     "APPLICATION_ID",
     "COLLATION_LIST",
@@ -45,7 +46,8 @@ pub(super) fn check(sql: &str, database: DatabaseKind) -> Result<(), SqlError> {
     let word = first.to_ascii_uppercase();
     let reads = match word.as_str() {
         "PRAGMA" => database == DatabaseKind::Sqlite && informs(&rest[first.len()..]),
-        // Inside of a read-only transaction PostgreSQL holds a procedure to it; MySQL lets it end the transaction.
+        // Inside of a read-only transaction PostgreSQL holds a procedure to it; MySQL lets it end the
+        // transaction.
         "CALL" => database == DatabaseKind::Postgres,
         word => READS.contains(&word),
     };

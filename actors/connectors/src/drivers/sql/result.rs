@@ -37,8 +37,8 @@ impl ResultBudget {
         self.bounds.is_some()
     }
 
-    /// Checks one more row before it is converted: `rows` of its statement are held already, and `raw` is its size as the
-    /// database sent it. Answers `false` where rows are not wanted.
+    /// Checks one more row before it is converted: `rows` of its statement are held already, and `raw` is its
+    /// size as the database sent it. Answers `false` where rows are not wanted.
     ///
     /// # Errors
     /// [`SqlError::TooManyRows`] and [`SqlError::TooLarge`].

@@ -19,8 +19,8 @@ pub(super) fn single(value: f32) -> Result<Value, &'static str> {
     double(value.to_string().parse().map_err(|_| MALFORMED)?)
 }
 
-/// Converts a decimal, given as digits. A whole number that fits keeps every digit; any other is the double next to it, which keeps
-/// 15 of them at least.
+/// Converts a decimal, given as digits. A whole number that fits keeps every digit; any other is the double
+/// next to it, which keeps 15 of them at least.
 pub(super) fn decimal(digits: &str) -> Result<Value, &'static str> {
     if let Ok(whole) = digits.parse::<i64>() {
         return Ok(whole.into());

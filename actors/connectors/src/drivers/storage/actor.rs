@@ -1,7 +1,8 @@
 //! The actor of one object store.
 //!
-//! Owns the connections to it. Message in: [`HeadObject`], read-only, so that calls run side by side and end with their callers. A
-//! restart opens new connections; nothing else is lost with it. Signing needs no actor: it is done with the settings alone.
+//! Owns the connections to it. Message in: [`HeadObject`], read-only, so that calls run side by side and end
+//! with their callers. A restart opens new connections; nothing else is lost with it. Signing needs no actor:
+//! it is done with the settings alone.
 
 use std::sync::Arc;
 

@@ -30,8 +30,8 @@ pub(crate) struct PresignGrant {
     pub(crate) expires_in: Duration,
 }
 
-/// Refuses keys that a URL cannot name: readers of URLs resolve the segments `.` and `..`, and would come to another object,
-/// or to another bucket.
+/// Refuses keys that a URL cannot name: readers of URLs resolve the segments `.` and `..`, and would come to
+/// another object, or to another bucket.
 ///
 /// # Errors
 /// The problem.

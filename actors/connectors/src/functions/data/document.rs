@@ -1,4 +1,5 @@
-//! The parts that `data_query` and `data_write` share: the task, its backend, and the checks of authored documents.
+//! The parts that `data_query` and `data_write` share: the task, its backend, and the checks of authored
+//! documents.
 
 use std::sync::Arc;
 

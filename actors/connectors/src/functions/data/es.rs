@@ -34,7 +34,8 @@ pub(super) async fn query(
     Ok(hits.into_iter().map(|hit| es::row(&select.fields, hit)).collect())
 }
 
-/// Refuses what a search found of a part of the index: rows that are missing would look like rows that are not there.
+/// Refuses what a search found of a part of the index: rows that are missing would look like rows that are
+/// not there.
 fn whole_search(answer: &Value) -> Result<(), String> {
     let (failed, all) = (&answer["_shards"]["failed"], &answer["_shards"]["total"]);
     if failed.as_u64().is_some_and(|failed| failed > 0) {

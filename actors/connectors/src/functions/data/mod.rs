@@ -1,7 +1,7 @@
 //! `data_query` and `data_write`: one document, whatever database a connector leads to.
 //!
-//! A document is read when its task is compiled, bound to the message when it runs, and carried out by the backend of its
-//! connector: one file for each.
+//! A document is read when its task is compiled, bound to the message when it runs, and carried out by the
+//! backend of its connector: one file for each.
 
 mod document;
 #[cfg(feature = "es")]

@@ -1,4 +1,5 @@
-//! The parts that the functions over collections share: their target, and the conversion between JSON and documents.
+//! The parts that the functions over collections share: their target, and the conversion between JSON and
+//! documents.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -105,7 +106,8 @@ pub(super) fn check_names(input: &Map<String, Value>, at: &str, errors: &mut Vec
     }
 }
 
-/// Adds what is wrong with a number that is written out; how large it may be is the server's to say when it runs.
+/// Adds what is wrong with a number that is written out; how large it may be is the server's to say when it
+/// runs.
 pub(super) fn check_number(
     input: &Map<String, Value>,
     at: &str,

@@ -1,5 +1,5 @@
-//! Checks of the content of a write. Authored parts are checked when a task is stored, the whole when it runs; problems are at
-//! paths inside the input.
+//! Checks of the content of a write. Authored parts are checked when a task is stored, the whole when it
+//! runs; problems are at paths inside the input.
 
 use std::collections::BTreeSet;
 
@@ -32,8 +32,8 @@ pub(super) fn operators(update: &Map<String, Value>) -> Result<(), FieldError> {
     }
 }
 
-/// Refuses array filters that do not belong to an update: each identifier is in the update as `$[identifier]`, and each
-/// of the update has a filter.
+/// Refuses array filters that do not belong to an update: each identifier is in the update as
+/// `$[identifier]`, and each of the update has a filter.
 ///
 /// # Errors
 /// `unusable_array_filters`.

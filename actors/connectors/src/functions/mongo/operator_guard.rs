@@ -1,10 +1,10 @@
 //! Inputs with MongoDB operators: the author writes the operators, the message provides values.
 //!
-//! `{"password": {"var": "data.password"}}` over a message that holds `{"$ne": null}` must not match every password. So a
-//! value from the message that would act — an object with a `$` key that is no extended JSON, a regular expression, code —
-//! stays a value where one can stand (`$eq` in a filter, `$literal` in an expression, as it is in a document), and is
-//! refused everywhere else. Who hands a whole filter over with one `var` means its operators; those that run code are
-//! refused there too.
+//! `{"password": {"var": "data.password"}}` over a message that holds `{"$ne": null}` must not match every
+//! password. So a value from the message that would act — an object with a `$` key that is no extended JSON,
+//! a regular expression, code — stays a value where one can stand (`$eq` in a filter, `$literal` in an
+//! expression, as it is in a document), and is refused everywhere else. Who hands a whole filter over with
+//! one `var` means its operators; those that run code are refused there too.
 
 use serde_json::{Map, Value, json};
 use svc_engine::{CompileCx, TaskCx, TaskError, Template};

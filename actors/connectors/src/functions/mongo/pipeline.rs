@@ -1,4 +1,5 @@
-//! The stages that a pipeline may have. Their names are literal, so a pipeline is checked when its task is stored.
+//! The stages that a pipeline may have. Their names are literal, so a pipeline is checked when its task is
+//! stored.
 
 use serde_json::{Map, Value};
 use svc_model::{FieldCode, FieldError};

@@ -239,7 +239,8 @@ impl MongoWriteTask {
         })
     }
 
-    /// Returns the filter of the documents to change. A filter that matches every document needs `all` and the server's permission.
+    /// Returns the filter of the documents to change. A filter that matches every document needs `all` and
+    /// the server's permission.
     fn filter(&self, cx: &TaskCx<'_>, many: bool) -> Result<Document, TaskError> {
         let filter = document("filter", resolved(self.filter.as_ref(), cx, Map::new().into())?)?;
         if !many || !content::matches_all(&filter) {

@@ -128,8 +128,8 @@ pub(super) fn mailboxes(at: &str, value: &Value) -> Result<Vec<Mailbox>, FieldEr
     }
 }
 
-/// A part of a body, each line ended by CRLF alone: to some servers a CR or an LF by itself ends a line as well, and with it the
-/// mail.
+/// A part of a body, each line ended by CRLF alone: to some servers a CR or an LF by itself ends a line as
+/// well, and with it the mail.
 pub(super) fn lines(text: &str) -> Result<String, &'static str> {
     if text.contains('\0') {
         return Err("no NUL characters");

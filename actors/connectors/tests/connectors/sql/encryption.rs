@@ -41,7 +41,8 @@ fn postgres_is_believed_by_its_certificate() {
     let modes = ["sslmode=disable", "sslmode=require", "sslmode=verify-full"];
     let whole = [Some(true), Some(false), Some(true), Some(true)];
     check(server.url(), POSTGRES, modes, &certificate.authority, whole);
-    // A certificate of others is none: nothing is sent in the clear instead, also where encryption is a preference.
+    // A certificate of others is none: nothing is sent in the clear instead, also where encryption is a
+    // preference.
     check(server.url(), POSTGRES, modes, "", [None, Some(false), None, None]);
 }
 

@@ -1,5 +1,5 @@
-//! A server that goes away and comes back: errors of their kind meanwhile, a breaker that opens and closes, and no pool that
-//! stays dead.
+//! A server that goes away and comes back: errors of their kind meanwhile, a breaker that opens and closes,
+//! and no pool that stays dead.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

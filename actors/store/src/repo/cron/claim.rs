@@ -26,8 +26,8 @@ pub(super) struct ClaimRequest {
     pub(super) except: Vec<String>,
 }
 
-/// Claims rows. Rows with too many expired leases are listed only: they hold slots, which must be locked before rows,
-/// so each of them is left to a transaction of its own, [`exhaust`].
+/// Claims rows. Rows with too many expired leases are listed only: they hold slots, which must be locked
+/// before rows, so each of them is left to a transaction of its own, [`exhaust`].
 pub(super) async fn claim(conn: &mut Conn, take: &ClaimRequest) -> Result<ClaimBatch, StoreError> {
     let mut due = candidates(conn, Kind::Abandoned, take).await?;
     due.extend(candidates(conn, Kind::Pending, take).await?);
@@ -86,8 +86,8 @@ enum Kind {
     Abandoned,
 }
 
-/// Returns the oldest rows of a kind, locked. Rows locked by another worker are skipped. SQLite has a single writer,
-/// which this is.
+/// Returns the oldest rows of a kind, locked. Rows locked by another worker are skipped. SQLite has a single
+/// writer, which this is.
 async fn candidates(
     conn: &mut Conn,
     kind: Kind,

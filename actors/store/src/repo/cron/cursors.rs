@@ -66,8 +66,8 @@ pub(super) async fn save(conn: &mut Conn, cursor: &Cursor) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Returns whether a version is active, and keeps it so until the transaction ends: a transaction that archives or
-/// deletes the version, and then changes its cursor, waits.
+/// Returns whether a version is active, and keeps it so until the transaction ends: a transaction that
+/// archives or deletes the version, and then changes its cursor, waits.
 async fn is_active(conn: &mut Conn, channel_id: &str, version: i64) -> Result<bool, StoreError> {
     let row = channels::table
         .find((channel_id, version))

@@ -15,8 +15,8 @@ pub(super) struct ExpireRequest {
     pub(super) chunk: i64,
 }
 
-/// Deletes at most `chunk` ended rows, the oldest first, and returns their number. Also deletes the slots whose
-/// leases expired as long ago, and at least one hour: their key has not been used since.
+/// Deletes at most `chunk` ended rows, the oldest first, and returns their number. Also deletes the slots
+/// whose leases expired as long ago, and at least one hour: their key has not been used since.
 pub(super) async fn delete_expired(conn: &mut Conn, expire: &ExpireRequest) -> Result<u64, StoreError> {
     let before = clock::hours_ago(conn, expire.hours).await?;
     let ended: Vec<&str> = OccurrenceStatus::ALL

@@ -53,8 +53,8 @@ impl<'a> NewRow<'a> {
     }
 }
 
-/// Moves the cursor first, so that of several nodes with the same plan only one writes. The rows follow in the same
-/// transaction.
+/// Moves the cursor first, so that of several nodes with the same plan only one writes. The rows follow in
+/// the same transaction.
 pub(super) async fn materialise(
     conn: &mut Conn,
     order: &MaterialiseRequest,
@@ -99,8 +99,8 @@ pub(super) async fn materialise(
     Ok(MaterialiseOutcome::Written { inserted, skipped })
 }
 
-/// Returns the key if no run of it could begin now. A run that begins or ends at the same moment is harmless: waiting
-/// rows are checked again when they start.
+/// Returns the key if no run of it could begin now. A run that begins or ends at the same moment is harmless:
+/// waiting rows are checked again when they start.
 async fn find_saturated_key<'o>(
     conn: &mut Conn,
     order: &'o MaterialiseRequest,
@@ -140,8 +140,8 @@ const INSTANTS: i32 = 1000;
 /// Attempts of a trigger to choose again after another one took the instant.
 const CHOICES: usize = 20;
 
-/// Records an occurrence requested by an administrator, due now or at the next free instant of the channel. Returns
-/// `None` if there is no free instant.
+/// Records an occurrence requested by an administrator, due now or at the next free instant of the channel.
+/// Returns `None` if there is no free instant.
 pub(super) async fn trigger(conn: &mut Conn, channel: &ChannelFacts) -> Result<Option<Uuid>, StoreError> {
     let tick = match conn.backend() {
         Backend::Sqlite => TimeDelta::milliseconds(1),

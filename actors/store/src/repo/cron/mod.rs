@@ -1,13 +1,13 @@
-//! The cron ledger: a durable row for each instant of a schedule, claimed under a lease by one worker of any node,
-//! and kept after its end.
+//! The cron ledger: a durable row for each instant of a schedule, claimed under a lease by one worker of any
+//! node, and kept after its end.
 //!
-//! The rules are those of [`svc_ledger`]. Each operation reads the rows under lock, applies the rules, and writes the
-//! result. The queries find rows and never decide. The clock is that of the database.
+//! The rules are those of [`svc_ledger`]. Each operation reads the rows under lock, applies the rules, and
+//! writes the result. The queries find rows and never decide. The clock is that of the database.
 //!
-//! On SQLite the writer runs all operations one after the other. On PostgreSQL each is a short transaction of its
-//! own, so that one that waits for a row blocks no other. Rows are locked in one order: the channel, its cursor, then
-//! a concurrency key and its slots by number, then occurrences. An operation on many occurrences skips locked ones.
-//! An operation that the database rolled back because of others is repeated a few times.
+//! On SQLite the writer runs all operations one after the other. On PostgreSQL each is a short transaction of
+//! its own, so that one that waits for a row blocks no other. Rows are locked in one order: the channel, its
+//! cursor, then a concurrency key and its slots by number, then occurrences. An operation on many occurrences
+//! skips locked ones. An operation that the database rolled back because of others is repeated a few times.
 //!
 //! Committed rows survive a restart. Nothing here runs by itself.
 
@@ -65,7 +65,8 @@ impl Ledger {
     /// Returns the time of the database clock, in UTC.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn now(&self) -> Result<NaiveDateTime, StoreError> {
         self.0.read(operation("now"), |conn| Box::pin(clock::now(conn))).await
     }
@@ -73,39 +74,40 @@ impl Ledger {
     /// Returns every cursor, sorted by channel.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn cursors(&self) -> Result<Vec<Cursor>, StoreError> {
         self.0.read(operation("cursors"), |conn| Box::pin(cursors::load_cursors(conn))).await
     }
 
-    /// Creates the cursor of a schedule, or takes it over according to [`Cursor::align`], and returns it. Writes
-    /// nothing unless this version of the channel is active.
+    /// Creates the cursor of a schedule, or takes it over according to [`Cursor::align`], and returns it.
+    /// Writes nothing unless this version of the channel is active.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn align(&self, align: AlignRequest) -> Result<AlignOutcome, StoreError> {
         self.0.transact(operation("align"), align, |conn, align| Box::pin(cursors::align(conn, align))).await
     }
 
-    /// Records instants and moves the cursor past them, or does neither. An instant that is already recorded stays
-    /// unchanged.
+    /// Records instants and moves the cursor past them, or does neither. An instant that is already recorded
+    /// stays unchanged.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn materialise(&self, order: MaterialiseRequest) -> Result<MaterialiseOutcome, StoreError> {
         let step: TransactionFn<_, _> = |conn, order| Box::pin(materialise::materialise(conn, order));
         self.0.transact(operation("materialise"), order, step).await
     }
 
-    /// Pauses the cursors that have been due for longer than `overdue` without a scheduler to move them, and returns
-    /// them: cursors of channels without an active version, and cursors that rest at the caller and have not moved
-    /// for as long.
+    /// Pauses the cursors that have been due for longer than `overdue` without a scheduler to move them, and
+    /// returns them: cursors of channels without an active version, and cursors that rest at the caller and
+    /// have not moved for as long.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn pause_stale(
         &self,
         resting: HashSet<String>,
@@ -116,15 +118,15 @@ impl Ledger {
         self.0.transact(operation("pause_stale"), stale, step).await
     }
 
-    /// Claims at most `limit` rows for `lease`, the longest due first: rows that are due and have no holder, and rows
-    /// whose lease has expired. A row with more than `max_recoveries` expired leases is listed instead, for
-    /// [`exhaust`](Self::exhaust); until then every claim lists it. Pending rows of the channels `except` are skipped;
-    /// their rows with an expired lease are not.
+    /// Claims at most `limit` rows for `lease`, the longest due first: rows that are due and have no holder,
+    /// and rows whose lease has expired. A row with more than `max_recoveries` expired leases is listed
+    /// instead, for [`exhaust`](Self::exhaust); until then every claim lists it. Pending rows of the channels
+    /// `except` are skipped; their rows with an expired lease are not.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement. A claim whose answer is lost is claimed again when its
-    /// lease expires.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement. A claim whose answer is lost is claimed
+    /// again when its lease expires.
     pub async fn claim(
         &self,
         holder: &str,
@@ -139,13 +141,14 @@ impl Ledger {
         self.0.transact(operation("claim"), take, step).await
     }
 
-    /// Fails a row with more than `max_recoveries` expired leases, frees its slot, and accepts the follow-up work of
-    /// the failure in the same transaction. Returns whether it did; if not, another worker was faster and nothing is
-    /// written.
+    /// Fails a row with more than `max_recoveries` expired leases, frees its slot, and accepts the follow-up
+    /// work of the failure in the same transaction. Returns whether it did; if not, another worker was faster
+    /// and nothing is written.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement. The next claim lists a row that was not failed again.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement. The next claim lists a row that was not
+    /// failed again.
     pub async fn exhaust(
         &self,
         id: Uuid,
@@ -157,12 +160,13 @@ impl Ledger {
         self.0.transact(operation("exhaust"), exhaust, step).await
     }
 
-    /// Starts the run of a claim: takes a slot if there is a concurrency key, and writes the trace. The unfinished
-    /// trace of an earlier run ends as failed.
+    /// Starts the run of a claim: takes a slot if there is a concurrency key, and writes the trace. The
+    /// unfinished trace of an earlier run ends as failed.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement. Nothing was written if the database refused the trace.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement. Nothing was written if the database refused
+    /// the trace.
     pub async fn start(
         &self,
         key: &ClaimKey,
@@ -176,12 +180,12 @@ impl Ledger {
         self.0.transact(operation("start"), run, |conn, run| Box::pin(run::start(conn, run))).await
     }
 
-    /// Renews the lease of a claim, and of the slot of its run, from now. Returns whether both still belong to the
-    /// caller; if not, nothing is written.
+    /// Renews the lease of a claim, and of the slot of its run, from now. Returns whether both still belong
+    /// to the caller; if not, nothing is written.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn renew(
         &self,
         key: &ClaimKey,
@@ -193,12 +197,12 @@ impl Ledger {
         self.0.transact(operation("renew"), renewal, step).await
     }
 
-    /// Ends the run of a claim, frees its slot and ends its trace. Returns whether the claim was still valid; if not,
-    /// nothing is written.
+    /// Ends the run of a claim, frees its slot and ends its trace. Returns whether the claim was still valid;
+    /// if not, nothing is written.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn settle(
         &self,
         key: &ClaimKey,
@@ -209,11 +213,12 @@ impl Ledger {
         self.settle_with(key, slot, settlement, trace, None).await
     }
 
-    /// Ends a run like [`settle`](Self::settle), and accepts the follow-up work of a failure in the same transaction.
+    /// Ends a run like [`settle`](Self::settle), and accepts the follow-up work of a failure in the same
+    /// transaction.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn settle_with(
         &self,
         key: &ClaimKey,
@@ -226,12 +231,13 @@ impl Ledger {
         self.0.transact(operation("settle"), settle, |conn, settle| Box::pin(run::settle(conn, settle))).await
     }
 
-    /// Gives back a claim that led to no run, with its slot, and deletes its trace unless that has ended: the row
-    /// waits as if it had not been claimed. Returns whether the claim was still valid; if not, nothing is written.
+    /// Gives back a claim that led to no run, with its slot, and deletes its trace unless that has ended: the
+    /// row waits as if it had not been claimed. Returns whether the claim was still valid; if not, nothing is
+    /// written.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn give_back(
         &self,
         claim: &OccurrenceClaim,
@@ -244,15 +250,15 @@ impl Ledger {
     /// Ends the trace of a run whose claim was lost, as failed. A trace that has ended stays unchanged.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn end_lost(&self, trace: Uuid) -> Result<(), StoreError> {
         let step: TransactionFn<_, _> = |conn, trace| Box::pin(run::end_lost(conn, *trace));
         self.0.transact(operation("end_lost"), trace, step).await
     }
 
-    /// Returns a page of the occurrences that match the filter, newest first, and the number of all matches. With the
-    /// cursor of a page, returns those after it, regardless of rows recorded in between.
+    /// Returns a page of the occurrences that match the filter, newest first, and the number of all matches.
+    /// With the cursor of a page, returns those after it, regardless of rows recorded in between.
     ///
     /// # Errors
     /// [`StoreError::Refused`]: 400 for an invalid cursor; the other variants if the database fails.
@@ -276,7 +282,8 @@ impl Ledger {
     /// Returns the occurrence with this id.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn get(&self, id: &str) -> Result<Option<OccurrenceRecord>, StoreError> {
         let id = key(id);
         self.0.read(operation("get"), move |conn| Box::pin(async move { list::get(conn, &id).await })).await
@@ -292,8 +299,8 @@ impl Ledger {
         self.0.transact(operation("retry"), retry, |conn, retry| Box::pin(admin::retry(conn, retry))).await
     }
 
-    /// Records an occurrence that is due now, or at the next free instant of the channel, and returns it. Whole
-    /// seconds are left to the schedule.
+    /// Records an occurrence that is due now, or at the next free instant of the channel, and returns it.
+    /// Whole seconds are left to the schedule.
     ///
     /// # Errors
     /// [`StoreError::Refused`]: 409 if each of the next thousand instants is taken: milliseconds on SQLite,
@@ -312,7 +319,8 @@ impl Ledger {
     /// Returns the state of the schedules of these channels. Channels without a cursor are omitted.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn status(&self, ids: Vec<String>) -> Result<Vec<ScheduleStatus>, StoreError> {
         self.0
             .read(operation("status"), move |conn| Box::pin(async move { list::status(conn, &ids).await }))
@@ -322,7 +330,8 @@ impl Ledger {
     /// Returns the number of held slots per concurrency key. Keys without held slots are omitted.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn slots_held(&self, keys: Vec<String>) -> Result<HashMap<String, i64>, StoreError> {
         self.0
             .read(operation("slots_held"), move |conn| {
@@ -334,17 +343,18 @@ impl Ledger {
     /// Returns the occurrences that wait for a worker.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn backlog(&self) -> Result<Backlog, StoreError> {
         self.0.read(operation("backlog"), |conn| Box::pin(list::backlog(conn))).await
     }
 
-    /// Deletes the ended rows that were recorded more than `hours` ago, and returns their number. Works in steps of
-    /// at most `chunk` rows, between which others can write.
+    /// Deletes the ended rows that were recorded more than `hours` ago, and returns their number. Works in
+    /// steps of at most `chunk` rows, between which others can write.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement. Completed steps are kept.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement. Completed steps are kept.
     pub async fn delete_expired(&self, hours: u64, chunk: i64) -> Result<u64, StoreError> {
         let expire = expiry::ExpireRequest { hours, chunk };
         let mut deleted = 0;

@@ -89,7 +89,8 @@ pub struct OccurrenceClaim {
 pub struct ClaimBatch {
     /// Claimed rows, oldest first.
     pub claimed: Vec<OccurrenceClaim>,
-    /// Rows with too many expired leases. They are not claimed; [`Ledger::exhaust`](super::Ledger::exhaust) fails them.
+    /// Rows with too many expired leases. They are not claimed; [`Ledger::exhaust`](super::Ledger::exhaust)
+    /// fails them.
     pub exhausted: Vec<ExhaustedOccurrence>,
     /// Time of the database clock, in UTC.
     pub now: NaiveDateTime,

@@ -42,8 +42,8 @@ pub(super) async fn load_slots(conn: &mut Conn, key: &str) -> Result<Vec<Concurr
     Ok(rows.into_iter().map(slot).collect())
 }
 
-/// Locks a key and its slots. A free slot has no row to lock, so the key has a lock of its own, which ends with the
-/// transaction.
+/// Locks a key and its slots. A free slot has no row to lock, so the key has a lock of its own, which ends
+/// with the transaction.
 pub(super) async fn lock(conn: &mut Conn, key: &str) -> Result<Vec<ConcurrencySlot>, StoreError> {
     let Conn::Postgres(c) = conn else { return load_slots(conn, key).await };
     /// Namespace of these advisory locks. Any fixed number works.

@@ -20,8 +20,8 @@ pub(super) async fn claim_due(
     lease: Duration,
     holder: &str,
 ) -> Result<Vec<ClaimedLetter>, StoreError> {
-    // The clock is read first: an index serves a comparison with a value, but not with a clock that may differ from
-    // row to row.
+    // The clock is read first: an index serves a comparison with a value, but not with a clock that may
+    // differ from row to row.
     let now = clock::now(conn).await?;
     let due = trace_dlq::table
         .select((

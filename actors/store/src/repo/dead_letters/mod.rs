@@ -1,7 +1,7 @@
 //! Dead letters: failed asynchronous runs that wait for another attempt.
 //!
-//! A retry turns the letter into a new trace and deletes it. A node first claims the letter under a lease on the
-//! database clock, so that only one of several nodes retries it.
+//! A retry turns the letter into a new trace and deletes it. A node first claims the letter under a lease on
+//! the database clock, so that only one of several nodes retries it.
 
 mod lease;
 mod rows;
@@ -32,7 +32,8 @@ impl DeadLetterRepository {
     /// Returns a page of the letters that match the filter, newest first, and the number of all matches.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn list(
         &self,
         filter: DeadLetterFilter,
@@ -51,7 +52,8 @@ impl DeadLetterRepository {
     /// Returns the letter with this id.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn get(&self, id: &str) -> Result<Option<DeadLetter>, StoreError> {
         let id = key(id);
         self.0.read(operation("get"), move |conn| Box::pin(async move { rows::get(conn, &id).await })).await
@@ -60,7 +62,8 @@ impl DeadLetterRepository {
     /// Returns the number of letters.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn depth(&self) -> Result<i64, StoreError> {
         self.0.read(operation("depth"), |conn| Box::pin(rows::depth(conn))).await
     }
@@ -68,7 +71,8 @@ impl DeadLetterRepository {
     /// Returns the number of letters without a retry left.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn exhausted(&self) -> Result<i64, StoreError> {
         self.0.read(operation("exhausted"), |conn| Box::pin(rows::exhausted(conn))).await
     }
@@ -91,11 +95,12 @@ impl DeadLetterRepository {
         .await
     }
 
-    /// Deletes the letters that have no retry left and are older than `older_than_hours`, and returns their number.
+    /// Deletes the letters that have no retry left and are older than `older_than_hours`, and returns their
+    /// number.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn purge(&self, older_than_hours: u64, mutation: Mutation) -> Result<u64, StoreError> {
         mutate(&self.0, operation("purge"), mutation, move |conn| {
             Box::pin(async move {
@@ -106,12 +111,13 @@ impl DeadLetterRepository {
         .await
     }
 
-    /// Deletes the letters that have no retry left and are older than `hours`, and returns their number. Letters that
-    /// wait for a retry stay. Works in steps of at most `chunk` rows, between which others can write.
+    /// Deletes the letters that have no retry left and are older than `hours`, and returns their number.
+    /// Letters that wait for a retry stay. Works in steps of at most `chunk` rows, between which others can
+    /// write.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement. Completed steps are kept.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement. Completed steps are kept.
     pub async fn delete_expired(&self, hours: u64, chunk: i64) -> Result<u64, StoreError> {
         let mut deleted = 0;
         loop {
@@ -126,12 +132,12 @@ impl DeadLetterRepository {
         }
     }
 
-    /// Claims at most `batch` letters for `lease`: letters that are due, have a retry left and no holder; the longest
-    /// due first.
+    /// Claims at most `batch` letters for `lease`: letters that are due, have a retry left and no holder; the
+    /// longest due first.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn claim_due(
         &self,
         batch: i64,
@@ -148,20 +154,23 @@ impl DeadLetterRepository {
             .await
     }
 
-    /// Returns the time until the next letter is due that has a retry left and no holder; zero if one is due now.
+    /// Returns the time until the next letter is due that has a retry left and no holder; zero if one is due
+    /// now.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn next_due(&self) -> Result<Option<Duration>, StoreError> {
         self.0.read(operation("next_due"), |conn| Box::pin(lease::next_due(conn))).await
     }
 
-    /// Turns a letter held by `holder` into a trace, which ends the letter. Returns whether `holder` held it; if not,
-    /// no trace is written.
+    /// Turns a letter held by `holder` into a trace, which ends the letter. Returns whether `holder` held it;
+    /// if not, no trace is written.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement. The latter also if a trace with this id exists.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement. The latter also if a trace with this id
+    /// exists.
     pub async fn take_into_trace(&self, id: &str, trace: NewTrace, holder: &str) -> Result<bool, StoreError> {
         let (id, holder) = (key(id), holder.to_owned());
         self.0
@@ -176,8 +185,8 @@ impl DeadLetterRepository {
     /// Gives back a letter held by `holder`, due again after `delay`. Returns whether `holder` held it.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn put_back(&self, id: &str, holder: &str, delay: Duration) -> Result<bool, StoreError> {
         let (id, holder) = (key(id), holder.to_owned());
         self.0

@@ -1,7 +1,7 @@
 //! Takeover of accepted runs whose node is dead: found by a scan, taken over by compare-and-set.
 //!
-//! An expired lease is never renewed, so a node that is found dead under a lock of its row stays dead. Rows that are
-//! being written are skipped; the next scan finds them.
+//! An expired lease is never renewed, so a node that is found dead under a lock of its row stays dead. Rows
+//! that are being written are skipped; the next scan finds them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -25,8 +25,8 @@ const OPEN: [&str; 2] = [TraceStatus::Pending.name(), TraceStatus::Running.name(
 
 type Columns = (String, Option<String>, String, Option<String>, LenientTimestamp, Option<String>);
 
-/// Rows with an unreadable id or time were written by another program and are skipped. A row without a readable time
-/// has no place in the order, so the page ends after the last row that has one.
+/// Rows with an unreadable id or time were written by another program and are skipped. A row without a
+/// readable time has no place in the order, so the page ends after the last row that has one.
 pub(super) async fn unfinished(
     conn: &mut Conn,
     node: &str,
@@ -75,8 +75,8 @@ pub(super) async fn unfinished(
     Ok((rows.into_iter().filter_map(unfinished).collect(), last))
 }
 
-/// Makes `node` the owner of the runs that still have the owner they were found with, if that owner has no lease.
-/// Idempotent.
+/// Makes `node` the owner of the runs that still have the owner they were found with, if that owner has no
+/// lease. Idempotent.
 pub(super) async fn adopt(
     conn: &mut Conn,
     node: &Arc<str>,

@@ -1,5 +1,5 @@
-//! Bulk changes of traces for PostgreSQL: every column is one array parameter, so that a statement has the same text
-//! for any number of rows and is prepared once.
+//! Bulk changes of traces for PostgreSQL: every column is one array parameter, so that a statement has the
+//! same text for any number of rows and is prepared once.
 
 use std::collections::HashSet;
 

@@ -45,8 +45,8 @@ impl TraceWrite {
         Ok(changed > 0)
     }
 
-    /// Applies all changes, in the order of the life of a row. Returns for each whether a row was changed. After an
-    /// error, any part of them may have been applied.
+    /// Applies all changes, in the order of the life of a row. Returns for each whether a row was changed.
+    /// After an error, any part of them may have been applied.
     pub(crate) async fn apply_all(
         changes: &Arc<Vec<Self>>,
         conn: &mut Conn,

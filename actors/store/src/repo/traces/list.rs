@@ -16,8 +16,8 @@ use crate::repo::{RowKey, is_impossible, sorted};
 use crate::schema::traces;
 
 const STATUS: &str = "status = ";
-/// Prevents SQLite from using the index on the status. Without statistics it would choose that index for any status
-/// and sort all rows it finds, possibly the whole table. The plus sign disables the index.
+/// Prevents SQLite from using the index on the status. Without statistics it would choose that index for any
+/// status and sort all rows it finds, possibly the whole table. The plus sign disables the index.
 const STATUS_WALKED: &str = "+status = ";
 
 /// A query with a decoded cursor.
@@ -52,8 +52,8 @@ impl Listing {
         !matches!(self.query.sort_by.as_deref(), Some("updated_at" | "status" | "channel" | "mode"))
     }
 
-    /// Returns whether the query scans rows in the order of time until enough match. That suits statuses of most
-    /// rows, but not those where an index finds the few matches.
+    /// Returns whether the query scans rows in the order of time until enough match. That suits statuses of
+    /// most rows, but not those where an index finds the few matches.
     fn walks(&self) -> bool {
         let query = &self.query;
         let ended = [TraceStatus::Completed, TraceStatus::Failed];

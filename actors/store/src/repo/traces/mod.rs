@@ -1,7 +1,7 @@
 //! Traces: one row per traced run.
 //!
-//! Traces are written on the hot path of requests, so they are written in sets: see [`TraceRepository::insert`]. The
-//! end of a trace is written once; an ended trace never changes again.
+//! Traces are written on the hot path of requests, so they are written in sets: see
+//! [`TraceRepository::insert`]. The end of a trace is written once; an ended trace never changes again.
 
 mod adopt;
 mod bulk;
@@ -40,12 +40,13 @@ const fn operation(method: &'static str) -> QueryOperation {
 pub struct TraceRepository(pub(crate) Database);
 
 impl TraceRepository {
-    /// Writes a trace and returns when it is on disk. The rows of many callers are written as one set; a row that the
-    /// database refuses fails alone.
+    /// Writes a trace and returns when it is on disk. The rows of many callers are written as one set; a row
+    /// that the database refuses fails alone.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement. The latter also if a trace with this id exists.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement. The latter also if a trace with this id
+    /// exists.
     pub async fn insert(&self, mut trace: NewTrace) -> Result<(), StoreError> {
         trace.error_message = trace.error_message.map(storable);
         self.0.change(operation("insert"), TraceWrite::Insert(trace)).await.map(drop)
@@ -63,39 +64,39 @@ impl TraceRepository {
     /// Marks a pending run as running. Returns whether it was pending, under this claim if one is given.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn start(&self, id: Uuid, ownership: Option<Ownership>) -> Result<bool, StoreError> {
         self.0.change(operation("start"), TraceWrite::Start(id, ownership)).await
     }
 
-    /// Records that a run is restarted: `ownership` carries the incremented number of recoveries. Returns whether the
-    /// run has not ended and belongs to that node. Idempotent.
+    /// Records that a run is restarted: `ownership` carries the incremented number of recoveries. Returns
+    /// whether the run has not ended and belongs to that node. Idempotent.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn recover(&self, id: Uuid, ownership: Ownership) -> Result<bool, StoreError> {
         self.0.change(operation("recover"), TraceWrite::Recover(id, ownership)).await
     }
 
-    /// Writes the outcome of a run. Returns whether the run had not ended before and still has the claim of the
-    /// outcome.
+    /// Writes the outcome of a run. Returns whether the run had not ended before and still has the claim of
+    /// the outcome.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn finish(&self, mut end: TraceEnd) -> Result<bool, StoreError> {
         end.error_message = end.error_message.map(storable);
         self.0.change(operation("finish"), TraceWrite::Finish(end)).await
     }
 
-    /// Writes the failure of a run and its dead letter in one transaction. Returns whether the run had not ended
-    /// before; if it had, no letter is written.
+    /// Writes the failure of a run and its dead letter in one transaction. Returns whether the run had not
+    /// ended before; if it had, no letter is written.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn fail_to_dead_letters(&self, mut failure: TraceFailure) -> Result<bool, StoreError> {
         failure.error_message = storable(failure.error_message);
         self.0
@@ -105,12 +106,14 @@ impl TraceRepository {
             .await
     }
 
-    /// Returns a page of the unfinished asynchronous runs whose node is not `node` and has no lease, oldest first: at
-    /// most `limit` after the key `after`, and the key to continue from. `None` means that there are no more. A page
-    /// may be shorter than `limit`, even empty, because rows written by other programs are skipped.
+    /// Returns a page of the unfinished asynchronous runs whose node is not `node` and has no lease, oldest
+    /// first: at most `limit` after the key `after`, and the key to continue from. `None` means that there
+    /// are no more. A page may be shorter than `limit`, even empty, because rows written by other programs
+    /// are skipped.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn unfinished_async(
         &self,
         node: &Arc<str>,
@@ -125,12 +128,13 @@ impl TraceRepository {
             .await
     }
 
-    /// Makes `node` the owner of unfinished runs, each found with the given owner. Returns the runs that belong to
-    /// `node` now. A run is left out if its owner changed, has a lease, or is writing it at this moment. Idempotent.
+    /// Makes `node` the owner of unfinished runs, each found with the given owner. Returns the runs that
+    /// belong to `node` now. A run is left out if its owner changed, has a lease, or is writing it at this
+    /// moment. Idempotent.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn adopt(
         &self,
         node: &Arc<str>,
@@ -144,8 +148,8 @@ impl TraceRepository {
             .await
     }
 
-    /// Returns a page of the matching traces. A row with unknown values is listed as it is; a row without a readable
-    /// time is left out.
+    /// Returns a page of the matching traces. A row with unknown values is listed as it is; a row without a
+    /// readable time is left out.
     ///
     /// # Errors
     /// [`StoreError::Refused`]: 400 for an invalid cursor, or a cursor together with an offset or another order; the
@@ -155,10 +159,12 @@ impl TraceRepository {
         self.0.read(operation("list"), move |conn| Box::pin(async move { listing.load(conn).await })).await
     }
 
-    /// Returns the read access of the trace with this id, if it exists. Cheap, whatever the size of the trace.
+    /// Returns the read access of the trace with this id, if it exists. Cheap, whatever the size of the
+    /// trace.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn access(&self, id: &str) -> Result<Option<TraceAccess>, StoreError> {
         let id = key(id);
         self.0
@@ -169,18 +175,19 @@ impl TraceRepository {
     /// Returns the trace with this id.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
     pub async fn get(&self, id: &str) -> Result<Option<TraceRecord>, StoreError> {
         let id = key(id);
         self.0.read(operation("get"), move |conn| Box::pin(async move { read::get(conn, &id).await })).await
     }
 
-    /// Returns whether a trace with this id exists, for a caller whose write was not answered. The query takes its
-    /// turn among the writes, so no earlier write is still in progress.
+    /// Returns whether a trace with this id exists, for a caller whose write was not answered. The query
+    /// takes its turn among the writes, so no earlier write is still in progress.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn is_stored(&self, id: Uuid) -> Result<bool, StoreError> {
         self.0
             .write(operation("is_stored"), move |conn| {
@@ -189,12 +196,12 @@ impl TraceRepository {
             .await
     }
 
-    /// Deletes the ended traces older than `hours` and the unfinished ones of twice that age, and returns their
-    /// number. Works in steps of at most `chunk` rows, between which others can write.
+    /// Deletes the ended traces older than `hours` and the unfinished ones of twice that age, and returns
+    /// their number. Works in steps of at most `chunk` rows, between which others can write.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is lost,
-    /// [`StoreError::Database`] if it refuses a statement. Completed steps are kept.
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement. Completed steps are kept.
     pub async fn delete_expired(&self, hours: u64, chunk: i64) -> Result<u64, StoreError> {
         let mut deleted = 0;
         loop {

@@ -139,7 +139,8 @@ fn lengths<const N: usize>(texts: [&Option<String>; N]) -> usize {
     texts.into_iter().flatten().map(String::len).sum()
 }
 
-/// The claim of a node on an accepted run. Every write of the node carries it, and changes no row with another claim.
+/// The claim of a node on an accepted run. Every write of the node carries it, and changes no row with
+/// another claim.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ownership {
     /// Id of the node.
@@ -319,7 +320,7 @@ pub struct TraceRecord {
 /// The read access of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceAccess {
-    /// SHA-256 of the token that authorizes reading it, in hexadecimal, to be compared in constant time; `None` if it
-    /// has no token.
+    /// SHA-256 of the token that authorizes reading it, in hexadecimal, to be compared in constant time;
+    /// `None` if it has no token.
     pub token_hash: Option<String>,
 }

@@ -15,7 +15,8 @@ use crate::error::StoreError;
 use crate::repo::traces::{TraceAccess, TraceRecord, TraceRow};
 use crate::schema::traces;
 
-/// A timestamp that may be malformed: SQLite stores any text. A malformed one must not fail the read of other rows.
+/// A timestamp that may be malformed: SQLite stores any text. A malformed one must not fail the read of other
+/// rows.
 #[derive(Clone, Copy, Debug, FromSqlRow)]
 pub(in crate::repo) struct LenientTimestamp(pub(in crate::repo) Option<NaiveDateTime>);
 

@@ -12,8 +12,8 @@ use super::super::error::SyntaxError;
 use super::super::lines::LineIndex;
 use super::scalar;
 
-/// Maximum size of what the aliases of a file repeat, in values and bytes of text: an alias may hold aliases, so that a
-/// few lines can stand for gigabytes.
+/// Maximum size of what the aliases of a file repeat, in values and bytes of text: an alias may hold aliases,
+/// so that a few lines can stand for gigabytes.
 const MAX_REPEATED: usize = 1 << 20;
 
 /// A value that is complete.

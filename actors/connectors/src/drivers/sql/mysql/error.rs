@@ -26,7 +26,8 @@ pub(super) fn connecting(error: &Error, wanted: Encryption) -> SqlError {
     }
 }
 
-/// Converts an error of running a statement. For one made of a document, a value that does not fit names its column.
+/// Converts an error of running a statement. For one made of a document, a value that does not fit names its
+/// column.
 pub(super) fn running(error: &Error, statement: Option<&BoundStatement>) -> SqlError {
     let told = match error {
         Error::Server(told) => told,

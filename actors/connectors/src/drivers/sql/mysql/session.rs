@@ -62,7 +62,8 @@ impl MySqlSession {
         self.used = Instant::now();
     }
 
-    /// Tells whether the server still holds the connection: the loss of an unused connection is not noticed otherwise.
+    /// Tells whether the server still holds the connection: the loss of an unused connection is not noticed
+    /// otherwise.
     pub(super) async fn is_alive(&mut self) -> bool {
         if self.is_broken() || self.used.elapsed() < TRUSTED {
             return !self.is_broken();
@@ -91,8 +92,8 @@ impl MySqlSession {
         outcome
     }
 
-    /// A statement by itself. In a read-only transaction it leaves that open: ending it takes a round trip, which the answer
-    /// does not wait for.
+    /// A statement by itself. In a read-only transaction it leaves that open: ending it takes a round trip,
+    /// which the answer does not wait for.
     async fn run_single(
         &mut self,
         statement: &BoundStatement,

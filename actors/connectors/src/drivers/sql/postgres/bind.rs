@@ -13,8 +13,8 @@ use crate::drivers::sql::messages::StatementOrigin;
 #[derive(Debug, PartialEq)]
 pub(super) struct Param(Option<String>);
 
-/// Converts a value to a parameter of this type. For a JSON type a text is JSON in a statement that an author wrote, who may
-/// have it serialized already; in a portable document it is a string value.
+/// Converts a value to a parameter of this type. For a JSON type a text is JSON in a statement that an author
+/// wrote, who may have it serialized already; in a portable document it is a string value.
 pub(super) fn param(value: &Value, kind: &Type, origin: &StatementOrigin) -> Param {
     Param(text(value, kind, origin))
 }

@@ -1,4 +1,5 @@
-//! The column that a placeholder of a statement stands for. Statements that are made of documents have one form.
+//! The column that a placeholder of a statement stands for. Statements that are made of documents have one
+//! form.
 
 /// The column that the placeholder of that number, counted from 1, is inserted into, set to or compared with.
 pub(super) fn find_column(sql: &str, number: usize) -> Option<&str> {

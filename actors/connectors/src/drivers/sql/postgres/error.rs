@@ -13,7 +13,8 @@ use crate::drivers::integrity::Integrity;
 use crate::drivers::sql::error::SqlError;
 use crate::drivers::sql::messages::BoundStatement;
 
-/// Converts an error of opening a connection. `remedies` are named where it was not the database that refused.
+/// Converts an error of opening a connection. `remedies` are named where it was not the database that
+/// refused.
 pub(super) fn connecting(error: &Error, remedies: &str) -> SqlError {
     let Some(told) = error.as_db_error() else {
         let remedies = if remedies.is_empty() { String::new() } else { format!(": {remedies}") };
@@ -89,8 +90,8 @@ const fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// The column that cannot be compared with a value, as the types of the two have no such operator. In a statement made of a
-/// document the value is to blame; where two columns meet, its author.
+/// The column that cannot be compared with a value, as the types of the two have no such operator. In a
+/// statement made of a document the value is to blame; where two columns meet, its author.
 fn mismatched<'s>(told: &DbError, sql: &'s str) -> Option<&'s str> {
     if !matches!(told.code().code(), "42883" | "42804") {
         return None;
@@ -110,12 +111,13 @@ fn compared(sql: &str, operator: usize) -> Option<&str> {
     before.trim_end().trim_end_matches(" NOT").strip_suffix('"')?.rsplit('"').next()
 }
 
-/// Tells whether a prepared statement is outdated and may succeed when prepared anew: it is gone, or a table has changed since.
-/// None of it was carried out.
+/// Tells whether a prepared statement is outdated and may succeed when prepared anew: it is gone, or a table
+/// has changed since. None of it was carried out.
 pub(super) fn outdated(error: &Error, params: &[Type]) -> bool {
     error.as_db_error().is_some_and(|told| match told.code().code() {
         "26000" => true,
-        // The types it was prepared with meet others now, or are gone. Of what runs inside of it, errors tell where.
+        // The types it was prepared with meet others now, or are gone. Of what runs inside of it, errors tell
+        // where.
         "42804" | "42883" | "XX000" => told.where_().is_none(),
         "0A000" => told.routine() == Some("RevalidateCachedQuery"),
         _ => misfit(told, params).is_some(),
@@ -145,15 +147,16 @@ fn misfit(told: &DbError, params: &[Type]) -> Option<usize> {
     parameter(context).or_else(|| json_parameter(context, params))
 }
 
-/// The number of a parameter of a JSON type: there the place within the document stands before it, on a line of its own.
+/// The number of a parameter of a JSON type: there the place within the document stands before it, on a line
+/// of its own.
 fn json_parameter(context: &str, params: &[Type]) -> Option<usize> {
     let number = context.lines().skip(1).find_map(parameter)?;
     let kind = params.get(number.checked_sub(1)?)?;
     matches!(*kind, Type::JSON | Type::JSONB).then_some(number)
 }
 
-/// The number of the parameter that a context is about, in whatever language: `… $1` or `… $1 = 'value'`. Where a function failed,
-/// its context quotes a statement or has no parameter.
+/// The number of the parameter that a context is about, in whatever language: `… $1` or `… $1 = 'value'`.
+/// Where a function failed, its context quotes a statement or has no parameter.
 fn parameter(context: &str) -> Option<usize> {
     let (place, _) = context.split_once(" = ").unwrap_or((context, ""));
     if place.contains(['"', '\n']) {

@@ -95,8 +95,8 @@ impl PostgresSession {
         }
     }
 
-    /// Executes a statement in a read-only transaction, which is rolled back: what a read leaves behind, such as a
-    /// notification or a setting, is undone as well.
+    /// Executes a statement in a read-only transaction, which is rolled back: what a read leaves behind, such
+    /// as a notification or a setting, is undone as well.
     async fn execute_read_only(
         &self,
         prepared: &Prepared,
@@ -107,7 +107,8 @@ impl PostgresSession {
         self.client.batch_execute("BEGIN READ ONLY").await.map_err(plain)?;
         let mut executed = pin!(self.execute(prepared, statement, budget));
         let mut rolled_back = pin!(self.client.batch_execute("ROLLBACK").fuse());
-        // Polled in this order, the rollback is sent right behind the statement and costs no round trip of its own.
+        // Polled in this order, the rollback is sent right behind the statement and costs no round trip of
+        // its own.
         let outcome = tokio::select! {
             biased;
             outcome = executed.as_mut() => outcome,

@@ -10,8 +10,8 @@ use crate::drivers::sql::parameters::{split, unknown};
 
 const PORT: u16 = 5432;
 
-/// Parameters the driver reads by itself. Not among them: `host` and `hostaddr`, which would lead past the host that stands
-/// before the path.
+/// Parameters the driver reads by itself. Not among them: `host` and `hostaddr`, which would lead past the
+/// host that stands before the path.
 const KNOWN: [&str; 16] = [
     "application_name",
     "channel_binding",

@@ -53,7 +53,8 @@ impl ManageConnection for SqliteManager {
     }
 
     fn has_broken(&self, session: &mut SqliteSession) -> bool {
-        // Its own thread gives it back, when all is done or undone. A database in memory would be gone with it.
+        // Its own thread gives it back, when all is done or undone. A database in memory would be gone with
+        // it.
         session.spent && !self.target.in_memory()
     }
 }

@@ -1,4 +1,5 @@
-//! The service's own database, which no connector may open: its rows hold the audit log and the configs of connectors.
+//! The service's own database, which no connector may open: its rows hold the audit log and the configs of
+//! connectors.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -14,7 +15,8 @@ const ENDINGS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 /// Symbolic links followed by hand where the file at their end does not exist.
 const MOST_LINKS: usize = 16;
 
-/// Refuses a `db` connector whose connection string leads to the service's own database, the file `own`, by any name.
+/// Refuses a `db` connector whose connection string leads to the service's own database, the file `own`, by
+/// any name.
 pub(crate) fn check_own_database(own: Option<&Path>, config: &ConnectorConfig) -> Option<FieldError> {
     let ConnectorConfig::Db(config) = config else { return None };
     let text = config.connection_string.expose();
@@ -33,8 +35,8 @@ pub(crate) fn check_own_database(own: Option<&Path>, config: &ConnectorConfig) -
     }
 }
 
-/// Tells whether a path leads to the file `own` or to one that SQLite keeps beside it: by the path with its links resolved, and
-/// by the inode. Blocks: it reads the file system.
+/// Tells whether a path leads to the file `own` or to one that SQLite keeps beside it: by the path with its
+/// links resolved, and by the inode. Blocks: it reads the file system.
 pub(super) fn is_own(own: Option<&Path>, candidate: &Path) -> bool {
     let Some(file) = own else { return false };
     let own = Identity::of(file);

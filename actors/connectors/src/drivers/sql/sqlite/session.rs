@@ -1,6 +1,7 @@
 //! Statements over a connection to a SQLite, on a thread that may block.
 //!
-//! That thread has the connection until all is done or undone, also when whoever asked has left: it then stops at once.
+//! That thread has the connection until all is done or undone, also when whoever asked has left: it then
+//! stops at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -138,8 +139,8 @@ fn run_statement(
     Ok(StatementResult { rows, affected, last_insert_id })
 }
 
-/// Returns a flag that is set when a row is inserted into the table of a statement. The connection reports the key of the last
-/// insert ever, even of another statement, and a table without row ids has none.
+/// Returns a flag that is set when a row is inserted into the table of a statement. The connection reports
+/// the key of the last insert ever, even of another statement, and a table without row ids has none.
 fn watch_inserts(connection: &Connection, origin: &StatementOrigin) -> rusqlite::Result<Arc<AtomicBool>> {
     let inserted = Arc::new(AtomicBool::new(false));
     let hook = match origin {

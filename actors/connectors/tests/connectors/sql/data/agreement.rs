@@ -1,5 +1,5 @@
-//! Every database answers a filter alike, and as the dialect says: random filters over rows that databases like to disagree
-//! about, beside the walk over the same rows in memory.
+//! Every database answers a filter alike, and as the dialect says: random filters over rows that databases
+//! like to disagree about, beside the walk over the same rows in memory.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -111,7 +111,8 @@ fn agree(kind: Kind) {
     kit::run_in(setup, async |world| {
         let Some(mut base) = Base::new(kind) else { return };
         fill(&mut base, world, &rows).await;
-        // The same filters in every run. PostgreSQL refuses a text beside a number, for SQLite it is the larger one.
+        // The same filters in every run. PostgreSQL refuses a text beside a number, for SQLite it is the
+        // larger one.
         let seed = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
         let mut runner = TestRunner::new_with_rng(Config::default(), seed);
         let strategy = random::filter(kind == Kind::MariaDb);

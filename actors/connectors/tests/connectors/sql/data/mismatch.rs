@@ -260,7 +260,8 @@ fn an_instant_is_the_same_whatever_its_offset() {
     });
 }
 
-/// Parents and children with keys of these types; pairs of them name the keys of these parents and of all children.
+/// Parents and children with keys of these types; pairs of them name the keys of these parents and of all
+/// children.
 async fn keyed(
     world: &ConnectorWorld,
     types: [&str; 2],

@@ -1,5 +1,5 @@
-//! The meaning of a filter, computed over rows in memory: the table of the dialect in three-valued logic, written
-//! apart from the code that it checks.
+//! The meaning of a filter, computed over rows in memory: the table of the dialect in three-valued logic,
+//! written apart from the code that it checks.
 
 use serde_json::Value;
 

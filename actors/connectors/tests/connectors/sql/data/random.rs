@@ -28,7 +28,8 @@ fn values(column: &str) -> Vec<Value> {
     }
 }
 
-/// Always the same rows: `n`, `x`, `s` and `b` by turns, with nulls between, and up to three related rows each.
+/// Always the same rows: `n`, `x`, `s` and `b` by turns, with nulls between, and up to three related rows
+/// each.
 pub(super) fn rows() -> Vec<Row> {
     let pick = |column: &str, at: usize| {
         let values = values(column);

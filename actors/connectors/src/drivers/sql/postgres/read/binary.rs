@@ -66,7 +66,8 @@ pub(super) fn numeric(mut raw: &[u8]) -> Read<String> {
         0x4000 => "-".to_owned(),
         _ => return Err(NOT_FINITE),
     };
-    // Each group is four digits; the first stands for 10000 to the power of the weight. Those not sent are zero.
+    // Each group is four digits; the first stands for 10000 to the power of the weight. Those not sent are
+    // zero.
     let group = |place: i16| usize::try_from(place).ok().and_then(|at| groups.get(at)).copied().unwrap_or(0);
     let _ = write!(digits, "{}", if weight < 0 { 0 } else { group(0) });
     for place in 1..=weight {
