@@ -43,14 +43,15 @@ impl Supervised for ChannelActor {}
 impl ReadHandler<Submit> for ChannelActor {
     fn read(&self, Submit(request): Submit) -> ReadReply<<Submit as actix::Message>::Result> {
         let channel = Arc::clone(&self.channel);
-        // The work must not stop half way when its caller disconnects.
-        ReadReply::detached(async move {
-            if ComputeGate::is_large(request.raw.len()) {
-                channel.services.compute_gate.run(channel.serve(request)).await
-            } else {
-                channel.serve(request).await
-            }
-        })
+        // The work must not stop half way when its caller disconnects. One future for both sizes would be as large as
+        // both together, and is moved for every message.
+        if ComputeGate::is_large(request.raw.len()) {
+            ReadReply::detached(
+                async move { channel.services.compute_gate.run(channel.serve(request)).await },
+            )
+        } else {
+            ReadReply::detached(async move { channel.serve(request).await })
+        }
     }
 }
 
@@ -58,13 +59,13 @@ impl ReadHandler<RunJob> for ChannelActor {
     fn read(&self, RunJob { job, limit }: RunJob) -> ReadReply<<RunJob as actix::Message>::Result> {
         let channel = Arc::clone(&self.channel);
         // The queue abandons a job only to end it: at its deadline, or with the process.
-        ReadReply::later(async move {
-            if is_large_value(&job.payload) {
-                channel.services.compute_gate.run(channel.run_job(job, limit)).await
-            } else {
-                channel.run_job(job, limit).await
-            }
-        })
+        if is_large_value(&job.payload) {
+            ReadReply::later(
+                async move { channel.services.compute_gate.run(channel.run_job(job, limit)).await },
+            )
+        } else {
+            ReadReply::later(async move { channel.run_job(job, limit).await })
+        }
     }
 }
 
