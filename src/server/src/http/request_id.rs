@@ -36,7 +36,10 @@ impl RequestId {
     }
 
     fn new(header: HeaderValue) -> Self {
-        let text = String::from_utf8_lossy(header.as_bytes()).chars().take(STORED).collect();
+        let text = match std::str::from_utf8(header.as_bytes()) {
+            Ok(text) if text.len() <= STORED => text.to_owned(),
+            _ => String::from_utf8_lossy(header.as_bytes()).chars().take(STORED).collect(),
+        };
         Self { header, text }
     }
 
