@@ -1,7 +1,8 @@
 //! The project directory: definitions and test cases in files, checked, compiled and run without a server.
 //!
-//! In go the files of a directory; out come findings, compiled documents and the results of test cases. The library
-//! reads files and nothing else: it opens no socket, reads no environment variable and keeps no state.
+//! In go the files of a directory; out come findings, compiled documents and the results of test cases. The
+//! library reads files and nothing else: it opens no socket, reads no environment variable and keeps no
+//! state.
 
 mod boundary;
 pub mod case;
@@ -9,8 +10,10 @@ mod checks;
 mod compile;
 mod content;
 mod finding;
+mod fmt;
 mod lint;
 mod metadata;
+mod new;
 mod package;
 mod project;
 mod recognize;
@@ -26,14 +29,16 @@ pub use checks::{Check, check_table};
 pub use compile::{CompiledDocument, IMPORT_ORDER, compile, mirrored_files, to_json_text};
 pub use content::EntityContent;
 pub use finding::{Finding, Severity, SourcePlace};
+pub use fmt::format_text;
 pub use lint::{
     CheckedEntity, LintSummary, LintedFile, LintedProject, RefusedField, SetForm, lint, lint_file,
 };
 pub use metadata::offline_metadata;
+pub use new::{TemplateFile, new_project};
 pub use package::{PackageHeader, build_package, lint_package};
 pub use project::{AuthoredEntity, Project};
 pub use recognize::DocumentShape;
 pub use run::{Expand, OfflineInput, OfflineRecords, OfflineRun, OfflineWorkflow, describe_problem};
-pub use source::{MAX_FILE_BYTES, SourceError, SourceFile, SourceFormat};
+pub use source::{MAX_FILE_BYTES, SourceError, SourceFile, SourceFormat, read_text};
 pub use stand_ins::StandIns;
-pub use walk::{ProjectFiles, UNREADABLE, is_case, walk};
+pub use walk::{FoundFile, FoundFiles, ProjectFiles, UNREADABLE, find_files, is_case, walk};

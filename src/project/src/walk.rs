@@ -18,23 +18,42 @@ const SKIPPED_DIRECTORIES: [&str; 2] = ["target", "node_modules"];
 /// The authored files of a directory, in the order of their paths.
 #[derive(Debug, Default)]
 pub struct ProjectFiles {
-    /// The files that hold a value, named relative to the directory with `/` between the parts. Test cases are not among
-    /// them.
+    /// The files that hold a value, named relative to the directory with `/` between the parts. Test cases
+    /// are not among them.
     pub files: Vec<SourceFile>,
     /// The names of the test cases, not read.
     pub cases: Vec<String>,
-    /// A warning for each entry that cannot be read. It counts neither as an error nor as a warning of the project.
+    /// A warning for each entry that cannot be read. It counts neither as an error nor as a warning of the
+    /// project.
     pub unreadable: Vec<Finding>,
 }
 
-/// Reads the authored files of a directory and of all directories in it, links followed. Hidden entries, `target` and
-/// `node_modules` are skipped.
+/// An authored file of a directory, not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundFile {
+    /// The name relative to the directory, with `/` between its parts.
+    pub name: String,
+    /// The path.
+    pub path: PathBuf,
+}
+
+/// The authored files of a directory, test cases among them, in the order of their paths.
+#[derive(Debug, Default)]
+pub struct FoundFiles {
+    /// The files.
+    pub files: Vec<FoundFile>,
+    /// A warning for each entry that cannot be read.
+    pub unreadable: Vec<Finding>,
+}
+
+/// Finds the authored files of a directory and of all directories in it, links followed. Hidden entries,
+/// `target` and `node_modules` are skipped.
 ///
 /// # Errors
 /// The directory itself cannot be read.
-pub fn walk(directory: &Path) -> io::Result<ProjectFiles> {
+pub fn find_files(directory: &Path) -> io::Result<FoundFiles> {
     directory.read_dir()?;
-    let mut found = ProjectFiles::default();
+    let mut found = FoundFiles::default();
     let walk = WalkDir::new(directory).follow_links(true).min_depth(1).sort_by_file_name();
     for entry in walk.into_iter().filter_entry(is_walked) {
         match entry {
@@ -47,28 +66,46 @@ pub fn walk(directory: &Path) -> io::Result<ProjectFiles> {
     Ok(found)
 }
 
+/// Finds and reads the authored files of a directory.
+///
+/// # Errors
+/// The directory itself cannot be read.
+pub fn walk(directory: &Path) -> io::Result<ProjectFiles> {
+    let found = find_files(directory)?;
+    let mut project = ProjectFiles { unreadable: found.unreadable, ..ProjectFiles::default() };
+    for FoundFile { name, path } in found.files {
+        if is_case(&path) {
+            project.cases.push(name);
+            continue;
+        }
+        match SourceFile::read(&name, &path) {
+            Ok(file) => project.files.push(file),
+            Err(error) => project.unreadable.push(unreadable(&error, &name)),
+        }
+    }
+    project.unreadable.sort_by(|one, other| one.entity.cmp(&other.entity));
+    Ok(project)
+}
+
+fn unreadable(error: &SourceError, name: &str) -> Finding {
+    error.to_finding(Severity::Warning, UNREADABLE, name)
+}
+
 /// Returns true for a test case, by its name: `*.case.json`, `*.case.yaml`, `*.case.yml`.
 pub fn is_case(path: &Path) -> bool {
     let stem = path.file_stem().map(Path::new).and_then(Path::extension);
     SourceFormat::from_path(path).is_some() && stem == Some(OsStr::new("case"))
 }
 
-impl ProjectFiles {
+impl FoundFiles {
     fn add(&mut self, directory: &Path, entry: &DirEntry) {
         if SourceFormat::from_path(entry.path()).is_none() {
             return;
         }
         let name = name_within(directory, entry.path());
-        let read = match name_problem(directory, entry) {
-            Some(problem) => Err(problem),
-            None if is_case(entry.path()) => return self.cases.push(name),
-            None => SourceFile::read(&name, entry.path()),
-        };
-        match read {
-            Ok(file) => self.files.push(file),
-            Err(error) => {
-                self.unreadable.push(error.to_finding(Severity::Warning, UNREADABLE, &name));
-            }
+        match name_problem(directory, entry) {
+            Some(problem) => self.unreadable.push(unreadable(&problem, &name)),
+            None => self.files.push(FoundFile { name, path: entry.path().to_owned() }),
         }
     }
 }
@@ -114,7 +151,7 @@ fn unreadable_entry(directory: &Path, error: &walkdir::Error) -> Finding {
         (None, Some(error)) => SourceError::unreadable(error),
         (None, None) => SourceError::without_place("cannot be read", "check its permissions"),
     };
-    problem.to_finding(Severity::Warning, UNREADABLE, &name)
+    unreadable(&problem, &name)
 }
 
 /// Returns a path relative to the directory, with `/` between its parts.

@@ -1,7 +1,8 @@
 //! The command line of `svc-server`: commands, output and exit codes.
 //!
-//! Machine output goes to standard output; notes, warnings and errors to standard error. Usage errors exit with 2
-//! ([`EXIT_USAGE`], which is clap's own), run-time failures with [`EXIT_FAILURE`], refused configurations with [`EXIT_CONFIG`].
+//! Machine output goes to standard output; notes, warnings and errors to standard error. Usage errors exit
+//! with 2 ([`EXIT_USAGE`], which is clap's own), run-time failures with [`EXIT_FAILURE`], refused
+//! configurations with [`EXIT_CONFIG`].
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -10,7 +11,7 @@ use clap::{Parser, Subcommand};
 
 pub use crate::exit::{EXIT_CONFIG, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, write_error};
 
-use crate::commands::{CaseArgs, CompileArgs, DryRunArgs, LintArgs, PackageArgs, TestArgs};
+use crate::commands::{CaseArgs, CompileArgs, DryRunArgs, FmtArgs, LintArgs, NewArgs, PackageArgs, TestArgs};
 use crate::config::ConfigFormat;
 use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
 
@@ -51,18 +52,22 @@ pub enum CliCommand {
         #[arg(long, value_enum, default_value_t = ConfigFormat::Toml)]
         format: ConfigFormat,
     },
+    /// Put authored files into their canonical order and layout
+    Fmt(FmtArgs),
     /// Apply the pending migrations of the database
     Migrate {
         /// Only list them
         #[arg(long)]
         dry_run: bool,
     },
+    /// Make a small project that lints, tests and runs
+    New(NewArgs),
     /// Rewrite stored connectors under storage.connector_encryption_key
     Reencrypt,
 }
 
-/// Returns the process environment for [`config::load`]. Invalid UTF-8 is replaced, so that a damaged name or value
-/// of a setting is refused rather than ignored.
+/// Returns the process environment for [`config::load`]. Invalid UTF-8 is replaced, so that a damaged name or
+/// value of a setting is refused rather than ignored.
 #[must_use]
 pub fn environment() -> Vec<(String, String)> {
     std::env::vars_os()

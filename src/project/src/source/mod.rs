@@ -14,7 +14,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::finding::SourcePlace;
-use element::Element;
+pub(crate) use element::Element;
 pub use error::SourceError;
 use lines::LineIndex;
 
@@ -68,8 +68,7 @@ impl SourceFile {
     /// The file cannot be read, is larger than [`MAX_FILE_BYTES`], or holds no value of its notation.
     pub fn read(name: &str, path: &Path) -> Result<Self, SourceError> {
         let format = SourceFormat::from_path(path).unwrap_or(SourceFormat::Json);
-        let bytes = read_bounded(path).map_err(|error| SourceError::unreadable(&error))?;
-        Self::from_bytes(name, format, bytes)
+        Self::parse(name, format, read_text(name, path)?)
     }
 
     /// Reads the content of a file.
@@ -77,13 +76,7 @@ impl SourceFile {
     /// # Errors
     /// The content is no UTF-8, too large, or holds no value of its notation.
     pub fn from_bytes(name: &str, format: SourceFormat, bytes: Vec<u8>) -> Result<Self, SourceError> {
-        if bytes.len() > MAX_FILE_BYTES {
-            return Err(SourceError::too_large());
-        }
-        match String::from_utf8(bytes) {
-            Ok(text) => Self::parse(name, format, text),
-            Err(error) => Err(SourceError::not_utf8(name, &error)),
-        }
+        Self::parse(name, format, decode(name, bytes)?)
     }
 
     /// Reads a text.
@@ -111,8 +104,9 @@ impl SourceFile {
         self.format
     }
 
-    /// Returns the place of the element at a path of authored coordinates (`tasks[1].function.input.query`), or of its nearest
-    /// ancestor that is there. A leading name of the resource (`channel.protocol`, `body.tasks`) is skipped.
+    /// Returns the place of the element at a path of authored coordinates (`tasks[1].function.input.query`),
+    /// or of its nearest ancestor that is there. A leading name of the resource (`channel.protocol`,
+    /// `body.tasks`) is skipped.
     ///
     /// The place of an object or array is that of its key, so that a report points at one line.
     pub fn place(&self, path: &str) -> Option<SourcePlace> {
@@ -123,6 +117,27 @@ impl SourceFile {
         };
         Some(self.lines.place(&self.name, &self.text, span))
     }
+
+    /// Returns the place of the root element, and with it those of all others.
+    pub(crate) fn root(&self) -> &Element {
+        &self.root
+    }
+}
+
+/// Reads the text of a file, without a byte order mark. `name` is that of the file in errors.
+///
+/// # Errors
+/// The file cannot be read, is larger than [`MAX_FILE_BYTES`], or is no UTF-8.
+pub fn read_text(name: &str, path: &Path) -> Result<String, SourceError> {
+    let bytes = read_bounded(path).map_err(|error| SourceError::unreadable(&error))?;
+    decode(name, bytes).map(without_byte_order_mark)
+}
+
+fn decode(name: &str, bytes: Vec<u8>) -> Result<String, SourceError> {
+    if bytes.len() > MAX_FILE_BYTES {
+        return Err(SourceError::too_large());
+    }
+    String::from_utf8(bytes).map_err(|error| SourceError::not_utf8(name, &error))
 }
 
 /// Reads a file up to one byte more than it may have.

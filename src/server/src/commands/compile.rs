@@ -11,9 +11,10 @@ use svc_project::{
     IMPORT_ORDER, LintedProject, PackageHeader, Project, SetForm, build_package, mirrored_files, to_json_text,
 };
 
-use super::lint::write_findings;
+use super::lint::show_findings;
 use super::output::{self, OutputError};
 use super::project_files::{Boundaries, read_project};
+use super::report::TextStyle;
 use crate::exit::{self, EXIT_FAILURE, EXIT_OK, EXIT_USAGE};
 use crate::offline;
 
@@ -68,7 +69,12 @@ enum CompileTarget<'a> {
 ///
 /// # Errors
 /// The output cannot be written.
-pub(super) fn compile(args: &CompileArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+pub(super) fn compile(
+    args: &CompileArgs,
+    style: TextStyle,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
     let target = match compile_target(args) {
         Ok(target) => target,
         Err(problem) => {
@@ -83,7 +89,7 @@ pub(super) fn compile(args: &CompileArgs, out: &mut dyn Write, err: &mut dyn Wri
         CompileTarget::Mirror(_) | CompileTarget::Bulk(_) => SetForm::Directory,
     };
     let linted = svc_project::lint(&project, &engine, &args.boundary.to_boundary(), form);
-    write_findings(&linted.findings, err)?;
+    show_findings(&linted.findings, &args.directory, style, err)?;
     // Standard output belongs to the package where it is written there.
     let summary: &mut dyn Write = match target {
         CompileTarget::Package { output: None, .. } => &mut *err,

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use serde_json::{Value, json};
 use svc_project::shared::SharedDefinitions;
-use svc_project::{Check, Finding, SetForm, SourceFile};
+use svc_project::{Check, Finding, LintSummary, LintedFile, SetForm, SourceFile};
 
 use super::project_files::{Boundaries, read_project, read_source, walk_directory};
+use super::report::{self, FindingReport, ReportFormat, ReportRule, TextStyle};
 use crate::exit::{EXIT_FAILURE, EXIT_OK, EXIT_USAGE};
 use crate::offline;
 
@@ -21,6 +23,9 @@ pub struct LintArgs {
     /// Fail on warnings too
     #[arg(long)]
     pub deny_warnings: bool,
+    /// Form of the report on standard output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ReportFormat,
     /// Directory with the shared definitions that a file uses
     #[arg(long, value_name = "DIR")]
     pub definitions: Option<PathBuf>,
@@ -33,31 +38,44 @@ pub struct LintArgs {
 ///
 /// # Errors
 /// The output cannot be written.
-pub(super) fn lint(args: &LintArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+pub(super) fn lint(
+    args: &LintArgs,
+    style: TextStyle,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
     if args.path.is_dir() {
         if args.definitions.is_some() {
             writeln!(err, "error: --definitions is for a file; a directory brings its own")?;
             return Ok(EXIT_USAGE);
         }
-        return lint_directory(args, out, err);
+        return lint_directory(args, style, out, err);
     }
     if !args.boundary.is_empty() {
         writeln!(err, "error: --requires-channel and --requires-connector are for a directory")?;
         return Ok(EXIT_USAGE);
     }
-    lint_file(args, out, err)
+    lint_file(args, style, out, err)
 }
 
-fn lint_directory(args: &LintArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+fn lint_directory(
+    args: &LintArgs,
+    style: TextStyle,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
     let Some(project) = read_project(&args.path, err)? else { return Ok(EXIT_FAILURE) };
     let engine = Arc::new(offline::engine_builder().build());
     let linted = svc_project::lint(&project, &engine, &args.boundary.to_boundary(), SetForm::Directory);
-    write_findings(&linted.findings, err)?;
-    writeln!(out, "{}", linted.summary)?;
+    show_findings(&linted.findings, &args.path, style, err)?;
+    match args.format {
+        ReportFormat::Text => writeln!(out, "{}", linted.summary)?,
+        format => write_machine(&linted.findings, &args.path, format, linted.summary, out)?,
+    }
     Ok(exit_code(linted.summary.passes(args.deny_warnings)))
 }
 
-fn lint_file(args: &LintArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+fn lint_file(args: &LintArgs, style: TextStyle, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let Some(source) = read_source(&args.path, err)? else { return Ok(EXIT_FAILURE) };
     let shared = match &args.definitions {
         None => None,
@@ -68,14 +86,33 @@ fn lint_file(args: &LintArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::R
     };
     let engine = Arc::new(offline::engine_builder().build());
     let linted = svc_project::lint_file(&source, shared, &engine);
+    write_file_findings(&source.name, &linted, style, err)?;
+    let summary = linted.summary;
+    match args.format {
+        ReportFormat::Text => {
+            writeln!(out, "{}: {} error(s), {} warning(s)", source.name, summary.errors, summary.warnings)?;
+        }
+        format => write_machine(&linted.findings, Path::new(""), format, summary, out)?,
+    }
+    Ok(exit_code(summary.passes(args.deny_warnings)))
+}
+
+/// Writes the refused fields as lines of their own, as the admin API lists them; on a terminal all findings
+/// with their source.
+fn write_file_findings(
+    name: &str,
+    linted: &LintedFile,
+    style: TextStyle,
+    err: &mut dyn Write,
+) -> io::Result<()> {
+    if style != TextStyle::Plain {
+        return show_findings(&linted.findings, Path::new(""), style, err);
+    }
     if !linted.refused.is_empty() {
-        writeln!(err, "error: {}: a create would refuse {} field(s)", source.name, linted.refused.len())?;
+        writeln!(err, "error: {name}: a create would refuse {} field(s)", linted.refused.len())?;
         linted.refused.iter().try_for_each(|refused| writeln!(err, "{refused}"))?;
     }
-    write_findings(linted.other_findings(), err)?;
-    let summary = linted.summary;
-    writeln!(out, "{}: {} error(s), {} warning(s)", source.name, summary.errors, summary.warnings)?;
-    Ok(exit_code(summary.passes(args.deny_warnings)))
+    show_findings(linted.other_findings(), Path::new(""), style, err)
 }
 
 /// Reads the shared definitions below a directory, with a warning for each file that cannot be read.
@@ -95,7 +132,51 @@ pub(super) fn read_definitions(
 
 /// Writes findings, one after the other.
 pub(super) fn write_findings(findings: &[Finding], err: &mut dyn Write) -> io::Result<()> {
-    findings.iter().try_for_each(|finding| writeln!(err, "{finding}"))
+    show_findings(findings, Path::new(""), TextStyle::Plain, err)
+}
+
+/// Writes findings for people. `base` is the directory that their files are relative to.
+pub(super) fn show_findings(
+    findings: &[Finding],
+    base: &Path,
+    style: TextStyle,
+    err: &mut dyn Write,
+) -> io::Result<()> {
+    report::write_text(&FindingReport { findings, base, rules: &[] }, style, err)
+}
+
+fn write_machine(
+    findings: &[Finding],
+    base: &Path,
+    format: ReportFormat,
+    summary: LintSummary,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let rules: Vec<_> = Check::ALL.iter().map(|check| rule(*check)).collect();
+    report::write_machine(&FindingReport { findings, base, rules: &rules }, format, &counts(summary), out)
+}
+
+fn rule(check: Check) -> ReportRule {
+    ReportRule {
+        id: check.id(),
+        severity: check.severity(),
+        description: check.condition(),
+        remedy: check.remedy(),
+    }
+}
+
+/// Returns the counts of the summary line.
+fn counts(summary: LintSummary) -> Value {
+    let LintSummary { connectors, workflows, channels, shared_values, fragments, errors, warnings } = summary;
+    json!({
+        "connectors": connectors,
+        "workflows": workflows,
+        "channels": channels,
+        "shared_values": shared_values,
+        "fragments": fragments,
+        "errors": errors,
+        "warnings": warnings,
+    })
 }
 
 /// Returns the exit code of a check.

@@ -1,13 +1,14 @@
 //! `svc-server package`: commands over packages.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 
-use super::lint::{exit_code, write_findings};
+use super::lint::{exit_code, show_findings};
 use super::project_files::read_source;
+use super::report::TextStyle;
 use crate::exit::EXIT_FAILURE;
 use crate::offline;
 
@@ -37,12 +38,17 @@ pub enum PackageCommand {
 ///
 /// # Errors
 /// The output cannot be written.
-pub(super) fn package(args: &PackageArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+pub(super) fn package(
+    args: &PackageArgs,
+    style: TextStyle,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
     let PackageCommand::Lint { file, deny_warnings } = &args.command;
     let Some(source) = read_source(file, err)? else { return Ok(EXIT_FAILURE) };
     let engine = Arc::new(offline::engine_builder().build());
     let (findings, summary) = svc_project::lint_package(&source, &engine);
-    write_findings(&findings, err)?;
+    show_findings(&findings, Path::new(""), style, err)?;
     writeln!(out, "{summary}")?;
     Ok(exit_code(summary.passes(*deny_warnings)))
 }

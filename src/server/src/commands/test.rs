@@ -4,9 +4,10 @@ use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use svc_project::case::{CaseResult, CaseSuite, SuiteSettings};
+use svc_project::case::{CaseFailure, CaseResult, CaseSuite, SuiteSettings};
 
 use super::definitions::Definitions;
+use super::report::{self, ReportedCase, ReportedFailure, TestFormat, TestReport};
 use crate::exit::{EXIT_FAILURE, EXIT_OK, write_error};
 use crate::offline;
 
@@ -19,6 +20,9 @@ pub struct TestArgs {
     /// Directory with shared definitions
     #[arg(long, value_name = "DIR")]
     definitions: Option<PathBuf>,
+    /// Form of the report on standard output
+    #[arg(long, value_enum, default_value_t)]
+    format: TestFormat,
 }
 
 /// Runs the cases and returns the exit code: a failed case fails, and so does a run without cases.
@@ -29,7 +33,7 @@ pub(super) fn test(args: &TestArgs, out: &mut dyn Write, err: &mut dyn Write) ->
     };
     if suite.is_empty() {
         writeln!(err, "Error: {}", no_case(&args.path))?;
-        writeln!(out, "{}", summary(&[]))?;
+        write_results(&[], args.format, out)?;
         return Ok(EXIT_FAILURE);
     }
     let Some(definitions) = Definitions::read(args.definitions.as_deref(), err)? else {
@@ -45,7 +49,7 @@ pub(super) fn test(args: &TestArgs, out: &mut dyn Write, err: &mut dyn Write) ->
     progress.clear();
     match results {
         Ok(results) => {
-            write_plain(&results, out)?;
+            write_results(&results, args.format, out)?;
             Ok(if results.iter().all(|result| result.failures.is_empty()) { EXIT_OK } else { EXIT_FAILURE })
         }
         Err(error) => write_error(&error, err).map(|()| EXIT_FAILURE),
@@ -58,6 +62,26 @@ fn no_case(path: &Path) -> String {
         false => String::new(),
     };
     format!("{}: no file ends in .case.json, .case.yaml or .case.yml{hint}", path.display())
+}
+
+fn write_results(results: &[CaseResult], format: TestFormat, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        TestFormat::Text => write_plain(results, out),
+        format => report::write_test_report(&to_report(results), format, out),
+    }
+}
+
+fn to_report(results: &[CaseResult]) -> TestReport {
+    let failure = |failure: &CaseFailure| ReportedFailure {
+        message: failure.lines.join("\n"),
+        place: failure.place.clone(),
+    };
+    let case = |result: &CaseResult| ReportedCase {
+        name: result.name.clone(),
+        file: result.file.clone(),
+        failures: result.failures.iter().map(failure).collect(),
+    };
+    TestReport { cases: results.iter().map(case).collect() }
 }
 
 /// Writes `  ok    <name>` or `  FAIL  <name>` with the reasons below it, then the counts.

@@ -1,0 +1,131 @@
+//! The order of keys.
+
+use serde_json::Value;
+use svc_model::EntityKind;
+
+use crate::recognize::DocumentShape;
+
+/// A part of a document whose keys have an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    Documents,
+    Workflow,
+    Channel,
+    Connector,
+    Case,
+    Shared,
+    Fragments,
+    Fragment,
+    Tasks,
+    Task,
+    Function,
+    /// Anything else: its order stays.
+    Data,
+}
+
+impl Shape {
+    /// Returns the shape of a document by its keys.
+    pub(super) fn of_document(value: &Value) -> Self {
+        let has = |key: &str| value.get(key).is_some();
+        match DocumentShape::recognize(value) {
+            DocumentShape::Entity(EntityKind::Workflow) => Self::Workflow,
+            DocumentShape::Entity(EntityKind::Channel) => Self::Channel,
+            DocumentShape::Entity(EntityKind::Connector) => Self::Connector,
+            _ if has("workflow") && has("input") => Self::Case,
+            DocumentShape::Shared => Self::Shared,
+            DocumentShape::Other if value.is_array() => Self::Documents,
+            DocumentShape::Other => Self::Data,
+        }
+    }
+
+    /// Returns the keys in their order. Others follow, in the order of the author.
+    fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Workflow => &[
+                "$schema",
+                "workflow_id",
+                "name",
+                "description",
+                "tags",
+                "priority",
+                "condition",
+                "loop",
+                "continue_on_error",
+                "tasks",
+            ],
+            Self::Channel => &[
+                "$schema",
+                "channel_id",
+                "name",
+                "description",
+                "channel_type",
+                "protocol",
+                "methods",
+                "route_pattern",
+                "topic",
+                "consumer_group",
+                "workflow_id",
+                "transport_config",
+                "config",
+                "priority",
+                "tags",
+            ],
+            Self::Connector => &["$schema", "name", "connector_type", "config", "enabled", "tags"],
+            Self::Case => &[
+                "$schema",
+                "name",
+                "workflow",
+                "input",
+                "metadata",
+                "secrets",
+                "stubs",
+                "stubs_file",
+                "expect",
+                "expect_errors",
+                "expect_calls",
+                "expect_tasks",
+            ],
+            Self::Shared => &["$schema", "constants", "errors", "fragments"],
+            Self::Fragment => &["params", "tasks"],
+            Self::Task => &[
+                "id",
+                "name",
+                "description",
+                "condition",
+                "terminal",
+                "continue_on_error",
+                "use",
+                "with",
+                "function",
+                "tasks",
+            ],
+            Self::Function => &["name", "input"],
+            Self::Documents | Self::Fragments | Self::Tasks | Self::Data => &[],
+        }
+    }
+
+    /// Returns the shape of a member.
+    pub(super) fn member(self, key: &str, value: &Value) -> Self {
+        match (self, key) {
+            (Self::Documents, _) => match Self::of_document(value) {
+                Self::Documents => Self::Data,
+                shape => shape,
+            },
+            (Self::Workflow | Self::Task | Self::Fragment, "tasks") => Self::Tasks,
+            (Self::Tasks, _) => Self::Task,
+            (Self::Task, "function") => Self::Function,
+            (Self::Shared, "fragments") => Self::Fragments,
+            (Self::Fragments, _) => Self::Fragment,
+            _ => Self::Data,
+        }
+    }
+
+    /// Returns the indices of the members in their order.
+    pub(super) fn sorted<'k>(self, keys: impl Iterator<Item = &'k str>) -> Vec<usize> {
+        let order = self.keys();
+        let rank = |key: &str| order.iter().position(|known| *known == key).unwrap_or(order.len());
+        let mut ranked: Vec<_> = keys.enumerate().map(|(index, key)| (rank(key), index)).collect();
+        ranked.sort_unstable();
+        ranked.into_iter().map(|(_, index)| index).collect()
+    }
+}

@@ -1,0 +1,65 @@
+//! Reports as one JSON document.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+use svc_project::{Finding, SourcePlace};
+
+use super::finding_report::FindingReport;
+use super::test_report::{ReportedCase, TestReport};
+
+/// Writes `{findings, summary}`.
+pub(super) fn write_findings(
+    report: &FindingReport<'_>,
+    summary: &Value,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let findings: Vec<_> = report.findings.iter().map(|finding| finding_document(report, finding)).collect();
+    write_document(&json!({"findings": findings, "summary": summary}), out)
+}
+
+/// Writes `{cases, summary}`.
+pub(super) fn write_cases(report: &TestReport, out: &mut dyn Write) -> io::Result<()> {
+    let cases: Vec<_> = report.cases.iter().map(case_document).collect();
+    let failed = report.failed();
+    let summary = json!({"passed": cases.len() - failed, "failed": failed, "cases": cases.len()});
+    write_document(&json!({"cases": cases, "summary": summary}), out)
+}
+
+/// Writes a document and a line end.
+pub(super) fn write_document(document: &Value, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, document)?;
+    writeln!(out)
+}
+
+fn finding_document(report: &FindingReport<'_>, finding: &Finding) -> Value {
+    let mut document = json!({
+        "severity": finding.severity.name(),
+        "check": finding.check,
+        "entity": finding.entity,
+        "message": finding.message,
+    });
+    if let Some(fix) = &finding.fix {
+        document["fix"] = json!(fix);
+    }
+    if let Some(place) = &finding.place {
+        document["place"] = place_document(&report.path(place), place);
+    }
+    document
+}
+
+fn case_document(case: &ReportedCase) -> Value {
+    let failures = case.failures.iter().map(|failure| {
+        let mut document = json!({"message": failure.message});
+        if let Some(place) = &failure.place {
+            document["place"] = place_document(&place.file, place);
+        }
+        document
+    });
+    let failures: Vec<_> = failures.collect();
+    json!({"name": case.name, "file": case.file, "passed": failures.is_empty(), "failures": failures})
+}
+
+fn place_document(file: &str, place: &SourcePlace) -> Value {
+    json!({"file": file, "line": place.line, "column": place.column})
+}
