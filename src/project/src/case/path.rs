@@ -5,7 +5,7 @@ use serde_json::Value;
 /// The roots of a run document that a case may look at.
 pub(super) const ROOTS: [&str; 5] = ["data", "metadata", "temp_data", "calls", "audit_trail"];
 
-/// A path: its root and the segments below it. `a.b[0]` is `a.b.0`.
+/// A path: its root and the segments below it. `a.b[0]` is `a.b.0`; a key with dots stands in quotes, as in `a["b.c"]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DocumentPath {
     text: String,
@@ -59,7 +59,11 @@ impl DocumentPath {
 fn segments(mut rest: &str) -> Option<Vec<String>> {
     let mut segments = Vec::new();
     while !rest.is_empty() {
-        if let Some(indexed) = rest.strip_prefix('[') {
+        if rest.starts_with("[\"") {
+            let (key, after) = quoted_key(rest)?;
+            segments.push(key);
+            rest = after;
+        } else if let Some(indexed) = rest.strip_prefix('[') {
             let (index, after) = indexed.split_once(']')?;
             if index.is_empty() || !index.bytes().all(|byte| byte.is_ascii_digit()) {
                 return None;
@@ -78,6 +82,15 @@ fn segments(mut rest: &str) -> Option<Vec<String>> {
         }
     }
     Some(segments)
+}
+
+/// Splits `["key"]` off the beginning of a text.
+fn quoted_key(text: &str) -> Option<(String, &str)> {
+    let quoted = text.strip_prefix('[')?;
+    let mut texts = serde_json::Deserializer::from_str(quoted).into_iter::<String>();
+    let key = texts.next()?.ok()?;
+    let after = quoted.get(texts.byte_offset()..)?.strip_prefix(']')?;
+    Some((key, after))
 }
 
 #[cfg(test)]
@@ -101,6 +114,8 @@ mod tests {
         assert_eq!(read("data.#20.x", &root), Some(json!(1)));
         assert_eq!(read("data.0", &root), Some(json!("zero")));
         assert_eq!(read("data[0]", &json!(["first"])), Some(json!("first")));
+        let dotted = json!({"a.b": {"c\"]": [1]}});
+        assert_eq!(read(r#"data["a.b"]["c\"]"][0]"#, &dotted), Some(json!(1)));
         for nowhere in ["data.a.b[1]", "data.a.x.y", "data.a.b.c", "data.0.x"] {
             assert_eq!(read(nowhere, &root), None, "{nowhere}");
         }
@@ -118,7 +133,9 @@ mod tests {
             let error = DocumentPath::parse(path).unwrap_err();
             assert!(error.contains(hint), "{path}: {error}");
         }
-        for malformed in ["data.", "data..a", "data[", "data[x]", "data[]", "data[0]x", "data[-1]"] {
+        for malformed in
+            ["data.", "data..a", "data[", "data[x]", "data[]", "data[0]x", "data[-1]", "data[\"a"]
+        {
             assert!(DocumentPath::parse(malformed).is_err(), "{malformed}");
         }
     }

@@ -188,6 +188,19 @@ fn what_cannot_be_read_is_named_with_its_file() {
 }
 
 #[test]
+fn a_case_and_its_workflow_may_be_yaml() {
+    let project = Project::new();
+    let root = project.0.path();
+    let workflow = "name: Checkout # priced elsewhere\ntasks:\n  - id: decide\n    name: Decide\n    function:\n      name: map\n      \
+        input:\n        mappings:\n          - {path: data.state, logic: no}\n";
+    std::fs::write(root.join("checkout.yaml"), workflow).unwrap();
+    let case = "workflow: ../checkout.yaml\ninput: ~\nexpect:\n  data.state: no\n";
+    std::fs::write(root.join("tests/says-no.case.yaml"), case).unwrap();
+    let results = project.run();
+    assert_eq!((results[0].name.as_str(), results[0].failures.len()), ("says-no", 0), "{results:?}");
+}
+
+#[test]
 fn stand_ins_are_read_by_name_and_shown_by_no_failure() {
     let project = Project::new();
     project.write(
