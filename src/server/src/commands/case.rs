@@ -9,7 +9,6 @@ use svc_project::case::{ExpectedEnd, TracedCase, case_from_trace};
 use svc_project::{SourceFile, walk};
 
 use super::definitions::Definitions;
-use super::lint::write_findings;
 use super::offline_files::{read_source, read_value, relative_path};
 use super::output::write_file;
 use crate::exit::{EXIT_FAILURE, EXIT_OK, write_error};
@@ -53,7 +52,7 @@ pub(super) fn case(args: &CaseArgs, out: &mut dyn Write, err: &mut dyn Write) ->
     let mut document = workflow.as_ref().map(|(_, source)| source.value.clone());
     if let Some(document) = &mut document {
         let findings = definitions.with_expansion(|expand| expand.map(|expand| expand(document)));
-        write_findings(&findings.unwrap_or_default(), err)?;
+        findings.unwrap_or_default().iter().try_for_each(|finding| writeln!(err, "{finding}"))?;
     }
     let path = match &workflow {
         Some((path, _)) => {

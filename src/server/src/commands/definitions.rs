@@ -8,7 +8,7 @@ use svc_model::EntityKind;
 use svc_project::shared::SharedDefinitions;
 use svc_project::{Expand, Finding, Severity};
 
-use super::lint::{read_definitions, write_findings};
+use super::lint::read_definitions;
 
 /// The shared definitions of a directory, or none.
 pub(super) struct Definitions(Option<SharedDefinitions>);
@@ -18,7 +18,7 @@ impl Definitions {
     pub(super) fn read(directory: Option<&Path>, err: &mut dyn Write) -> io::Result<Option<Self>> {
         let Some(directory) = directory else { return Ok(Some(Self(None))) };
         let Some((shared, findings)) = read_definitions(directory, err)? else { return Ok(None) };
-        write_findings(&findings, err)?;
+        findings.iter().try_for_each(|finding| writeln!(err, "{finding}"))?;
         if findings.iter().any(|finding| finding.severity == Severity::Error) {
             writeln!(err, "Error: {}: the shared definitions cannot be used", directory.display())?;
             return Ok(None);
