@@ -130,6 +130,14 @@ fn cases_are_reported_in_order_with_their_differences() {
         "  ok    a\n  FAIL  b\n        data.rows[0].paid: expected false, got true\n1 passed, 1 failed (2 case(s))\n"
     );
     assert_eq!((run.code(), run.err()), (Some(1), String::new()));
+    let machine = command(root, &["test", "tests", "--format", "json"]);
+    assert_eq!(machine.code(), Some(1));
+    assert_eq!(machine.json()["summary"], json!({"passed": 1, "failed": 1, "cases": 2}), "{}", machine.out());
+    let failure = &machine.json()["cases"][1]["failures"][0];
+    assert_eq!(failure["message"], "data.rows[0].paid: expected false, got true");
+    assert_eq!(failure["place"]["file"], "tests/b.case.json", "{failure}");
+    let junit = command(root, &["test", "tests", "--format", "junit"]).out();
+    assert!(junit.starts_with("<?xml") && junit.contains("data.rows[0].paid: expected false"), "{junit}");
     let one = command(root, &["test", "tests/a.case.json"]);
     assert_eq!((one.code(), one.out()), (Some(0), "  ok    a\n1 passed, 0 failed (1 case(s))\n".to_owned()));
     let none = command(root, &["test", "."]);
