@@ -179,6 +179,6 @@ impl<'o> StoredRun<'o> {
 }
 
 /// The message of a run as its trace keeps it, JSON.
-fn stored(outcome: &RunOutcome) -> serde_json::Result<String> {
+pub(crate) fn stored(outcome: &RunOutcome) -> serde_json::Result<String> {
     serde_json::to_string(&StoredRun::from_outcome(outcome))
 }

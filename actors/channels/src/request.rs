@@ -14,6 +14,8 @@ pub enum Ingress {
     Http,
     /// A call from the embedding process: no caller to authenticate, no headers, no origin.
     Embedded,
+    /// A record of a Kafka topic: its sender authenticated at the broker, and nobody waits for an answer.
+    Kafka,
     /// An occurrence of a schedule; there is no caller.
     Cron,
     /// A task of another channel's workflow. Its caller passed the guards of the channel that took the

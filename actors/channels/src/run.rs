@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use svc_engine::{ExecutionTrace, FailureKind, Message, RunOptions, RunOutcome, TraceOptions};
 use svc_model::{Code, ErrorReason, ServiceError, Timestamp, WorkflowVersion};
-use svc_traces::{Record, TracePolicy, Traces};
+use svc_traces::{Record, TraceMode, TracePolicy, Traces};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -119,6 +119,7 @@ impl CompiledChannel {
             trace_id,
             channel: self.name.clone(),
             channel_id: self.id.clone(),
+            mode: TraceMode::Sync,
             result: None,
             error: None,
             workflow,

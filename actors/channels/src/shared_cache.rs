@@ -23,7 +23,7 @@ pub type CacheFuture<'c, T> = LocalBoxFuture<'c, Result<T, CacheError>>;
 /// A cache in a server that other processes reach too.
 ///
 /// Every operation fails with [`CacheError`] when the server did not answer or did not confirm it.
-pub trait SharedCache {
+pub trait SharedCache: Send + Sync {
     /// Reads the text of a key.
     fn read(&self, key: String) -> CacheFuture<'_, Option<String>>;
 
@@ -32,6 +32,10 @@ pub trait SharedCache {
 
     /// Gives a free key to `owner` for `ttl_secs` seconds, a hundred years at most; `false` if it is taken.
     fn claim(&self, key: String, owner: String, ttl_secs: u64) -> CacheFuture<'_, bool>;
+
+    /// Gives a key that `owner` has to `successor`, for `ttl_secs` seconds from now; `false` if `owner` does not have it.
+    fn transfer(&self, key: String, owner: String, successor: String, ttl_secs: u64)
+    -> CacheFuture<'_, bool>;
 
     /// Gives a key back if `owner` still has it.
     fn release(&self, key: String, owner: String) -> CacheFuture<'_, ()>;

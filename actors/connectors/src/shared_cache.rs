@@ -12,7 +12,9 @@ use svc_channels::{CacheError, CacheFuture, CacheUnavailable, ConnectorAccess, S
 use svc_engine::TaskError;
 
 use crate::directory::ConnectorDirectory;
-use crate::drivers::cache::{CacheActor, CacheDriver, ClaimCacheKey, ReadEntry, ReleaseCacheKey, WriteEntry};
+use crate::drivers::cache::{
+    CacheActor, CacheDriver, ClaimCacheKey, ReadEntry, ReleaseCacheKey, TransferCacheKey, WriteEntry,
+};
 use crate::drivers::failure::CallFailure;
 use crate::error::NotLoaded;
 use crate::functions::{LONGEST_SECS, call_driver, call_with_breaker, check_operation, driver_of};
@@ -73,6 +75,16 @@ impl SharedCache for ConnectorCache {
 
     fn claim(&self, key: String, owner: String, ttl_secs: u64) -> CacheFuture<'_, bool> {
         Box::pin(self.call(ClaimCacheKey { key, owner, ttl_secs: ttl_secs.min(LONGEST_SECS) }))
+    }
+
+    fn transfer(
+        &self,
+        key: String,
+        owner: String,
+        successor: String,
+        ttl_secs: u64,
+    ) -> CacheFuture<'_, bool> {
+        Box::pin(self.call(TransferCacheKey { key, owner, successor, ttl_secs: ttl_secs.min(LONGEST_SECS) }))
     }
 
     fn release(&self, key: String, owner: String) -> CacheFuture<'_, ()> {

@@ -98,7 +98,7 @@ impl Registry {
 
     /// Returns a secret reference of the channel's workflow, or a connector of it, for which the secret store had no value:
     /// the tasks of the job would fail.
-    fn unreadable_secret(&self, snapshot: &Snapshot, entry: &LoadedChannel) -> Option<String> {
+    pub(crate) fn unreadable_secret(&self, snapshot: &Snapshot, entry: &LoadedChannel) -> Option<String> {
         let workflow = snapshot.workflows.get(entry.row.content.workflow_id.as_deref()?)?;
         let connectors = self.shared.services.connectors.as_ref();
         workflow.versions.iter().find_map(|version| {

@@ -23,6 +23,7 @@ mod handle;
 mod jobs;
 mod metrics;
 mod prepare;
+mod records;
 mod resolve;
 mod routes;
 mod scheduled_runs;

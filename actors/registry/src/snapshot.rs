@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix_supervision::Address;
 use svc_channels::{ChannelActor, CompiledChannel};
 use svc_engine::CompiledWorkflow;
-use svc_model::{Channel, Protocol, ServiceError, Timestamp};
+use svc_model::{Channel, ChannelType, Protocol, ServiceError, Timestamp};
 
 use crate::routes::RouteTable;
 use crate::secrets::UsedSecrets;
@@ -115,6 +115,18 @@ impl LoadedChannel {
         self.row.content.protocol == Protocol::Cron
     }
 
+    /// Returns the topic whose records the channel takes in, if it is a channel of Kafka or an asynchronous one that names a
+    /// topic.
+    pub fn topic(&self) -> Option<&str> {
+        let content = &self.row.content;
+        let takes_records = match content.protocol {
+            Protocol::Kafka => true,
+            Protocol::Cron => false,
+            Protocol::Rest | Protocol::Http => content.channel_type == ChannelType::Async,
+        };
+        content.topic.as_deref().filter(|topic| takes_records && !topic.trim().is_empty())
+    }
+
     /// Returns the compiled channel, also while supervision quarantines its actors.
     pub fn compiled(&self) -> Option<&Arc<CompiledChannel>> {
         self.serving().map(|serving| &serving.compiled)
@@ -212,6 +224,8 @@ pub struct Snapshot {
     names: ShardedMap<Arc<str>, Arc<LoadedChannel>>,
     /// Scheduled channels by id.
     cron: ShardedMap<Arc<str>, Arc<LoadedChannel>>,
+    /// Channels that name a topic, by id.
+    topics: ShardedMap<Arc<str>, Arc<LoadedChannel>>,
     ids: ShardedMap<Arc<str>, Arc<LoadedChannel>>,
     pub(crate) routes: RouteTable,
     quarantined: usize,
@@ -254,6 +268,11 @@ impl Snapshot {
         self.cron.changed_keys(&earlier.cron, Arc::ptr_eq)
     }
 
+    /// Returns every channel that takes the records of a topic, in no order.
+    pub fn topic_channels(&self) -> impl Iterator<Item = &Arc<LoadedChannel>> {
+        self.topics.iter().map(|(_, entry)| entry)
+    }
+
     /// Returns the number of loaded channels, the quarantined ones included.
     pub fn channels_count(&self) -> usize {
         self.ids.len()
@@ -286,6 +305,9 @@ impl Snapshot {
         if entry.is_cron() {
             self.cron.insert(Arc::clone(&entry.id), Arc::clone(&entry));
         }
+        if entry.topic().is_some() {
+            self.topics.insert(Arc::clone(&entry.id), Arc::clone(&entry));
+        }
         self.ids.insert(Arc::clone(&entry.id), entry);
     }
 
@@ -293,6 +315,7 @@ impl Snapshot {
     pub(crate) fn remove(&mut self, id: &str) -> Option<Arc<LoadedChannel>> {
         let entry = self.ids.remove(id)?;
         self.cron.remove(id);
+        self.topics.remove(id);
         self.quarantined -= usize::from(entry.quarantine().is_some());
         self.routes.remove(&entry);
         // The name may by now belong to another channel, when two swapped theirs.

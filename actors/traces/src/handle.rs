@@ -269,6 +269,18 @@ impl Traces {
         Some(PreparedReport::new(row, queued, Arc::clone(waiting)))
     }
 
+    /// Accepts the report of a run that failed for good, as work of its own.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub async fn submit_report(
+        &self,
+        report: FailureReport,
+        error: &str,
+    ) -> Result<AcceptedJob, SubmitError> {
+        self.submit(report.into_job(error)).await
+    }
+
     /// Accepts a job. When this returns, its row is on disk and this process or another one will run it.
     ///
     /// It never waits for room. While the queue is more than half full it returns with a delay of up to half

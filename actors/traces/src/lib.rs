@@ -42,3 +42,4 @@ pub use policy::{TracePolicy, TracingDefaults};
 pub use record::Record;
 pub use report::{FAILURE_OF, FailureReport, PreparedReport};
 pub use settings::{Callback, DeadLetterSettings, OverflowPolicy, QueueSettings, RecorderSettings, Settings};
+pub use svc_store::TraceMode;

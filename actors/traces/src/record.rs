@@ -1,4 +1,4 @@
-//! The trace of a synchronous run.
+//! The trace of a run that was not accepted before: a synchronous one, or that of a record.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,8 @@ pub struct Record {
     pub channel: Arc<str>,
     /// Id of the channel.
     pub channel_id: Arc<str>,
+    /// Origin of the run.
+    pub mode: TraceMode,
     /// The whole answer as JSON; the errors of the tasks if the run failed.
     pub result: Option<String>,
     /// Reason of the failure; `None` for a run that was answered.
@@ -47,7 +49,7 @@ impl Record {
             started_at: Some(self.started_at),
             completed_at: self.started_at.checked_add_signed(took),
             task_trace_json: self.task_trace,
-            ..NewTrace::new(self.trace_id, self.channel, TraceMode::Sync, status)
+            ..NewTrace::new(self.trace_id, self.channel, self.mode, status)
         }
     }
 }

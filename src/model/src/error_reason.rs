@@ -37,6 +37,12 @@ error_reasons! {
     DlqExhausted = "dlq_exhausted",
     /// The engine failed.
     Engine = "engine",
+    /// The brokers did not take the offset of a record that is done.
+    KafkaCommit = "kafka_commit",
+    /// A consumer failed, or could not receive.
+    KafkaConsumer = "kafka_consumer",
+    /// A dead letter was not written to its topic.
+    KafkaDlq = "kafka_dlq",
     /// A refreshed token could not be stored.
     OauthStatePersist = "oauth_state_persist",
     /// A run panicked.

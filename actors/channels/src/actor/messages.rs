@@ -6,6 +6,7 @@ use actix::Message;
 use svc_model::ServiceError;
 use svc_traces::{Job, JobResult};
 
+use crate::record_run::{RecordResult, RecordRun};
 use crate::request::DataRequest;
 use crate::response::ChannelResponse;
 use crate::scheduled_run::{ScheduledRun, ScheduledRunResult};
@@ -29,6 +30,11 @@ pub struct RunJob {
 #[derive(Debug, Message)]
 #[rtype(result = "ScheduledRunResult")]
 pub struct RunScheduled(pub ScheduledRun);
+
+/// Runs a record of a topic. Read-only, as [`Submit`] is; the run is dropped when its caller leaves.
+#[derive(Debug, Message)]
+#[rtype(result = "RecordResult")]
+pub struct RunRecord(pub RecordRun);
 
 /// Returns the version of the channel that the actor runs. It passes through the mailbox, so an answer proves that the
 /// actor is alive.

@@ -12,12 +12,16 @@ use svc_model::{ErrorReason, ServiceError, canonical_json, id::new_ordered_id};
 use super::expression;
 use super::idempotency_keys::{IdempotencyKeys, KeyClaim};
 use super::shared_cache::SharedCacheRef;
+use crate::record::TopicRecord;
 use crate::request::DataRequest;
 use crate::services::ChannelServices;
 use crate::shared_cache::{CacheError, SharedCache};
 
 /// Seconds after which a caller may try again whose key could not be checked.
 const RETRY_AFTER: u32 = 5;
+
+/// Owner of a key whose message is accounted for.
+const SETTLED: &str = "settled";
 
 /// Longest key that is kept as it is, in bytes; of a longer one its SHA-256 is.
 const MAX_KEY: usize = 256;
@@ -65,7 +69,7 @@ impl KeySource {
 /// A claimed key, in this process or in a shared cache. Dropping it keeps the claim.
 pub(crate) enum IdempotencyClaim {
     Local(KeyClaim),
-    Shared { cache: Arc<dyn SharedCache>, key: String, owner: String },
+    Shared { cache: Arc<dyn SharedCache>, key: String, owner: String, window_secs: u64 },
 }
 
 impl DeduplicationGuard {
@@ -94,6 +98,20 @@ impl DeduplicationGuard {
         request.header(header).map(str::trim).filter(|key| !key.is_empty()).map(str::to_owned)
     }
 
+    /// Returns the idempotency key that a header of the record carries, or else the key of the record. A record key that is no
+    /// text counts by its digest.
+    pub(super) fn record_key(&self, record: &TopicRecord) -> Option<String> {
+        let KeySource::Header(header) = &self.source else { return None };
+        let sent = record.header(header).map(str::trim).filter(|key| !key.is_empty()).map(str::to_owned);
+        sent.or_else(|| {
+            let key = record.key.as_deref().filter(|key| !key.is_empty())?;
+            Some(match std::str::from_utf8(key) {
+                Ok(text) => text.to_owned(),
+                Err(_) => format!("sha256:{}", hex::encode(Sha256::digest(key))),
+            })
+        })
+    }
+
     /// Returns the idempotency key of a message, with its metadata: the one that was `sent`, or the one that the
     /// expression makes. Without a key nothing is checked; null and blank text are none.
     ///
@@ -119,7 +137,8 @@ impl DeduplicationGuard {
         Ok((key.map(limit_key_length), metadata))
     }
 
-    /// IdempotencyKeys a key for the rest of the window; `None` where that cannot be told and the channel lets messages pass then.
+    /// Claims a key for the rest of the window; `None` where that cannot be told and the channel lets messages pass then.
+    /// `owner` names a message that may be delivered again: its own claim does not refuse it.
     ///
     /// # Errors
     /// The key is taken, or it is not known whether it is and the channel wants to know.
@@ -127,6 +146,7 @@ impl DeduplicationGuard {
         &self,
         channel: &str,
         key: &str,
+        owner: Option<&str>,
         services: &ChannelServices,
     ) -> Result<Option<IdempotencyClaim>, ServiceError> {
         let name = format!("dedup:{channel}:{key}");
@@ -136,9 +156,16 @@ impl DeduplicationGuard {
         };
         let won = match cache {
             Some(cache) => {
-                let owner = new_ordered_id().to_string();
-                let won = cache.claim(name.clone(), owner.clone(), self.window_secs).await;
-                let claim = IdempotencyClaim::Shared { cache, key: name, owner };
+                let is_named = owner.is_some();
+                let owner = owner.map_or_else(|| new_ordered_id().to_string(), str::to_owned);
+                let won = match cache.claim(name.clone(), owner.clone(), self.window_secs).await {
+                    Ok(false) if is_named => {
+                        cache.transfer(name.clone(), owner.clone(), owner.clone(), self.window_secs).await
+                    }
+                    won => won,
+                };
+                let window_secs = self.window_secs;
+                let claim = IdempotencyClaim::Shared { cache, key: name, owner, window_secs };
                 match won {
                     Ok(won) => won.then_some(claim),
                     Err(error) => {
@@ -155,7 +182,7 @@ impl DeduplicationGuard {
                 let window = Duration::from_secs(self.window_secs);
                 self.keys
                     .get_or_init(|| IdempotencyKeys::new(window, self.capacity))
-                    .claim(&name)
+                    .claim(&name, owner)
                     .map(IdempotencyClaim::Local)
             }
         };
@@ -188,9 +215,28 @@ impl IdempotencyClaim {
     pub(crate) async fn release(self, services: &ChannelServices) {
         match self {
             Self::Local(claim) => claim.release(),
-            Self::Shared { cache, key, owner } => {
+            Self::Shared { cache, key, owner, .. } => {
                 if let Err(error) = cache.release(key, owner).await {
                     slog::warn!(services.log, "an idempotency key is not given back, it ends by itself";
+                        "reason" => %error);
+                }
+            }
+        }
+    }
+
+    /// Settles the key for a whole window from now: the message is accounted for, and its redelivery is a duplicate too.
+    pub(crate) async fn confirm(self, services: &ChannelServices) {
+        match self {
+            Self::Local(claim) => claim.confirm(),
+            Self::Shared { cache, key, owner, window_secs } => {
+                let settled = cache.transfer(key.clone(), owner, SETTLED.to_owned(), window_secs).await;
+                let settled = match settled {
+                    // The claim expired while the message ran.
+                    Ok(false) => cache.claim(key, SETTLED.to_owned(), window_secs).await,
+                    settled => settled,
+                };
+                if let Err(error) = settled {
+                    slog::warn!(services.log, "an idempotency key is not settled, its claim goes on";
                         "reason" => %error);
                 }
             }

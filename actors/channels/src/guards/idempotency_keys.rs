@@ -29,6 +29,8 @@ pub(crate) struct IdempotencyKeys {
 #[derive(Clone, Copy)]
 struct KeyHolder {
     token: u64,
+    /// The message that may be delivered again; `None` for a key that refuses everybody.
+    owner: Option<Digest>,
     until: Instant,
 }
 
@@ -43,18 +45,20 @@ impl IdempotencyKeys {
     }
 
     /// Claims the key from now until the window has passed; `None` when somebody holds it. Of any number of callers
-    /// at once exactly one gets the claim.
-    pub(crate) fn claim(&self, key: &str) -> Option<KeyClaim> {
+    /// at once exactly one gets the claim. An `owner` that holds the key gets it again.
+    pub(crate) fn claim(&self, key: &str, owner: Option<&str>) -> Option<KeyClaim> {
         let digest = digest::digest_bytes(key.as_bytes());
-        let now = Instant::now();
-        let held = KeyHolder { token: self.tokens.fetch_add(1, Ordering::Relaxed), until: now + self.window };
+        let owner = owner.map(|owner| digest::digest_bytes(owner.as_bytes()));
+        let (now, token) = (Instant::now(), self.tokens.fetch_add(1, Ordering::Relaxed));
+        let held = KeyHolder { token, owner, until: now + self.window };
+        let is_taken = |holder: &KeyHolder| now < holder.until && (owner.is_none() || holder.owner != owner);
         let outcome = self.held.entry(digest).and_compute_with(|entry| match entry {
-            Some(entry) if now < entry.value().until => Op::Nop,
+            Some(entry) if is_taken(entry.value()) => Op::Nop,
             _ => Op::Put(held),
         });
         match outcome {
             CompResult::Inserted(_) | CompResult::ReplacedWith(_) => {
-                Some(KeyClaim { held: self.held.clone(), digest, token: held.token })
+                Some(KeyClaim { held: self.held.clone(), digest, token, window: self.window })
             }
             _ => None,
         }
@@ -72,16 +76,28 @@ pub(crate) struct KeyClaim {
     held: Cache<Digest, KeyHolder>,
     digest: Digest,
     token: u64,
+    window: Duration,
 }
 
 impl KeyClaim {
     /// Gives the key back for a request that was not admitted. A claim that has expired, and may belong to another request
     /// now, is not touched.
     pub(crate) fn release(self) {
-        let Self { held, digest, token } = self;
+        let Self { held, digest, token, .. } = self;
         held.entry(digest).and_compute_with(|entry| match entry {
             Some(entry) if entry.value().token == token => Op::Remove,
             _ => Op::Nop,
+        });
+    }
+
+    /// Settles the key for a whole window from now: it refuses everybody, its owner too. A claim that belongs to another
+    /// request now is not touched.
+    pub(crate) fn confirm(self) {
+        let Self { held, digest, token, window } = self;
+        let settled = KeyHolder { token, owner: None, until: Instant::now() + window };
+        held.entry(digest).and_compute_with(|entry| match entry {
+            Some(entry) if entry.value().token != token => Op::Nop,
+            _ => Op::Put(settled),
         });
     }
 }

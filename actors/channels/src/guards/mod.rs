@@ -15,6 +15,7 @@ pub(crate) mod limiter;
 mod log_rate_limit;
 mod origin;
 mod rate;
+mod record;
 mod response_cache;
 mod shared_cache;
 
@@ -41,7 +42,8 @@ pub(crate) use deduplication::IdempotencyClaim;
 use expression::ValidationGuard;
 pub use groups::RateGroups;
 use origin::OriginGuard;
-use rate::{RateGuard, RateSubject};
+use rate::{RateGuard, RateRefusal, RateSubject};
+pub(crate) use record::RecordRefusal;
 pub(crate) use response_cache::CacheKeyInputs;
 use response_cache::ResponseCacheGuard;
 
@@ -61,16 +63,16 @@ enum Guard {
 impl Guard {
     /// Returns the ingresses whose messages the guard applies to.
     const fn ingresses(self) -> &'static [Ingress] {
-        use Ingress::{Call, Cron, Embedded, Http};
+        use Ingress::{Call, Cron, Embedded, Http, Kafka};
         match self {
-            Self::RateLimit => &[Http, Call],
+            Self::RateLimit => &[Http, Call, Kafka],
             Self::Credentials => &[Http],
             Self::Quota => &[Http],
             Self::Origin => &[Http],
-            Self::Validation => &[Http, Embedded, Call, Cron],
-            Self::Deduplication => &[Http],
+            Self::Validation => &[Http, Embedded, Call, Cron, Kafka],
+            Self::Deduplication => &[Http, Kafka],
             Self::Cache => &[Http],
-            Self::Backpressure => &[Http, Embedded, Call, Cron],
+            Self::Backpressure => &[Http, Embedded, Call, Cron, Kafka],
         }
     }
 
@@ -220,6 +222,12 @@ pub(crate) enum ScheduledRunRefusal {
     Busy,
 }
 
+impl From<RateRefusal> for ShortCircuit {
+    fn from(refusal: RateRefusal) -> Self {
+        Self::Refused(refusal.into())
+    }
+}
+
 impl From<ServiceError> for ShortCircuit {
     fn from(refusal: ServiceError) -> Self {
         Self::Refused(refusal)
@@ -283,7 +291,7 @@ impl CompiledChannel {
                 let key;
                 (key, metadata) = guard.key(sent, &payload, metadata, services)?;
                 match key {
-                    Some(key) => guard.claim(&self.name, &key, services).await?,
+                    Some(key) => guard.claim(&self.name, &key, None, services).await?,
                     None => None,
                 }
             }

@@ -38,6 +38,21 @@ pub(crate) struct RateGuard {
     limiter: Arc<Limiter>,
 }
 
+/// The reason why a rate refuses a message. Callers are answered alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RateRefusal {
+    /// The bucket is empty; time fills it again.
+    OverLimit,
+    /// The message has no key, now and later.
+    NoKey,
+}
+
+impl From<RateRefusal> for ServiceError {
+    fn from(_: RateRefusal) -> Self {
+        Self::rate_limited()
+    }
+}
+
 /// The settings that must stay the same for the buckets to survive a reload.
 #[derive(Clone, PartialEq)]
 struct RateSettings {
@@ -116,16 +131,16 @@ impl RateGuard {
         caller: RateSubject<'_>,
         auth: Option<&Value>,
         services: &ChannelServices,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<(), RateRefusal> {
         let Some(key) = self.key(channel, caller, auth, services) else {
             services.metrics.rate_key_unavailable(channel);
-            return Err(ServiceError::rate_limited());
+            return Err(RateRefusal::NoKey);
         };
         if self.limiter.check(&key) {
             return Ok(());
         }
         services.metrics.count_rate_limited(channel);
-        Err(ServiceError::rate_limited())
+        Err(RateRefusal::OverLimit)
     }
 
     fn key<'r>(

@@ -6,7 +6,7 @@ use serde_json::json;
 use svc_model::config::TracingMode;
 use svc_model::{Timestamp, id::new_ordered_id};
 use svc_store::DatabaseStatus;
-use svc_traces::{OverflowPolicy, Record, Settings, TracePolicy};
+use svc_traces::{OverflowPolicy, Record, Settings, TraceMode, TracePolicy};
 use tokio::time::Instant;
 
 use crate::kit::{HOUR, Process, run, until};
@@ -20,6 +20,7 @@ fn record(clean: bool) -> Record {
         trace_id: new_ordered_id(),
         channel: "orders".into(),
         channel_id: "orders-id".into(),
+        mode: TraceMode::Sync,
         result: Some(json!({ "data": {} }).to_string()),
         error: None,
         workflow: None,

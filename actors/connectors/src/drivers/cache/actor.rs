@@ -44,6 +44,17 @@ pub(crate) struct ClaimCacheKey {
     pub(crate) ttl_secs: u64,
 }
 
+/// Gives a key of an owner to its successor, for so many seconds; `false` where the owner does not have it. For shared caches
+/// only.
+#[derive(Clone, Message)]
+#[rtype(result = "Result<bool, CallFailure>")]
+pub(crate) struct TransferCacheKey {
+    pub(crate) key: String,
+    pub(crate) owner: String,
+    pub(crate) successor: String,
+    pub(crate) ttl_secs: u64,
+}
+
 /// Releases a key of this owner. For shared caches only.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<(), CallFailure>")]
@@ -126,6 +137,18 @@ impl ReadHandler<ClaimCacheKey> for CacheActor {
     ) -> ReadReply<<ClaimCacheKey as Message>::Result> {
         match self.store.shared() {
             Ok(redis) => ReadReply::later(async move { redis.claim(&key, &owner, ttl_secs).await }),
+            Err(own) => ReadReply::Now(Err(own)),
+        }
+    }
+}
+
+impl ReadHandler<TransferCacheKey> for CacheActor {
+    fn read(&self, order: TransferCacheKey) -> ReadReply<<TransferCacheKey as Message>::Result> {
+        match self.store.shared() {
+            Ok(redis) => ReadReply::later(async move {
+                let TransferCacheKey { key, owner, successor, ttl_secs } = order;
+                redis.transfer(&key, &owner, &successor, ttl_secs).await
+            }),
             Err(own) => ReadReply::Now(Err(own)),
         }
     }

@@ -17,7 +17,9 @@ use svc_model::config::connector::CacheConfig;
 
 use crate::driver::{ResolveResult, erase};
 
-pub(crate) use actor::{CacheActor, CacheDriver, ClaimCacheKey, ReadEntry, ReleaseCacheKey, WriteEntry};
+pub(crate) use actor::{
+    CacheActor, CacheDriver, ClaimCacheKey, ReadEntry, ReleaseCacheKey, TransferCacheKey, WriteEntry,
+};
 pub(crate) use settings::CacheSettings;
 
 /// Resolves the config of a cache.

@@ -31,6 +31,10 @@ const SHOWN: usize = 200;
 const RELEASE: &str =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 
+/// Gives a key of an owner to its successor in one step.
+const TRANSFER: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
+     redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3]) return 1 end return 0";
+
 /// A Redis server. Cheap to clone; clones share the connection.
 #[derive(Clone)]
 pub(super) struct RedisCache {
@@ -92,6 +96,23 @@ impl RedisCache {
         let mut command = redis::cmd("SET");
         command.arg(key).arg(owner).arg("NX").arg("EX").arg(ttl_secs);
         Ok(self.ask::<redis::Value>(&command).await? != redis::Value::Nil)
+    }
+
+    /// Gives a key that `owner` has to `successor` for so many seconds; `false` where `owner` does not have it. With 0 seconds
+    /// nothing is stored, and every transfer succeeds.
+    pub(super) async fn transfer(
+        &self,
+        key: &str,
+        owner: &str,
+        successor: &str,
+        ttl_secs: u64,
+    ) -> Result<bool, CallFailure> {
+        if ttl_secs == 0 {
+            return Ok(true);
+        }
+        let mut command = redis::cmd("EVAL");
+        command.arg(TRANSFER).arg(1).arg(key).arg(owner).arg(successor).arg(ttl_secs);
+        Ok(self.ask::<i64>(&command).await? == 1)
     }
 
     /// Removes a key that `owner` has.

@@ -1,0 +1,154 @@
+//! A record of a Kafka topic, as a channel takes it in.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::compute_gate::ComputeGate;
+
+/// A record of a topic: its place, its key, its value and its headers.
+pub struct TopicRecord {
+    /// The topic.
+    pub topic: Arc<str>,
+    /// The partition.
+    pub partition: i32,
+    /// The offset within the partition.
+    pub offset: i64,
+    /// The key; `None` for a record without one.
+    pub key: Option<Vec<u8>>,
+    /// The value; `None` for a tombstone.
+    pub value: Option<Vec<u8>>,
+    /// The headers whose values are UTF-8, names in lower case, in the order of the record.
+    pub headers: Vec<(String, Vec<u8>)>,
+}
+
+impl TopicRecord {
+    /// Returns the key of the run, the same at every delivery: `topic:partition:offset`.
+    pub fn run_key(&self) -> String {
+        format!("{}:{}:{}", self.topic, self.partition, self.offset)
+    }
+
+    /// Returns the owner of the idempotency key of this record, the same at every delivery.
+    pub(crate) fn claim_owner(&self) -> String {
+        format!("kafka:{}/{}/{}", self.topic, self.partition, self.offset)
+    }
+
+    /// Returns the first value of a header; `name` is in lower case.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.headers.iter().find(|(header, _)| header == name)?;
+        std::str::from_utf8(value).ok()
+    }
+
+    /// Returns the length of the value in bytes.
+    pub fn value_len(&self) -> usize {
+        self.value.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Returns the metadata of the message: the facts of the record and nothing that its sender chose, but
+    /// for its key.
+    pub(crate) fn metadata(&self, channel: &str, vars: Option<&Value>) -> Map<String, Value> {
+        let mut metadata = Map::new();
+        if let Some(vars) = vars {
+            metadata.insert("vars".into(), vars.clone());
+        }
+        metadata.insert("channel".into(), channel.into());
+        metadata.insert("kafka_topic".into(), (&*self.topic).into());
+        metadata.insert("kafka_partition".into(), self.partition.into());
+        metadata.insert("kafka_offset".into(), self.offset.into());
+        if let Some(key) = self.key.as_deref().and_then(|key| std::str::from_utf8(key).ok()) {
+            metadata.insert("kafka_key".into(), key.into());
+        }
+        metadata
+    }
+
+    /// Parses the value, a large one on a thread that serves nobody.
+    ///
+    /// # Errors
+    /// The reason why the value is no payload.
+    pub(crate) async fn parse_value(self: &Arc<Self>, gate: &ComputeGate) -> Result<Value, String> {
+        if !ComputeGate::is_large(self.value_len()) {
+            return parse(self.value.as_deref());
+        }
+        let record = Arc::clone(self);
+        let parsed = gate.run_blocking(move || parse(record.value.as_deref())).await;
+        parsed.unwrap_or_else(|error| Err(format!("the value could not be parsed ({error})")))
+    }
+}
+
+/// Leaves out the key, the value and the headers: they belong to the sender.
+impl fmt::Debug for TopicRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TopicRecord({})", self.run_key())
+    }
+}
+
+fn parse(value: Option<&[u8]>) -> Result<Value, String> {
+    let value = value.filter(|value| !value.is_empty()).ok_or("the value is empty; a payload is JSON")?;
+    let text = std::str::from_utf8(value).map_err(|error| format!("the value is not UTF-8: {error}"))?;
+    serde_json::from_str(text).map_err(|error| format!("the value is not JSON: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn record(key: Option<&[u8]>, value: Option<&[u8]>) -> TopicRecord {
+        TopicRecord {
+            topic: "orders".into(),
+            partition: 3,
+            offset: 42,
+            key: key.map(Into::into),
+            value: value.map(Into::into),
+            headers: vec![("idempotency-key".into(), b"a".into()), ("idempotency-key".into(), b"b".into())],
+        }
+    }
+
+    #[test]
+    fn metadata_has_the_place_of_the_record_and_its_key_if_that_is_text() {
+        let vars = json!({"region": "eu"});
+        assert_eq!(
+            json!(record(Some(b"k"), None).metadata("c", Some(&vars))),
+            json!({"vars": {"region": "eu"}, "channel": "c", "kafka_topic": "orders", "kafka_partition": 3,
+                "kafka_offset": 42, "kafka_key": "k"})
+        );
+        for key in [None, Some(&[0xff, 0xfe][..])] {
+            assert!(!record(key, None).metadata("c", None).contains_key("kafka_key"));
+        }
+    }
+
+    #[test]
+    fn value_is_any_json_and_nothing_else() {
+        for (value, expected) in [
+            (&b"{\"a\":1}"[..], json!({"a": 1})),
+            (b" [1] ", json!([1])),
+            (b"null", json!(null)),
+            (b"7", json!(7)),
+        ] {
+            assert_eq!(parse(Some(value)), Ok(expected));
+        }
+        for (value, reason) in [
+            (None, "the value is empty"),
+            (Some(&b""[..]), "the value is empty"),
+            (Some(b"\xff{}"), "the value is not UTF-8"),
+            (Some(b"{} {}"), "the value is not JSON"),
+            (Some(b"  "), "the value is not JSON"),
+        ] {
+            let refused = parse(value).unwrap_err();
+            assert!(refused.starts_with(reason), "{refused}");
+        }
+    }
+
+    #[test]
+    fn record_is_identified_by_its_place_and_read_by_the_first_header_of_a_name() {
+        let record = record(None, None);
+        assert_eq!(
+            (record.run_key(), record.claim_owner()),
+            ("orders:3:42".into(), "kafka:orders/3/42".into())
+        );
+        assert_eq!((record.header("idempotency-key"), record.header("x")), (Some("a"), None));
+        assert_eq!(format!("{record:?}"), "TopicRecord(orders:3:42)");
+    }
+}

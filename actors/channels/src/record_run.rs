@@ -1,0 +1,328 @@
+//! The run of a record: nobody waits for its answer, and its record is done only when the run is accounted
+//! for.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use svc_engine::{FailureKind, Message, RunOptions, RunOutcome};
+use svc_model::{ErrorReason, ServiceError, Timestamp, rollout};
+use svc_traces::{FailureReport, Record, TraceMode};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::compiled_channel::CompiledChannel;
+use crate::failure::describe;
+use crate::guards::{IdempotencyClaim, RecordRefusal};
+use crate::job::stored;
+use crate::metadata;
+use crate::metrics::MessageOutcome;
+use crate::record::TopicRecord;
+use crate::response_shape::ResponseControl;
+
+/// The request to run a record.
+#[derive(Debug)]
+pub struct RecordRun {
+    /// The record.
+    pub record: Arc<TopicRecord>,
+    /// Upper bound of the duration of the run; the channel may set a lower one.
+    pub limit: Duration,
+    /// True for another attempt at a record whose failure is in its trace already: a record has one trace for
+    /// each outcome.
+    pub is_failure_traced: bool,
+}
+
+/// The outcome of an attempt at a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordOutcome {
+    /// No task failed.
+    Completed,
+    /// Its idempotency key was seen: nothing was run, and nothing is to be run.
+    Duplicate,
+    /// The channel cannot take it now; nothing was run.
+    Deferred {
+        /// The reason for operators.
+        reason: String,
+    },
+    /// It is no payload, a guard refused it, or its run failed.
+    Failed {
+        /// The message for operators.
+        message: String,
+    },
+}
+
+/// The result of an attempt at a record.
+#[derive(Debug)]
+pub struct RecordResult {
+    /// The outcome.
+    pub outcome: RecordOutcome,
+    /// The work that is left once it is known what becomes of the record; `None` if the record met no
+    /// channel, or is deferred.
+    pub settlement: Option<RecordSettlement>,
+}
+
+impl RecordResult {
+    /// Builds the result of a record that the channel cannot take now.
+    pub fn deferred(reason: impl Into<String>) -> Self {
+        Self { outcome: RecordOutcome::Deferred { reason: reason.into() }, settlement: None }
+    }
+
+    /// Builds the result of a record that met no channel.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self { outcome: RecordOutcome::Failed { message: message.into() }, settlement: None }
+    }
+}
+
+/// The work that is left after an attempt: the trace, the idempotency key, the count of the message.
+pub struct RecordSettlement {
+    channel: Arc<CompiledChannel>,
+    outcome: MessageOutcome,
+    took: Duration,
+    trace_id: Uuid,
+    trace: Option<Record>,
+    claim: Option<IdempotencyClaim>,
+    /// The payload of a run that failed.
+    failed_payload: Option<Value>,
+    /// Name of the channel that receives the report of the failure.
+    report_target: Option<Arc<str>>,
+}
+
+impl RecordSettlement {
+    /// Returns the id of the run, and of its trace where it has one.
+    pub fn trace_id(&self) -> Uuid {
+        self.trace_id
+    }
+
+    /// Returns `true` if the attempt left a trace that is not stored yet.
+    pub fn has_trace(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    /// Stores the trace as the channel's policy says: in mode `sync` the row is on disk when this returns. A
+    /// trace that is not stored is kept for another call.
+    ///
+    /// # Errors
+    /// The error of the database; it is counted and logged.
+    pub async fn store_trace(&mut self) -> Result<(), ServiceError> {
+        let channel = &self.channel;
+        let (Some(traces), Some(policy)) = (&channel.services.traces, &channel.tracing) else {
+            return Ok(());
+        };
+        let Some(record) = self.trace.take() else { return Ok(()) };
+        let stored = traces.record(policy, record.clone()).await;
+        if let Err(error) = &stored {
+            slog::warn!(channel.services.log, "the trace of a record was not stored";
+                "channel" => &*channel.name, "error" => error.internal().unwrap_or_default());
+            self.trace = Some(record);
+        }
+        stored
+    }
+
+    /// Sets the channel that receives the report of a failed run.
+    pub fn set_report_target(&mut self, target: Option<Arc<str>>) {
+        self.report_target = target;
+    }
+
+    /// Tells the channel that receives the report of a failed run, if there is one. The report is accepted
+    /// work of its own; one that is not accepted is logged, and does not hold the record up.
+    pub async fn report_failure(&mut self, error: &str) {
+        let channel = &self.channel;
+        let (Some(traces), Some(target)) = (&channel.services.traces, self.report_target.take()) else {
+            return;
+        };
+        let Some(data) = self.failed_payload.take() else { return };
+        let report =
+            FailureReport { target, trace_id: Some(self.trace_id), channel: channel.name.clone(), data };
+        if let Err(error) = traces.submit_report(report, error).await {
+            slog::warn!(channel.services.log, "the failure of a record was not reported";
+                "channel" => &*channel.name, "error" => error.to_string());
+        }
+    }
+
+    /// Accounts for the record: its idempotency key is settled, its message counted. Its offset may be
+    /// committed then.
+    pub async fn confirm(self) {
+        self.channel.meters.count(self.outcome, self.took.as_secs_f64());
+        if let Some(claim) = self.claim {
+            claim.confirm(&self.channel.services).await;
+        }
+    }
+
+    /// Gives the idempotency key back: the record will be tried again.
+    pub async fn release(self) {
+        if let Some(claim) = self.claim {
+            claim.release(&self.channel.services).await;
+        }
+    }
+}
+
+impl fmt::Debug for RecordSettlement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordSettlement").field("trace_id", &self.trace_id).finish_non_exhaustive()
+    }
+}
+
+/// An attempt at a record, from its arrival to its outcome.
+struct RecordAttempt {
+    trace_id: Uuid,
+    started_at: Timestamp,
+    started: Instant,
+    is_traced: bool,
+}
+
+impl CompiledChannel {
+    /// Passes a record through its guards and runs it.
+    pub(crate) async fn run_record(self: &Arc<Self>, run: RecordRun) -> RecordResult {
+        let RecordRun { record, limit, is_failure_traced } = run;
+        let attempt = RecordAttempt {
+            trace_id: Uuid::now_v7(),
+            started_at: Timestamp::now(),
+            started: Instant::now(),
+            is_traced: self.sampled_trace().is_some(),
+        };
+        let services = &self.services;
+        let payload = match record.parse_value(&services.compute_gate).await {
+            Ok(payload) => payload,
+            Err(message) => return self.refuse_record(&attempt, message, is_failure_traced),
+        };
+        let mut metadata = record.metadata(&self.name, services.settings.vars.as_ref());
+        metadata::set_run_key(&mut metadata, record.run_key());
+        let admitted = match self.admit_record(&record, &payload, metadata).await {
+            Ok(admitted) => admitted,
+            Err(RecordRefusal::Duplicate) => return self.drop_duplicate(&attempt),
+            Err(RecordRefusal::Deferred(refusal)) => return RecordResult::deferred(refusal.message()),
+            Err(RecordRefusal::Refused(refusal)) => {
+                let message = format!("guard_refused: {}", refusal.message());
+                return self.refuse_record(&attempt, message, is_failure_traced);
+            }
+        };
+        let limit = self.deadline(limit);
+        let mut outcome = self.execute_record(&attempt, &record, payload, admitted.metadata, limit).await;
+        drop(admitted.permit);
+        let (counted, ended) = conclude(&outcome, limit, attempt.started.elapsed());
+        let is_failed = ended != RecordOutcome::Completed;
+        let is_kept = attempt.is_traced && !(is_failed && is_failure_traced);
+        let trace = is_kept.then(|| {
+            let mut trace = self.record_trace(&attempt);
+            trace.workflow = outcome.workflow.take();
+            trace.clean = !is_failed;
+            if let RecordOutcome::Failed { message } = &ended {
+                trace.error = Some(message.clone());
+                trace.result = self.serialize_errors(&outcome);
+                trace.task_trace = self.serialize_steps(&mut outcome);
+            } else {
+                trace.task_trace = self.task_trace(outcome.trace.take());
+                trace.result = self.serialize_run(&mut outcome);
+            }
+            trace
+        });
+        let mut settlement = self.settlement(&attempt, counted, trace, admitted.claim);
+        settlement.failed_payload = is_failed.then(|| std::mem::take(&mut outcome.message.payload));
+        RecordResult { outcome: ended, settlement: Some(settlement) }
+    }
+
+    async fn execute_record(
+        &self,
+        attempt: &RecordAttempt,
+        record: &TopicRecord,
+        payload: Value,
+        metadata: serde_json::Map<String, Value>,
+        limit: Duration,
+    ) -> RunOutcome {
+        let details = self.tracing.as_ref().is_some_and(|policy| policy.task_details);
+        let options = RunOptions {
+            bucket: Some(rollout::bucket(&record.run_key())),
+            deadline: Some(limit),
+            trace: self.trace_options(attempt.is_traced && details),
+            capture_changes: attempt.is_traced,
+            chain: self.chain.clone(),
+            ..RunOptions::default()
+        };
+        self.execute(Message { id: attempt.trace_id, ..Message::new(payload, metadata) }, options).await
+    }
+
+    /// Ends an attempt at a record that never runs.
+    fn refuse_record(
+        self: &Arc<Self>,
+        attempt: &RecordAttempt,
+        message: String,
+        is_failure_traced: bool,
+    ) -> RecordResult {
+        let trace = (attempt.is_traced && !is_failure_traced).then(|| {
+            let mut trace = self.record_trace(attempt);
+            trace.error = Some(message.clone());
+            trace
+        });
+        let settlement = self.settlement(attempt, MessageOutcome::Error, trace, None);
+        RecordResult { outcome: RecordOutcome::Failed { message }, settlement: Some(settlement) }
+    }
+
+    fn drop_duplicate(self: &Arc<Self>, attempt: &RecordAttempt) -> RecordResult {
+        let settlement = self.settlement(attempt, MessageOutcome::Duplicate, None, None);
+        RecordResult { outcome: RecordOutcome::Duplicate, settlement: Some(settlement) }
+    }
+
+    fn settlement(
+        self: &Arc<Self>,
+        attempt: &RecordAttempt,
+        outcome: MessageOutcome,
+        trace: Option<Record>,
+        claim: Option<IdempotencyClaim>,
+    ) -> RecordSettlement {
+        RecordSettlement {
+            channel: Arc::clone(self),
+            outcome,
+            took: attempt.started.elapsed(),
+            trace_id: attempt.trace_id,
+            trace,
+            claim,
+            failed_payload: None,
+            report_target: None,
+        }
+    }
+
+    /// Returns the trace of an attempt without its outcome.
+    fn record_trace(&self, attempt: &RecordAttempt) -> Record {
+        Record {
+            trace_id: attempt.trace_id,
+            channel: self.name.clone(),
+            channel_id: self.id.clone(),
+            mode: TraceMode::Kafka,
+            result: None,
+            error: None,
+            clean: false,
+            workflow: None,
+            task_trace: None,
+            started_at: attempt.started_at.naive(),
+            took: attempt.started.elapsed(),
+        }
+    }
+
+    /// Serializes the message of a run without failures for its trace. One that is too large is left out and
+    /// does not affect the record.
+    fn serialize_run(&self, outcome: &mut RunOutcome) -> Option<String> {
+        ResponseControl::take(&mut outcome.message.data);
+        let result = stored(outcome).ok()?;
+        if self.services.settings.max_result_bytes.is_some_and(|limit| result.len() > limit) {
+            self.services.metrics.count_error(ErrorReason::ResultSizeExceeded);
+            return None;
+        }
+        Some(result)
+    }
+}
+
+fn conclude(outcome: &RunOutcome, limit: Duration, took: Duration) -> (MessageOutcome, RecordOutcome) {
+    match &outcome.failure {
+        None if outcome.errors.is_empty() => (MessageOutcome::Ok, RecordOutcome::Completed),
+        Some(failure) if failure.kind == FailureKind::Timeout => {
+            // A run that used up its processor time ended before its limit.
+            let message = match took < limit {
+                true => describe(&outcome.errors),
+                false => format!("timed out after {}ms", limit.as_millis()),
+            };
+            (MessageOutcome::Timeout, RecordOutcome::Failed { message })
+        }
+        _ => (MessageOutcome::Error, RecordOutcome::Failed { message: describe(&outcome.errors) }),
+    }
+}
