@@ -101,7 +101,10 @@ impl PublishTask {
                 let connector = &self.connector;
                 TaskError::validation(format!("topic: required; connector '{connector}' names none either"))
             })?;
-            Ok((driver.address.clone(), Publish { topic, key: key.clone(), value: value.clone() }))
+            Ok((
+                driver.address.clone(),
+                Publish { topic, key: key.clone(), value: value.clone(), headers: Vec::new() },
+            ))
         };
         let call = async {
             let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;

@@ -11,4 +11,6 @@ pub(crate) struct Publish {
     pub(crate) topic: String,
     pub(crate) key: Option<String>,
     pub(crate) value: String,
+    /// Headers of the record.
+    pub(crate) headers: Vec<(String, String)>,
 }

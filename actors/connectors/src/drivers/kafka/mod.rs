@@ -10,6 +10,7 @@
 
 mod actor;
 mod broker_config;
+mod home_producer;
 mod messages;
 mod monitor;
 mod probe;
@@ -21,6 +22,7 @@ use svc_model::config::connector::KafkaConfig;
 use crate::driver::{ResolveResult, erase};
 
 pub(crate) use actor::KafkaDriver;
+pub use home_producer::KafkaProducer;
 pub(crate) use messages::Publish;
 pub(crate) use monitor::supervise_monitor;
 pub(crate) use settings::KafkaSettings;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rdkafka::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{FutureProducer, FutureRecord, Producer as _};
 use rdkafka::util::Timeout;
 use slog::{Logger, debug, warn};
@@ -114,6 +115,13 @@ impl Producer {
         };
         let mut sent = FutureRecord::to(&record.topic).payload(&record.value);
         sent.key = record.key.as_ref();
+        if !record.headers.is_empty() {
+            let headers = OwnedHeaders::new_with_capacity(record.headers.len());
+            sent.headers =
+                Some(record.headers.iter().fold(headers, |headers, (key, value)| {
+                    headers.insert(Header { key, value: Some(value) })
+                }));
+        }
         let delivered = producer.send(sent, Timeout::After(Duration::ZERO)).await;
         delivered.map(drop).map_err(|(error, _)| failed(&error))
     }
