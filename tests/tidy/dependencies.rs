@@ -67,6 +67,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-store",
         ],
     ),
+    ("actors/kafka", &["actix-supervision", "svc-channels", "svc-connectors", "svc-model", "svc-registry"]),
     (
         "actors/registry",
         &[
@@ -90,6 +91,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-engine",
             "svc-functions",
             "svc-housekeeping",
+            "svc-kafka",
             "svc-keysets",
             "svc-model",
             "svc-nodes",

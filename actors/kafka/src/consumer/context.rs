@@ -1,0 +1,81 @@
+//! The callbacks of a client: each becomes an event for the actor, which decides.
+
+use rdkafka::TopicPartitionList;
+use rdkafka::client::ClientContext;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, RebalanceProtocol};
+use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::types::RDKafkaRespErr;
+use slog::{Logger, debug, warn};
+use tokio::sync::mpsc;
+
+/// An event of the client.
+#[derive(Debug)]
+pub(super) enum ClientEvent {
+    /// The group assigns partitions: the client waits until it is told to fetch them.
+    Assign(TopicPartitionList),
+    /// The group revokes partitions: the client waits until it is told to give them up.
+    Revoke(TopicPartitionList),
+}
+
+/// The context of a consumer.
+pub(super) struct GroupContext {
+    pub(super) events: mpsc::UnboundedSender<ClientEvent>,
+    pub(super) log: Logger,
+}
+
+impl ClientContext for GroupContext {
+    fn log(&self, level: RDKafkaLogLevel, fac: &str, message: &str) {
+        match level {
+            RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical => {
+                warn!(self.log, "the kafka client is in trouble"; "facility" => fac, "said" => message);
+            }
+            _ => debug!(self.log, "the kafka client said"; "facility" => fac, "said" => message),
+        }
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        debug!(self.log, "the kafka client reports an error"; "error" => %error, "reason" => reason);
+    }
+}
+
+impl ConsumerContext for GroupContext {
+    /// Defers the change of the assignment to the actor: records in progress may take a while to end. Where
+    /// nobody takes events any more, the client ends, and gives its partitions up at once.
+    fn rebalance(
+        &self,
+        consumer: &BaseConsumer<Self>,
+        error: RDKafkaRespErr,
+        partitions: &mut TopicPartitionList,
+    ) {
+        let event = match error {
+            RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS => ClientEvent::Assign(partitions.clone()),
+            _ => ClientEvent::Revoke(partitions.clone()),
+        };
+        if let Err(unsent) = self.events.send(event)
+            && matches!(unsent.0, ClientEvent::Revoke(_))
+        {
+            give_up(consumer, partitions);
+        }
+    }
+}
+
+/// Tells the client to fetch assigned partitions.
+pub(super) fn take_over<C: ConsumerContext>(
+    consumer: &impl Consumer<C>,
+    partitions: &TopicPartitionList,
+) -> KafkaResult<()> {
+    match consumer.rebalance_protocol() {
+        RebalanceProtocol::Cooperative => consumer.incremental_assign(partitions),
+        _ => consumer.assign(partitions),
+    }
+}
+
+/// Tells the client that revoked partitions are given up.
+pub(super) fn give_up<C: ConsumerContext>(consumer: &impl Consumer<C>, partitions: &TopicPartitionList) {
+    // A client that refuses has no group any more, and rejoins.
+    let _ = match consumer.rebalance_protocol() {
+        RebalanceProtocol::Cooperative => consumer.incremental_unassign(partitions),
+        _ => consumer.unassign(),
+    };
+}

@@ -1,0 +1,90 @@
+//! Measurements at the brokers: the ends of partitions, committed offsets, topics that cannot be read.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rdkafka::consumer::{Consumer, StreamConsumer};
+use rdkafka::error::RDKafkaErrorCode;
+use rdkafka::{Offset, TopicPartitionList};
+
+use super::context::GroupContext;
+
+/// Longest wait for each answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The questions of a measurement.
+pub(super) struct Questions {
+    /// Partitions whose ends are asked for.
+    pub(super) partitions: Vec<(Arc<str>, i32)>,
+    /// Topics that should be readable.
+    pub(super) topics: Vec<Arc<str>>,
+}
+
+/// The offsets of a partition, where the brokers told.
+pub(super) struct PartitionOffsets {
+    pub(super) topic: Arc<str>,
+    pub(super) partition: i32,
+    pub(super) committed: Option<i64>,
+    pub(super) end: Option<i64>,
+}
+
+/// The answers of a measurement.
+pub(super) struct Measurement {
+    /// The offsets of each partition.
+    pub(super) partitions: Vec<PartitionOffsets>,
+    /// Topics that cannot be read, with the reason.
+    pub(super) unreadable: Vec<(Arc<str>, String)>,
+    /// True if every question about partitions was answered.
+    pub(super) is_complete: bool,
+}
+
+/// Asks the brokers. Blocks.
+pub(super) fn measure(consumer: &StreamConsumer<GroupContext>, questions: Questions) -> Measurement {
+    let Questions { partitions, topics } = questions;
+    let unreadable = topics.into_iter().filter_map(|topic| {
+        let reason = unreadable_reason(consumer, &topic)?;
+        Some((topic, reason))
+    });
+    let unreadable = unreadable.collect();
+    if partitions.is_empty() {
+        return Measurement { partitions: Vec::new(), unreadable, is_complete: true };
+    }
+    let mut ends = TopicPartitionList::with_capacity(partitions.len());
+    for (topic, partition) in &partitions {
+        // A partition and an end are always accepted.
+        let _ = ends.add_partition_offset(topic, *partition, Offset::End);
+    }
+    let committed = consumer.committed_offsets(ends.clone(), PATIENCE).ok();
+    let ends = consumer.offsets_for_times(ends, PATIENCE).ok();
+    let is_complete = committed.is_some() && ends.is_some();
+    let of = |list: &Option<TopicPartitionList>, topic: &str, partition| match list
+        .as_ref()?
+        .find_partition(topic, partition)?
+        .offset()
+    {
+        Offset::Offset(offset) => Some(offset),
+        _ => None,
+    };
+    let measured = partitions.into_iter().map(|(topic, partition)| {
+        let (committed, end) = (of(&committed, &topic, partition), of(&ends, &topic, partition));
+        PartitionOffsets { topic, partition, committed, end }
+    });
+    Measurement { partitions: measured.collect(), unreadable, is_complete }
+}
+
+/// Returns the reason why a topic cannot be read; `None` also where no broker answers, which is another
+/// trouble.
+fn unreadable_reason(consumer: &StreamConsumer<GroupContext>, topic: &str) -> Option<String> {
+    let metadata = consumer.fetch_metadata(Some(topic), PATIENCE).ok()?;
+    let error = metadata.topics().first()?.error()?;
+    let code = RDKafkaErrorCode::from(error);
+    match code {
+        // It is being created, or moves.
+        RDKafkaErrorCode::LeaderNotAvailable => None,
+        RDKafkaErrorCode::UnknownTopicOrPartition => Some("it does not exist".to_owned()),
+        RDKafkaErrorCode::TopicAuthorizationFailed => {
+            Some("this service may not read it; grant Read and Describe".to_owned())
+        }
+        code => Some(code.to_string()),
+    }
+}

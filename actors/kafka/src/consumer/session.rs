@@ -1,0 +1,479 @@
+//! The life of one client, from its creation to its end.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use actix_supervision::ChildSpec;
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+use rdkafka::consumer::{Consumer, StreamConsumer};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::{BorrowedMessage, Message};
+use rdkafka::{Offset, TopicPartitionList};
+use slog::{debug, info, warn};
+use svc_model::ErrorReason;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::{JoinHandle, spawn_blocking, yield_now};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::config::{consumer_config, max_poll_interval, unusable};
+use super::context::{ClientEvent, GroupContext, give_up, take_over};
+use super::convert::{list_of, to_record};
+use super::measure::{Measurement, PartitionOffsets, Questions, measure};
+use super::pending_commit::{PendingCommit, commit_answer};
+use super::{AGAIN, ConsumerPlace, LEAVING};
+use crate::partition::handle::{ConsumerOrder, PartitionHandle, WorkerStage};
+use crate::partition::{FlowControl, PartitionWorker, RetryBudget};
+use crate::shared::{GroupHandle, KafkaShared};
+
+/// Time that the record in progress of a revoked partition gets to end.
+const REVOKING: Duration = Duration::from_secs(10);
+/// Time in which a worker drops its record.
+const DROPPING: Duration = Duration::from_secs(1);
+/// Time between two looks at the topics where the lag is not measured.
+const TOPIC_CHECK: Duration = Duration::from_secs(30);
+/// First and longest pause after an error of the client that is no loss of connection.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Records that are received in a row before others get their turn on the thread.
+const IN_A_ROW: usize = 64;
+/// Bytes of waiting records of all partitions of a consumer, and the bounds of one partition's share.
+const WAITING_BYTES: usize = 64 * 1024 * 1024;
+const LEAST_BYTES: usize = 256 * 1024;
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+
+/// The end of a client.
+pub(super) enum SessionEnd {
+    /// It was ordered to end.
+    Stopped,
+    /// It failed for good.
+    Failed { reason: String, has_consumed: bool },
+}
+
+type Assignment = HashMap<Arc<str>, HashMap<i32, Arc<PartitionHandle>>>;
+
+/// One client and the partitions that are assigned to it.
+pub(super) struct Session {
+    pub(super) shared: Arc<KafkaShared>,
+    pub(super) group: Arc<GroupHandle>,
+    place: ConsumerPlace,
+    // Dropped before the client, which ends without an actor then.
+    events: mpsc::UnboundedReceiver<ClientEvent>,
+    pub(super) consumer: Arc<StreamConsumer<GroupContext>>,
+    orders: mpsc::UnboundedReceiver<ConsumerOrder>,
+    order_sender: mpsc::UnboundedSender<ConsumerOrder>,
+    pub(super) assigned: Assignment,
+    /// Partitions with something to commit.
+    pub(super) due: Vec<Arc<PartitionHandle>>,
+    pub(super) pending_commit: Option<PendingCommit>,
+    /// Orders that failed, until they are carried out again.
+    pub(super) delayed: Vec<(Instant, ConsumerOrder)>,
+    has_consumed: bool,
+    pause: Duration,
+}
+
+impl Session {
+    /// Makes the client and subscribes it.
+    pub(super) async fn open(
+        shared: &Arc<KafkaShared>,
+        group: &Arc<GroupHandle>,
+        place: &ConsumerPlace,
+    ) -> Result<Self, String> {
+        let (sender, events) = mpsc::unbounded_channel();
+        let (order_sender, orders) = mpsc::unbounded_channel();
+        let context = GroupContext { events: sender, log: shared.log.clone() };
+        let config = consumer_config(&shared.settings, &group.name);
+        let consumer = config.create_with_context(context).map_err(|error| unusable(&error))?;
+        let session = Self {
+            shared: Arc::clone(shared),
+            group: Arc::clone(group),
+            place: place.clone(),
+            consumer: Arc::new(consumer),
+            events,
+            orders,
+            order_sender,
+            assigned: HashMap::new(),
+            due: Vec::new(),
+            pending_commit: None,
+            delayed: Vec::new(),
+            has_consumed: false,
+            pause: FIRST_PAUSE,
+        };
+        session.subscribe()?;
+        Ok(session)
+    }
+
+    fn subscribe(&self) -> Result<(), String> {
+        let topics = self.group.topics.borrow().clone();
+        let names: Vec<&str> = topics.iter().map(|topic| &**topic).collect();
+        self.consumer.subscribe(&names).map_err(|error| format!("the subscription failed ({error})"))?;
+        info!(self.shared.log, "kafka topics subscribed"; "group" => &*self.group.name,
+            "topics" => names.join(", "));
+        Ok(())
+    }
+
+    /// Consumes until it is ordered to end, or the client fails.
+    pub(super) async fn run(mut self) -> SessionEnd {
+        let group = Arc::clone(&self.group);
+        let (limit, end) = tokio::select! {
+            biased;
+            limit = group.wait_until_stopping() => (limit, SessionEnd::Stopped),
+            reason = self.consume() => {
+                (Duration::ZERO, SessionEnd::Failed { reason, has_consumed: self.has_consumed })
+            }
+        };
+        self.close(limit).await;
+        end
+    }
+
+    /// Consumes until the client fails; returns the reason.
+    async fn consume(&mut self) -> String {
+        let consumer = Arc::clone(&self.consumer);
+        let mut stream = consumer.stream();
+        let mut topics = self.group.topics.subscribe();
+        topics.borrow_and_update();
+        let mut resubscribe_at = None;
+        let mut receive_at: Option<Instant> = None;
+        let interval = self.shared.settings.lag_interval.unwrap_or(TOPIC_CHECK);
+        // The first look is taken as soon as the group may have met.
+        let mut measure_at = Instant::now() + AGAIN;
+        let mut measuring: Option<JoinHandle<Measurement>> = None;
+        let mut in_a_row = 0;
+        loop {
+            let delayed = self.delayed.iter().map(|(at, _)| *at).min();
+            tokio::select! {
+                biased;
+                Some(event) = self.events.recv() => {
+                    let is_change = matches!(event, ClientEvent::Assign(_));
+                    if let Err(reason) = self.handle_event(event).await {
+                        return reason;
+                    }
+                    if is_change {
+                        measure_at = Instant::now();
+                    }
+                }
+                Some(order) = self.orders.recv() => self.handle_order(order),
+                answer = commit_answer(&mut self.pending_commit) => {
+                    self.record_commit(answer);
+                    self.commit();
+                }
+                () = until(delayed) => self.handle_delayed(),
+                () = until(resubscribe_at) => {
+                    resubscribe_at = None;
+                    if let Err(reason) = self.subscribe() {
+                        return reason;
+                    }
+                    measure_at = Instant::now() + AGAIN;
+                }
+                _ = changed(&mut topics), if resubscribe_at.is_none() => {
+                    resubscribe_at = Some(Instant::now() + jitter(self.shared.settings.rejoin_jitter));
+                }
+                measured = finished(&mut measuring) => {
+                    measuring = None;
+                    if let Some(measured) = measured {
+                        self.record_measurement(measured);
+                    }
+                }
+                () = sleep_until(measure_at), if measuring.is_none() => {
+                    measure_at = Instant::now() + interval;
+                    measuring = Some(self.start_measurement());
+                }
+                () = until(receive_at) => receive_at = None,
+                message = stream.next(), if receive_at.is_none() => {
+                    in_a_row += 1;
+                    match message {
+                        Some(Ok(message)) => self.deliver(&message),
+                        Some(Err(error)) => match self.handle_error(&error) {
+                            Ok(pause) => {
+                                receive_at = pause.map(|pause| Instant::now() + pause);
+                                measure_at = measure_at.min(Instant::now() + AGAIN);
+                            }
+                            Err(reason) => return reason,
+                        },
+                        None => return "the client ended".to_owned(),
+                    }
+                    if in_a_row >= IN_A_ROW {
+                        in_a_row = 0;
+                        yield_now().await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Hands a record to the worker of its partition.
+    fn deliver(&mut self, message: &BorrowedMessage<'_>) {
+        let partition =
+            self.assigned.get(message.topic()).and_then(|partitions| partitions.get(&message.partition()));
+        // A record of a partition that was just given up is delivered to its next owner.
+        let Some(handle) = partition else { return };
+        (self.has_consumed, self.pause) = (true, FIRST_PAUSE);
+        if handle.push(to_record(&handle.topic, message)) == Some(FlowControl::Pause) {
+            let list = list_of([(&**handle, None)]);
+            if let Err(error) = self.consumer.pause(&list) {
+                debug!(self.shared.log, "a partition was not paused"; "partition" => ?handle, "error" => %error);
+            }
+        }
+    }
+
+    /// Returns the pause after an error of the client.
+    ///
+    /// # Errors
+    /// The client failed for good.
+    fn handle_error(&mut self, error: &KafkaError) -> Result<Option<Duration>, String> {
+        use RDKafkaErrorCode as Code;
+        if matches!(error, KafkaError::MessageConsumptionFatal(_)) {
+            return Err(format!("the client failed for good ({error})"));
+        }
+        let code = error.rdkafka_error_code();
+        let is_away = matches!(
+            code,
+            Some(
+                Code::AllBrokersDown | Code::BrokerTransportFailure | Code::Resolve | Code::OperationTimedOut
+            )
+        );
+        // Topics are looked at one by one, and brokers by their monitor.
+        let is_elsewhere =
+            is_away || matches!(code, Some(Code::UnknownTopicOrPartition | Code::TopicAuthorizationFailed));
+        if !is_elsewhere {
+            (self.shared.settings.errors)(ErrorReason::KafkaConsumer);
+            if self.group.set_trouble(Some(error.to_string())) {
+                warn!(self.shared.log, "records cannot be received"; "group" => &*self.group.name,
+                    "error" => %error);
+            }
+        }
+        if is_away {
+            return Ok(None);
+        }
+        let pause = self.pause;
+        self.pause = (pause * 2).min(LONGEST_PAUSE);
+        Ok(Some(pause))
+    }
+
+    async fn handle_event(&mut self, event: ClientEvent) -> Result<(), String> {
+        match event {
+            ClientEvent::Assign(list) => self.assign(&list).await,
+            ClientEvent::Revoke(list) => {
+                let elements = list.elements();
+                let keys = elements.iter().map(|element| (element.topic().to_owned(), element.partition()));
+                let is_lost = self.consumer.assignment_lost();
+                let limit = if is_lost { Duration::ZERO } else { REVOKING };
+                let handles = self.find(keys);
+                self.give_up_partitions(&handles, limit, !is_lost).await;
+                self.forget(&handles);
+                give_up(&*self.consumer, &list);
+                Ok(())
+            }
+        }
+    }
+
+    /// Starts a worker for every assigned partition, then the fetching.
+    async fn assign(&mut self, list: &TopicPartitionList) -> Result<(), String> {
+        self.shared.metrics.rebalances.inc();
+        self.group.set_trouble(None);
+        let elements = list.elements();
+        let total = elements.len() + self.assigned.values().map(HashMap::len).sum::<usize>();
+        let max_bytes = (WAITING_BYTES / total.max(1)).clamp(LEAST_BYTES, MOST_BYTES);
+        let settings = &self.shared.settings;
+        let budget = RetryBudget::new(max_poll_interval(settings), settings.processing_timeout);
+        for element in &elements {
+            let (topic, partition): (Arc<str>, _) = (element.topic().into(), element.partition());
+            let handle = Arc::new(PartitionHandle::new(
+                (Arc::clone(&topic), partition),
+                Arc::clone(&self.group.name),
+                budget,
+                max_bytes,
+                self.order_sender.clone(),
+            ));
+            self.group.partitions().insert((Arc::clone(&topic), partition), Arc::clone(&handle));
+            self.assigned.entry(topic).or_default().insert(partition, Arc::clone(&handle));
+            self.shared.metrics.assigned.inc();
+            self.spawn_worker(&handle).await?;
+        }
+        info!(self.shared.log, "kafka partitions assigned"; "group" => &*self.group.name, "partitions" => total);
+        take_over(&*self.consumer, list).map_err(|error| format!("the assignment failed ({error})"))?;
+        // A pause of an earlier assignment may have survived; a partition that is not paused stays as it is.
+        let _ = self.consumer.resume(list);
+        Ok(())
+    }
+
+    async fn spawn_worker(&self, handle: &Arc<PartitionHandle>) -> Result<(), String> {
+        let ConsumerPlace { tree, path, at, needs } = &self.place;
+        let spec = ChildSpec::new().mailbox(1).needs(needs.iter());
+        let (shared, for_worker) = (Arc::clone(&self.shared), Arc::clone(handle));
+        let factory = move |_| {
+            let worker = PartitionWorker { shared: Arc::clone(&shared), handle: Arc::clone(&for_worker) };
+            std::future::ready(Ok(worker))
+        };
+        let path = format!("{path}/{}", handle.node_name());
+        let spawned = tree.spawn(&path, spec, at.clone(), factory).await;
+        spawned.map(drop).map_err(|error| format!("a worker was not started ({error})"))
+    }
+
+    fn find(&self, keys: impl Iterator<Item = (String, i32)>) -> Vec<Arc<PartitionHandle>> {
+        let found = keys.filter_map(|(topic, partition)| self.assigned.get(topic.as_str())?.get(&partition));
+        found.cloned().collect()
+    }
+
+    /// Takes partitions out of the assignment.
+    fn forget(&mut self, handles: &[Arc<PartitionHandle>]) {
+        for handle in handles {
+            if let Some(partitions) = self.assigned.get_mut(&handle.topic) {
+                partitions.remove(&handle.partition);
+            }
+            self.group.partitions().remove(&(Arc::clone(&handle.topic), handle.partition));
+            self.shared.metrics.forget_partition(&handle.topic, handle.partition);
+            self.shared.metrics.assigned.dec();
+        }
+    }
+
+    /// Ends the workers of partitions, with at most `limit` for the records in progress, and commits what is
+    /// done.
+    async fn give_up_partitions(&self, handles: &[Arc<PartitionHandle>], limit: Duration, commits: bool) {
+        let advance = |stage| handles.iter().for_each(|handle| handle.advance(stage));
+        let ended = || join_all(handles.iter().map(|handle| handle.wait_for(WorkerStage::Ended)));
+        advance(WorkerStage::Closing);
+        if !handles.is_empty() {
+            info!(self.shared.log, "kafka partitions are given up"; "group" => &*self.group.name,
+                "partitions" => handles.len());
+        }
+        if timeout(limit, ended()).await.is_err() {
+            advance(WorkerStage::Ending);
+            if timeout(DROPPING, ended()).await.is_err() {
+                warn!(self.shared.log, "a worker does not end"; "group" => &*self.group.name);
+            }
+        }
+        if commits {
+            self.commit_last(handles).await;
+        }
+        let retired = handles.iter().map(|handle| {
+            let path = format!("{}/{}", self.place.path, handle.node_name());
+            async move { self.place.tree.retire(&path, DROPPING).await }
+        });
+        // A worker that has ended already is as good as retired.
+        join_all(retired).await;
+    }
+
+    fn handle_order(&mut self, order: ConsumerOrder) {
+        let (ConsumerOrder::SeekBack(handle, _)
+        | ConsumerOrder::Resume(handle)
+        | ConsumerOrder::Commit(handle)) = &order;
+        let current =
+            self.assigned.get(&handle.topic).and_then(|partitions| partitions.get(&handle.partition));
+        if !current.is_some_and(|current| Arc::ptr_eq(current, handle)) {
+            // It was given up meanwhile, and committed then.
+            return;
+        }
+        let result = match &order {
+            ConsumerOrder::Commit(handle) => {
+                self.due.push(Arc::clone(handle));
+                self.commit();
+                return;
+            }
+            ConsumerOrder::Resume(handle) => self.consumer.resume(&list_of([(&**handle, None)])),
+            ConsumerOrder::SeekBack(handle, offset) => {
+                let sought = self.consumer.seek(
+                    &handle.topic,
+                    handle.partition,
+                    Offset::Offset(*offset),
+                    Duration::ZERO,
+                );
+                sought.inspect(|()| handle.end_seek())
+            }
+        };
+        if let Err(error) = result {
+            debug!(self.shared.log, "an order to the kafka client failed"; "order" => ?order, "error" => %error);
+            self.delayed.push((Instant::now() + AGAIN, order));
+        }
+    }
+
+    fn handle_delayed(&mut self) {
+        let now = Instant::now();
+        let (due, later) = std::mem::take(&mut self.delayed).into_iter().partition(|(at, _)| *at <= now);
+        self.delayed = later;
+        let due: Vec<_> = due;
+        for (_, order) in due {
+            self.handle_order(order);
+        }
+        self.commit();
+    }
+
+    fn start_measurement(&self) -> JoinHandle<Measurement> {
+        let measures = self.shared.settings.lag_interval.is_some();
+        let partitions = self.assigned.values().flat_map(HashMap::values).filter(|_| measures);
+        let questions = Questions {
+            partitions: partitions.map(|handle| (Arc::clone(&handle.topic), handle.partition)).collect(),
+            topics: self.group.topics.borrow().iter().cloned().collect(),
+        };
+        let consumer = Arc::clone(&self.consumer);
+        spawn_blocking(move || measure(&consumer, questions))
+    }
+
+    fn record_measurement(&self, measured: Measurement) {
+        for PartitionOffsets { topic, partition, committed, end } in measured.partitions {
+            let Some(handle) = self.assigned.get(&topic).and_then(|partitions| partitions.get(&partition))
+            else {
+                continue;
+            };
+            handle.record_watermark(committed, end);
+            if let Some(lag) = handle.lag() {
+                self.shared.metrics.record_lag(&topic, partition, lag);
+            }
+        }
+        for (topic, reason) in self.group.set_unreadable(measured.unreadable) {
+            warn!(self.shared.log, "a kafka topic cannot be read"; "topic" => &*topic, "reason" => reason);
+        }
+        if measured.is_complete && self.shared.settings.lag_interval.is_some() {
+            (self.shared.settings.jobs)("kafka_lag");
+        }
+    }
+
+    /// Gives up every partition and leaves the group. Records in progress have `limit` to end.
+    async fn close(mut self, limit: Duration) {
+        let handles: Vec<_> = self.assigned.values().flat_map(HashMap::values).cloned().collect();
+        self.give_up_partitions(&handles, limit, true).await;
+        self.forget(&handles);
+        let Self { shared, group, events, consumer, .. } = self;
+        // Nobody takes events any more: the client ends by itself. It waits for its group, so not on this
+        // thread.
+        drop(events);
+        let (sender, left) = oneshot::channel();
+        let leave = move || {
+            drop(consumer);
+            let _ = sender.send(());
+        };
+        let spawned = thread::Builder::new().name("kafka-leave".to_owned()).spawn(leave);
+        if spawned.is_err() || timeout(LEAVING, left).await.is_err() {
+            debug!(shared.log, "a consumer leaves its group later"; "group" => &*group.name);
+        }
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn changed<T>(values: &mut watch::Receiver<T>) {
+    if values.changed().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn finished(measuring: &mut Option<JoinHandle<Measurement>>) -> Option<Measurement> {
+    match measuring {
+        Some(measuring) => measuring.await.ok(),
+        None => std::future::pending().await,
+    }
+}
+
+/// Returns a random part of `most`.
+fn jitter(most: Duration) -> Duration {
+    let share = RandomState::new().build_hasher().finish() % 1000;
+    most * u32::try_from(share).unwrap_or_default() / 1000
+}

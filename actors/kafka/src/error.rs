@@ -1,0 +1,32 @@
+//! The errors of this crate.
+
+/// The reason why a record was not skipped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SkipError {
+    /// The partition is not assigned to this node.
+    #[error(
+        "this node does not read the partition; ask the node that does, see GET /api/v1/admin/kafka/partitions"
+    )]
+    NotAssigned,
+    /// The node has no topic of dead letters.
+    #[error("a skipped record goes to the topic of dead letters; set kafka.dlq.enabled")]
+    NoDeadLetterTopic,
+    /// No record of the partition waits for another attempt.
+    #[error("the partition holds no record back")]
+    NothingHeld,
+    /// The partition holds another record than the one that is meant.
+    #[error("the partition holds the record at offset {held} back, not the one that was named")]
+    OtherOffset {
+        /// Offset of the record that it holds.
+        held: i64,
+    },
+    /// Another request for the partition is on its way.
+    #[error("the partition skips a record already")]
+    Busy,
+    /// The brokers did not acknowledge the dead letter; the record stays.
+    #[error("the dead letter was not written: {0}")]
+    NotWritten(String),
+    /// The worker did not answer in time; an attempt at the record is in progress.
+    #[error("an attempt at the record is in progress; try again")]
+    InProgress,
+}

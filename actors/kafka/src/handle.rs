@@ -1,0 +1,170 @@
+//! The handle of Kafka ingress.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_supervision::{ChildSpec, GroupSpec, Placement, SpawnError, Tree};
+use futures_util::future::join_all;
+use slog::Logger;
+use svc_registry::Registry;
+use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use crate::consumer::{self, LEAVING};
+use crate::error::SkipError;
+use crate::metrics::KafkaMetrics;
+use crate::partition::handle::{PartitionHandle, SkipRequest};
+use crate::reconciler::GroupReconciler;
+use crate::settings::Settings;
+use crate::shared::KafkaShared;
+use crate::view::PartitionView;
+
+/// Longest time that a request to skip waits for its dead letter.
+const SKIPPING: Duration = Duration::from_secs(35);
+
+/// The services that Kafka ingress needs.
+pub struct KafkaServices {
+    /// Registry of the channels, which runs the records.
+    pub registry: Registry,
+    /// Settings of the ingress.
+    pub settings: Settings,
+    /// Metrics of the ingress.
+    pub metrics: KafkaMetrics,
+    /// Logger of the actors.
+    pub log: Logger,
+    /// Paths of the nodes that runs use: started before the consumers and drained after them.
+    pub needs: Vec<String>,
+}
+
+/// The handle of the consumers of a node, usable from any thread. Cheap to clone.
+#[derive(Clone)]
+pub struct KafkaHandle {
+    shared: Arc<KafkaShared>,
+}
+
+impl KafkaHandle {
+    /// Path of the group of consumer groups below that of [`supervise`](Self::supervise).
+    pub const GROUPS: &'static str = "groups";
+
+    /// Checks that these settings make a consumer and a producer. Asks no broker.
+    ///
+    /// # Errors
+    /// The setting that cannot be used, without its value.
+    pub async fn check(settings: &Settings) -> Result<(), String> {
+        let settings = settings.clone();
+        let checked = spawn_blocking(move || consumer::check(&settings)).await;
+        checked.unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    /// Adds the reconciler of the consumers to the group `path`, which exists, and with it everything below
+    /// [`GROUPS`](Self::GROUPS), on the thread `at`. The runtime of that thread must run blocking tasks.
+    ///
+    /// # Errors
+    /// [`SpawnError`] when a path is taken, the place is gone, or a needed node is missing.
+    pub async fn supervise(
+        tree: &Tree,
+        path: &str,
+        at: Placement,
+        parts: KafkaServices,
+    ) -> Result<Self, SpawnError> {
+        let KafkaServices { registry, settings, metrics, log, needs } = parts;
+        let shared = Arc::new(KafkaShared::new(registry, settings, metrics, log));
+        let groups = format!("{path}/{}", Self::GROUPS);
+        tree.add_group(&groups, GroupSpec::new()).await?;
+        let needs: Arc<[String]> = needs.into();
+        let spec = ChildSpec::new().mailbox(1).needs(needs.iter());
+        let reconciler = GroupReconciler {
+            shared: Arc::clone(&shared),
+            tree: tree.clone(),
+            path: groups.into(),
+            at: at.clone(),
+            needs,
+        };
+        let factory = move |_| std::future::ready(Ok(reconciler.clone()));
+        tree.spawn(&format!("{path}/roster"), spec, at, factory).await?;
+        Ok(Self { shared })
+    }
+
+    /// Ends every consumer for good. Records in progress run on for `limit`, or for the configured shutdown
+    /// time if that is shorter; then they are dropped, and delivered again to whoever reads their partition
+    /// next. What is done is committed.
+    pub async fn stop(&self, limit: Duration) {
+        let limit = limit.min(self.shared.settings.shutdown_timeout);
+        let groups: Vec<_> = self.shared.groups().values().cloned().collect();
+        let ended = groups.iter().map(|group| async move {
+            group.stop(limit);
+            group.wait_until_ended().await;
+        });
+        // A consumer whose actor is gone does not answer.
+        let _late = timeout(limit + LEAVING * 2, join_all(ended)).await;
+    }
+
+    /// Returns the troubles of consumers and partitions; empty where everything is well. Reads levels, does
+    /// no I/O.
+    pub fn troubles(&self) -> Vec<String> {
+        self.shared.troubles()
+    }
+
+    /// Shows in `kafka_ingest_degraded` whether brokers, a consumer or a partition are in trouble.
+    pub fn show_degraded(&self, is_degraded: bool) {
+        self.shared.metrics.degraded.set(i64::from(is_degraded));
+    }
+
+    /// Returns the partitions that this node reads, by topic and number.
+    pub fn partitions(&self) -> Vec<PartitionView> {
+        let routes = self.shared.routes.load();
+        self.shared
+            .partitions()
+            .iter()
+            .map(|handle| PartitionView::new(handle, routes.route(&handle.topic)))
+            .collect()
+    }
+
+    /// Checks that a partition holds a record back that can be skipped.
+    ///
+    /// # Errors
+    /// [`SkipError`] with the reason why none can.
+    pub fn check_skip(&self, topic: &str, partition: i32) -> Result<(), SkipError> {
+        let handle = self.find(topic, partition)?;
+        if self.shared.dead_letters.is_none() {
+            return Err(SkipError::NoDeadLetterTopic);
+        }
+        let is_held = handle.read(|state, _, _| state.held().is_some());
+        if is_held { Ok(()) } else { Err(SkipError::NothingHeld) }
+    }
+
+    fn find(&self, topic: &str, partition: i32) -> Result<Arc<PartitionHandle>, SkipError> {
+        let partitions = self.shared.partitions().into_iter();
+        let mut found = partitions.filter(|handle| &*handle.topic == topic && handle.partition == partition);
+        found.next().ok_or(SkipError::NotAssigned)
+    }
+
+    /// Gives up the record that a partition holds back: it is written to the topic of dead letters, then the
+    /// partition goes on. `offset` names the record that is meant; without it the one that is held. Returns
+    /// the offset that was skipped.
+    ///
+    /// # Errors
+    /// [`SkipError`] with the reason why the record stays.
+    pub async fn skip(&self, topic: &str, partition: i32, offset: Option<i64>) -> Result<i64, SkipError> {
+        self.check_skip(topic, partition)?;
+        let handle = self.find(topic, partition)?;
+        let (answer, skipped) = oneshot::channel();
+        handle.request_skip(SkipRequest { offset, answer })?;
+        match timeout(SKIPPING, skipped).await {
+            Ok(Ok(skipped)) => skipped,
+            Ok(Err(_)) => Err(SkipError::NotAssigned),
+            Err(_) => {
+                handle.withdraw_skip();
+                Err(SkipError::InProgress)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for KafkaHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KafkaHandle").field("troubles", &self.troubles()).finish_non_exhaustive()
+    }
+}

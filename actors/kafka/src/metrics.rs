@@ -1,0 +1,128 @@
+//! The metrics of Kafka ingress.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PartitionLabels {
+    topic: String,
+    partition: i32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabels {
+    topic: String,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RetryLabels {
+    topic: String,
+    reason: &'static str,
+}
+
+/// The outcome of a record, counted once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SettledAs {
+    Completed,
+    Duplicate,
+    DeadLetter,
+    Skipped,
+}
+
+impl SettledAs {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Duplicate => "duplicate",
+            Self::DeadLetter => "dead_letter",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// The reason of another attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RetryReason {
+    Failed,
+    Deferred,
+    DeadLetterWrite,
+}
+
+impl RetryReason {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Deferred => "deferred",
+            Self::DeadLetterWrite => "dead_letter_write",
+        }
+    }
+}
+
+/// The metric families. Cheap to clone; label values are topics of the configuration and of channels, and
+/// fixed words.
+#[derive(Clone, Debug, Default)]
+pub struct KafkaMetrics {
+    lag: Family<PartitionLabels, Gauge>,
+    records: Family<OutcomeLabels, Counter>,
+    retries: Family<RetryLabels, Counter>,
+    pub(crate) degraded: Gauge,
+    pub(crate) assigned: Gauge,
+    pub(crate) rebalances: Counter,
+    pub(crate) failed_commits: Counter,
+}
+
+impl KafkaMetrics {
+    /// Registers `kafka_…`; the prefix is the registry's.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "kafka_consumer_lag_messages",
+            "Records between the position of this node and the end of a partition",
+            self.lag.clone(),
+        );
+        registry.register(
+            "kafka_ingest_degraded",
+            "1 while brokers, a consumer or a partition are in trouble",
+            self.degraded.clone(),
+        );
+        registry.register("kafka_records", "Records by topic and outcome, once each", self.records.clone());
+        registry.register(
+            "kafka_record_retries",
+            "Further attempts at records by topic and reason",
+            self.retries.clone(),
+        );
+        registry.register(
+            "kafka_assigned_partitions",
+            "Partitions that this node reads",
+            self.assigned.clone(),
+        );
+        registry.register("kafka_rebalances", "Changes of the assignment", self.rebalances.clone());
+        registry.register(
+            "kafka_commit_failures",
+            "Commits that the brokers did not take; they are sent again",
+            self.failed_commits.clone(),
+        );
+    }
+
+    pub(crate) fn count_record(&self, topic: &str, settled: SettledAs) {
+        let labels = OutcomeLabels { topic: topic.to_owned(), outcome: settled.name() };
+        self.records.get_or_create(&labels).inc();
+    }
+
+    pub(crate) fn count_retry(&self, topic: &str, reason: RetryReason) {
+        let labels = RetryLabels { topic: topic.to_owned(), reason: reason.name() };
+        self.retries.get_or_create(&labels).inc();
+    }
+
+    pub(crate) fn record_lag(&self, topic: &str, partition: i32, lag: i64) {
+        self.lag.get_or_create(&PartitionLabels { topic: topic.to_owned(), partition }).set(lag);
+    }
+
+    /// Drops the series of a partition that this node does not read any more.
+    pub(crate) fn forget_partition(&self, topic: &str, partition: i32) {
+        self.lag.remove(&PartitionLabels { topic: topic.to_owned(), partition });
+    }
+}

@@ -1,0 +1,271 @@
+//! The handle of an assigned partition: shared by its worker, its consumer and those who look at it.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use svc_channels::TopicRecord;
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+use super::queue::{FlowControl, RecordQueue};
+use super::state::{PartitionState, RetryBudget};
+use crate::error::SkipError;
+
+/// The stages in which a partition is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum WorkerStage {
+    /// Records run.
+    Running,
+    /// No attempt begins any more.
+    Closing,
+    /// An attempt in progress is dropped.
+    Ending,
+    /// The worker has ended.
+    Ended,
+}
+
+/// An order of a worker to its consumer.
+#[derive(Debug)]
+pub(crate) enum ConsumerOrder {
+    /// To fetch again from this offset on.
+    SeekBack(Arc<PartitionHandle>, i64),
+    /// To fetch again after a pause.
+    Resume(Arc<PartitionHandle>),
+    /// To commit what is done.
+    Commit(Arc<PartitionHandle>),
+}
+
+/// The request of an operator to give up the record that a partition holds.
+pub(crate) struct SkipRequest {
+    /// The offset that is meant; `None` for whichever is held.
+    pub(crate) offset: Option<i64>,
+    /// Takes the offset that was skipped.
+    pub(crate) answer: oneshot::Sender<Result<i64, SkipError>>,
+}
+
+struct PartitionShared {
+    state: PartitionState,
+    queue: RecordQueue,
+    /// Set until the consumer has sought back: what it fetched before is dropped.
+    is_seeking: bool,
+    high_watermark: Option<i64>,
+    skip: Option<SkipRequest>,
+}
+
+/// The handle of a partition. It outlives the instances of its worker.
+pub(crate) struct PartitionHandle {
+    pub(crate) topic: Arc<str>,
+    pub(crate) partition: i32,
+    pub(crate) group: Arc<str>,
+    shared: Mutex<PartitionShared>,
+    arrived: Notify,
+    skip_requested: Notify,
+    stage: watch::Sender<WorkerStage>,
+    orders: mpsc::UnboundedSender<ConsumerOrder>,
+    /// Set while an order to commit is on its way.
+    commit_ordered: AtomicBool,
+}
+
+impl PartitionHandle {
+    pub(crate) fn new(
+        (topic, partition): (Arc<str>, i32),
+        group: Arc<str>,
+        budget: RetryBudget,
+        max_bytes: usize,
+        orders: mpsc::UnboundedSender<ConsumerOrder>,
+    ) -> Self {
+        Self {
+            topic,
+            partition,
+            group,
+            shared: Mutex::new(PartitionShared {
+                state: PartitionState::new(budget),
+                queue: RecordQueue::new(max_bytes),
+                is_seeking: false,
+                high_watermark: None,
+                skip: None,
+            }),
+            arrived: Notify::new(),
+            skip_requested: Notify::new(),
+            stage: watch::Sender::new(WorkerStage::Running),
+            orders,
+            commit_ordered: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns the name of the node of the worker.
+    pub(crate) fn node_name(&self) -> String {
+        format!("{}.{}", self.topic, self.partition)
+    }
+
+    // The side of the consumer.
+
+    /// Puts a fetched record in line; the consumer carries the order out.
+    pub(crate) fn push(&self, record: Arc<TopicRecord>) -> Option<FlowControl> {
+        let mut shared = self.lock();
+        if shared.is_seeking {
+            return None;
+        }
+        let order = shared.queue.push(record);
+        drop(shared);
+        self.arrived.notify_one();
+        order
+    }
+
+    /// Notes that the consumer fetches again from the offset that the worker asked for.
+    pub(crate) fn end_seek(&self) {
+        self.lock().is_seeking = false;
+    }
+
+    /// Takes the offset to commit.
+    pub(crate) fn take_commit(&self) -> Option<i64> {
+        self.commit_ordered.store(false, Ordering::Release);
+        self.lock().state.take_commit()
+    }
+
+    /// Notes the answer to a commit.
+    pub(crate) fn record_commit(&self, offset: i64, is_stored: bool) {
+        self.lock().state.record_commit(offset, is_stored);
+    }
+
+    /// Notes the committed offset and the end of the partition.
+    pub(crate) fn record_watermark(&self, committed: Option<i64>, high: Option<i64>) {
+        let mut shared = self.lock();
+        if let Some(committed) = committed {
+            shared.state.record_committed(committed);
+        }
+        shared.high_watermark = high.or(shared.high_watermark);
+    }
+
+    /// Moves the worker on towards its end.
+    pub(crate) fn advance(&self, stage: WorkerStage) {
+        self.lock().state.stop();
+        self.stage.send_if_modified(|now| {
+            let advances = *now < stage;
+            *now = stage.max(*now);
+            advances
+        });
+    }
+
+    /// Waits until the worker has reached a stage.
+    pub(crate) async fn wait_for(&self, stage: WorkerStage) {
+        let mut stages = self.stage.subscribe();
+        // The sender is this very value: it cannot be gone.
+        let _ = stages.wait_for(|now| *now >= stage).await;
+    }
+
+    // The side of the worker.
+
+    /// Returns the next record; `None` if no attempt may begin any more. Dropping the future loses no record.
+    pub(crate) async fn next_record(self: &Arc<Self>) -> Option<Arc<TopicRecord>> {
+        loop {
+            if *self.stage.borrow() >= WorkerStage::Closing {
+                return None;
+            }
+            if let Some((record, order)) = self.pop() {
+                if order == Some(FlowControl::Resume) {
+                    self.order(ConsumerOrder::Resume(Arc::clone(self)));
+                }
+                return Some(record);
+            }
+            tokio::select! {
+                () = self.arrived.notified() => {}
+                () = self.wait_for(WorkerStage::Closing) => {}
+            }
+        }
+    }
+
+    fn pop(&self) -> Option<(Arc<TopicRecord>, Option<FlowControl>)> {
+        self.lock().queue.pop()
+    }
+
+    /// Notes that a record is done, and orders its commit.
+    pub(crate) fn settle(self: &Arc<Self>, offset: i64) {
+        self.lock().state.settle(offset);
+        if !self.commit_ordered.swap(true, Ordering::AcqRel) {
+            self.order(ConsumerOrder::Commit(Arc::clone(self)));
+        }
+    }
+
+    /// Drops what waits, and orders to fetch again from `offset` on.
+    pub(crate) fn seek_back(self: &Arc<Self>, offset: i64) {
+        let mut shared = self.lock();
+        shared.is_seeking = true;
+        let resumes = shared.queue.clear().is_some();
+        drop(shared);
+        self.order(ConsumerOrder::SeekBack(Arc::clone(self), offset));
+        if resumes {
+            self.order(ConsumerOrder::Resume(Arc::clone(self)));
+        }
+    }
+
+    /// Changes the state.
+    pub(crate) fn update<T>(&self, change: impl FnOnce(&mut PartitionState, Instant) -> T) -> T {
+        change(&mut self.lock().state, Instant::now())
+    }
+
+    /// Waits for the request of an operator.
+    pub(crate) async fn skip_requested(&self) {
+        while self.lock().skip.is_none() {
+            self.skip_requested.notified().await;
+        }
+    }
+
+    /// Takes the request of an operator.
+    pub(crate) fn take_skip(&self) -> Option<SkipRequest> {
+        self.lock().skip.take()
+    }
+
+    // The side of those who look at it.
+
+    /// Reads the state, the number and bytes of waiting records, and the high watermark.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&PartitionState, &RecordQueue, Option<i64>) -> T) -> T {
+        let shared = self.lock();
+        read(&shared.state, &shared.queue, shared.high_watermark)
+    }
+
+    /// Returns the number of records between the position and the end of the partition, once both are known.
+    /// Before the first record of a group without a committed offset that is unknown.
+    pub(crate) fn lag(&self) -> Option<i64> {
+        self.read(|state, _, high| Some((high? - state.position()?).max(0)))
+    }
+
+    /// Asks the worker to give up the record that it holds.
+    ///
+    /// # Errors
+    /// [`SkipError::NothingHeld`] if no record waits for another attempt.
+    pub(crate) fn request_skip(&self, request: SkipRequest) -> Result<(), SkipError> {
+        let mut shared = self.lock();
+        if shared.state.held().is_none() {
+            return Err(SkipError::NothingHeld);
+        }
+        if shared.skip.is_some() {
+            return Err(SkipError::Busy);
+        }
+        shared.skip = Some(request);
+        drop(shared);
+        self.skip_requested.notify_one();
+        Ok(())
+    }
+
+    /// Withdraws a request that was not taken.
+    pub(crate) fn withdraw_skip(&self) {
+        self.lock().skip = None;
+    }
+
+    fn order(&self, order: ConsumerOrder) {
+        // A consumer that has ended gives its partitions up.
+        let _ = self.orders.send(order);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PartitionShared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for PartitionHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PartitionHandle({}/{})", self.topic, self.partition)
+    }
+}

@@ -1,0 +1,169 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn state(total_secs: u64, attempt_secs: u64) -> PartitionState {
+    PartitionState::new(RetryBudget {
+        total: Duration::from_secs(total_secs),
+        attempt: Duration::from_secs(attempt_secs),
+    })
+}
+
+#[test]
+fn budget_is_four_fifths_of_the_poll_interval() {
+    let budget = RetryBudget::new(Duration::from_secs(300), Duration::from_secs(60));
+    assert_eq!(budget.total, Duration::from_secs(240));
+}
+
+#[test]
+fn failed_record_is_retried_with_doubled_delays_up_to_a_minute() {
+    let (mut state, now) = (state(100_000, 60), Instant::now());
+    state.begin(7, now);
+    let delays: Vec<_> = (0..8).map(|_| state.fail("no".into(), now)).collect();
+    let expected = [1, 2, 4, 8, 16, 32, 60, 60].map(|secs| RetryStep::After(Duration::from_secs(secs)));
+    assert_eq!(delays, expected);
+    assert_eq!(state.phase(), PartitionPhase::Retrying);
+    assert_eq!(state.take_commit(), None, "nothing is done");
+}
+
+#[test]
+fn deferred_record_is_offered_again_soon_and_is_no_failure() {
+    let (mut state, now) = (state(1000, 1), Instant::now());
+    state.begin(7, now);
+    let delays: Vec<_> = (0..8).map(|_| state.defer("full".into(), now)).collect();
+    let expected =
+        [100, 200, 400, 800, 1600, 3200, 5000, 5000].map(|ms| RetryStep::After(Duration::from_millis(ms)));
+    assert_eq!(delays, expected);
+    assert_eq!((state.phase(), state.held().unwrap().failures), (PartitionPhase::Deferred, 0));
+    assert!(state.trouble(now).is_none());
+}
+
+#[test]
+fn record_is_fetched_again_before_delay_and_attempt_would_pass_the_budget() {
+    let (mut state, start) = (state(10, 3), Instant::now());
+    let at = |secs: u64| start + Duration::from_secs(secs);
+    state.begin(7, start);
+    assert_eq!(state.fail("no".into(), at(3)), RetryStep::After(Duration::from_secs(1)));
+    state.begin(7, at(4));
+    assert_eq!(state.fail("no".into(), at(8)), RetryStep::After(Duration::from_secs(2)), "5 + 2 + 3");
+    state.begin(7, at(9));
+    assert_eq!(state.fail("still".into(), at(9)), RetryStep::SeekBack);
+    assert_eq!(state.phase(), PartitionPhase::Blocked);
+    state.mark_failure_traced();
+
+    state.begin(7, at(10));
+    assert_eq!(state.fail("again".into(), at(10)), RetryStep::After(Duration::from_secs(1)), "a new round");
+    let held = state.held().unwrap();
+    assert_eq!((held.failures, held.last_error.as_str(), held.is_failure_traced), (4, "again", true));
+    state.begin(8, at(11));
+    assert!(state.held().is_none(), "the next record starts anew");
+}
+
+#[test]
+fn attempt_longer_than_the_budget_seeks_back_at_once() {
+    let (mut state, now) = (state(8, 60), Instant::now());
+    state.begin(0, now);
+    assert_eq!(state.fail("no".into(), now), RetryStep::SeekBack);
+}
+
+#[test]
+fn commit_is_sent_once_and_again_after_it_failed() {
+    let mut state = state(10, 1);
+    state.settle(4);
+    assert_eq!((state.take_commit(), state.take_commit()), (Some(5), None));
+    state.settle(5);
+    assert_eq!(state.take_commit(), Some(6));
+    state.record_commit(5, true);
+    assert_eq!(state.committed(), Some(5));
+    state.record_commit(6, false);
+    assert_eq!(state.take_commit(), Some(6));
+    state.record_commit(6, true);
+    assert_eq!((state.take_commit(), state.committed()), (None, Some(6)));
+}
+
+#[test]
+fn position_is_the_record_at_hand_or_the_next_one() {
+    let (mut state, now) = (state(10, 1), Instant::now());
+    assert_eq!(state.position(), None);
+    state.record_committed(3);
+    assert_eq!(state.position(), Some(3));
+    state.begin(3, now);
+    state.finish();
+    state.settle(3);
+    assert_eq!(state.position(), Some(4));
+    state.begin(6, now);
+    assert_eq!(state.position(), Some(6), "offsets may have gaps");
+}
+
+#[test]
+fn partition_that_is_given_up_stays_so() {
+    let (mut state, now) = (state(10, 1), Instant::now());
+    state.begin(1, now);
+    state.stop();
+    state.fail("no".into(), now);
+    assert_eq!(state.phase(), PartitionPhase::Stopping);
+    state.finish();
+    assert_eq!(state.phase(), PartitionPhase::Stopping);
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Settle,
+    Fail,
+    Defer,
+    Commit(bool),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        3 => Just(Event::Settle),
+        2 => Just(Event::Fail),
+        1 => Just(Event::Defer),
+        2 => any::<bool>().prop_map(Event::Commit),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_committed_before_it_is_done_and_everything_in_the_end(
+        events in prop::collection::vec(event(), 1..60),
+    ) {
+        let (mut state, mut now, mut offset, mut done) = (state(30, 1), Instant::now(), 0_i64, 0_i64);
+        let mut stored = 0;
+        for event in events {
+            now += Duration::from_secs(1);
+            match event {
+                Event::Settle => {
+                    state.begin(offset, now);
+                    state.finish();
+                    state.settle(offset);
+                    offset += 1;
+                    done = offset;
+                }
+                Event::Fail => {
+                    state.begin(offset, now);
+                    let step = state.fail("no".into(), now);
+                    let held = state.held().unwrap();
+                    let delay = match step { RetryStep::After(delay) => delay, RetryStep::SeekBack => Duration::ZERO };
+                    let spent = now.duration_since(held.round_at);
+                    prop_assert!(step == RetryStep::SeekBack || spent + delay <= Duration::from_secs(29));
+                }
+                Event::Defer => {
+                    state.begin(offset, now);
+                    state.defer("full".into(), now);
+                }
+                Event::Commit(works) => {
+                    if let Some(sent) = state.take_commit() {
+                        prop_assert!(sent <= done && sent > stored, "{sent} of {done}, {stored} is stored");
+                        state.record_commit(sent, works);
+                        stored = if works { sent } else { stored };
+                    }
+                }
+            }
+        }
+        if let Some(sent) = state.take_commit() {
+            state.record_commit(sent, true);
+        }
+        prop_assert_eq!(state.committed().unwrap_or(0), done);
+    }
+}

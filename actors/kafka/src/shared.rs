@@ -1,0 +1,235 @@
+//! The state that the actors of this crate share; it outlives each of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use slog::Logger;
+use svc_channels::{RecordResult, RecordRun, TopicRecord};
+use svc_connectors::KafkaProducer;
+use svc_registry::Registry;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
+
+use crate::dead_letter::RecordLetter;
+use crate::metrics::KafkaMetrics;
+use crate::partition::handle::PartitionHandle;
+use crate::settings::Settings;
+use crate::topic_map::TopicMap;
+
+/// The topic of dead letters and its producer, which nothing else uses.
+pub(crate) struct DeadLetterTopic {
+    pub(crate) topic: String,
+    pub(crate) producer: KafkaProducer,
+}
+
+/// Shared by every actor of a node.
+pub(crate) struct KafkaShared {
+    pub(crate) registry: Registry,
+    pub(crate) settings: Settings,
+    pub(crate) metrics: KafkaMetrics,
+    pub(crate) log: Logger,
+    pub(crate) dead_letters: Option<DeadLetterTopic>,
+    pub(crate) routes: ArcSwap<TopicMap>,
+    permits: Semaphore,
+    groups: Mutex<BTreeMap<Arc<str>, Arc<GroupHandle>>>,
+}
+
+impl KafkaShared {
+    pub(crate) fn new(registry: Registry, settings: Settings, metrics: KafkaMetrics, log: Logger) -> Self {
+        let dead_letters = settings.dead_letter_topic.clone().map(|topic| DeadLetterTopic {
+            topic,
+            producer: KafkaProducer::new(&settings.cluster, log.clone()),
+        });
+        Self {
+            permits: Semaphore::new(settings.max_parallel_partitions.clamp(1, Semaphore::MAX_PERMITS)),
+            registry,
+            settings,
+            metrics,
+            log,
+            dead_letters,
+            routes: ArcSwap::default(),
+            groups: Mutex::default(),
+        }
+    }
+
+    /// Runs a record through the channel of its topic, when it is its partition's turn.
+    pub(crate) async fn run_record(
+        &self,
+        record: &Arc<TopicRecord>,
+        is_failure_traced: bool,
+    ) -> RecordResult {
+        // It is never closed.
+        let _turn = self.permits.acquire().await;
+        let topic = &*record.topic;
+        let routes = self.routes.load_full();
+        let Some(route) = routes.route(topic) else {
+            // The consumer is about to give it up.
+            return RecordResult::deferred(format!("no active channel takes the records of topic '{topic}'"));
+        };
+        let snapshot = Arc::clone(&self.registry.snapshot());
+        let channel = snapshot.channel_by_name(&route.channel).filter(|channel| !channel.is_cron());
+        match channel {
+            Some(channel) => {
+                let run = RecordRun {
+                    record: Arc::clone(record),
+                    limit: self.settings.processing_timeout,
+                    is_failure_traced,
+                };
+                self.registry.run_record(channel, run).await
+            }
+            None if route.is_configured => RecordResult::failed(format!(
+                "channel_unavailable: kafka.topics maps topic '{topic}' to '{}', which is no active channel",
+                route.channel
+            )),
+            None => RecordResult::deferred(format!("channel '{}' is not active any more", route.channel)),
+        }
+    }
+
+    /// Writes a dead letter.
+    pub(crate) async fn write_letter(&self, letter: &RecordLetter) -> Result<(), String> {
+        match &self.dead_letters {
+            Some(DeadLetterTopic { topic, producer }) => letter.write(producer, topic).await,
+            None => Err("kafka.dlq.enabled is false".to_owned()),
+        }
+    }
+
+    pub(crate) fn groups(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Arc<GroupHandle>>> {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the partitions that this node reads, by topic and number.
+    pub(crate) fn partitions(&self) -> Vec<Arc<PartitionHandle>> {
+        let groups: Vec<_> = self.groups().values().cloned().collect();
+        let mut partitions: Vec<_> = groups
+            .iter()
+            .flat_map(|group| group.partitions().values().cloned().collect::<Vec<_>>())
+            .collect();
+        partitions.sort_by(|one, other| (&one.topic, one.partition).cmp(&(&other.topic, other.partition)));
+        partitions
+    }
+
+    /// Returns the troubles of consumers and partitions, and updates the gauge that shows them.
+    pub(crate) fn troubles(&self) -> Vec<String> {
+        let groups: Vec<_> = self.groups().values().cloned().collect();
+        let mut troubles: Vec<String> = groups.iter().flat_map(|group| group.troubles()).collect();
+        let now = Instant::now();
+        for handle in self.partitions() {
+            troubles.extend(handle.read(|state, _, _| {
+                let (held, lasting) = state.trouble(now)?;
+                Some(format!(
+                    "topic '{}', partition {}: the record at offset {} failed {} times in {} seconds: {}",
+                    handle.topic,
+                    handle.partition,
+                    held.offset,
+                    held.failures,
+                    lasting.as_secs(),
+                    held.last_error
+                ))
+            }));
+        }
+        troubles
+    }
+}
+
+/// The order to end a consumer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GroupStage {
+    /// It consumes.
+    Running,
+    /// It is to end; records in progress have this long.
+    Stopping(Duration),
+    /// It has ended.
+    Ended,
+}
+
+/// The partitions of a consumer, by topic and number.
+type PartitionTable = BTreeMap<(Arc<str>, i32), Arc<PartitionHandle>>;
+
+/// A consumer group: the orders to its consumer, and what others see of it.
+pub(crate) struct GroupHandle {
+    pub(crate) name: Arc<str>,
+    /// The topics to subscribe to.
+    pub(crate) topics: watch::Sender<BTreeSet<Arc<str>>>,
+    stage: watch::Sender<GroupStage>,
+    partitions: Mutex<PartitionTable>,
+    /// The reason why the consumer receives nothing.
+    trouble: Mutex<Option<String>>,
+    /// Topics that cannot be read, with their reasons.
+    unreadable: Mutex<Vec<(Arc<str>, String)>>,
+}
+
+impl GroupHandle {
+    pub(crate) fn new(name: Arc<str>, topics: BTreeSet<Arc<str>>) -> Self {
+        Self {
+            name,
+            topics: watch::Sender::new(topics),
+            stage: watch::Sender::new(GroupStage::Running),
+            partitions: Mutex::default(),
+            trouble: Mutex::default(),
+            unreadable: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn partitions(&self) -> MutexGuard<'_, PartitionTable> {
+        self.partitions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Orders the consumer to end. An earlier order stands.
+    pub(crate) fn stop(&self, limit: Duration) {
+        self.stage.send_if_modified(|stage| {
+            let begins = *stage == GroupStage::Running;
+            if begins {
+                *stage = GroupStage::Stopping(limit);
+            }
+            begins
+        });
+    }
+
+    /// Notes that the consumer has ended.
+    pub(crate) fn end(&self) {
+        self.stage.send_replace(GroupStage::Ended);
+    }
+
+    /// Waits for the order to end; returns the time that records in progress have.
+    pub(crate) async fn wait_until_stopping(&self) -> Duration {
+        let mut stages = self.stage.subscribe();
+        // The sender is this very value: it cannot be gone.
+        let stage = stages.wait_for(|stage| *stage != GroupStage::Running).await;
+        match stage.as_deref() {
+            Ok(GroupStage::Stopping(limit)) => *limit,
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Waits until the consumer has ended.
+    pub(crate) async fn wait_until_ended(&self) {
+        let mut stages = self.stage.subscribe();
+        let _ = stages.wait_for(|stage| *stage == GroupStage::Ended).await;
+    }
+
+    /// Notes the reason why the consumer receives nothing; returns `true` if it is news.
+    pub(crate) fn set_trouble(&self, reason: Option<String>) -> bool {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = *trouble != reason;
+        *trouble = reason;
+        is_news
+    }
+
+    /// Notes the topics that cannot be read; returns those that are news.
+    pub(crate) fn set_unreadable(&self, topics: Vec<(Arc<str>, String)>) -> Vec<(Arc<str>, String)> {
+        let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+        let news = topics.iter().filter(|topic| !unreadable.contains(topic)).cloned().collect();
+        *unreadable = topics;
+        news
+    }
+
+    fn troubles(&self) -> Vec<String> {
+        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let trouble = trouble.map(|reason| format!("consumer group '{}': {reason}", self.name));
+        let unreadable = unreadable.into_iter().map(|(topic, reason)| format!("topic '{topic}': {reason}"));
+        trouble.into_iter().chain(unreadable).collect()
+    }
+}
