@@ -39,6 +39,7 @@ mod hostile;
 mod hostile_project;
 mod import;
 mod inside;
+mod kafka;
 mod lifecycle;
 mod manual;
 mod memory;

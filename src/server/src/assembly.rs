@@ -21,8 +21,8 @@ use svc_traces::{TraceMetrics, Traces};
 
 use crate::error::ServiceStartError;
 use crate::tree::{
-    CHANNEL_ACTOR, CHANNELS, CONNECTORS, CRON, DrainBudget, HOUSEKEEPING, KAFKA, KEY_SETS, NODE_LEASE,
-    REGISTRY, SCHEDULE, SCHEDULES, STORE, TOKENS, TRACES,
+    CHANNEL_ACTOR, CHANNELS, CONNECTORS, CRON, DrainBudget, HOUSEKEEPING, KAFKA, KAFKA_BROKERS, KEY_SETS,
+    NODE_LEASE, REGISTRY, SCHEDULE, SCHEDULES, STORE, TOKENS, TRACES,
 };
 
 /// Messages in flight in one channel on one thread.
@@ -128,7 +128,7 @@ impl Assembly {
         Ok(connectors)
     }
 
-    /// Starts the check of the Kafka brokers of the settings.
+    /// Adds the group of Kafka, and starts the check of the brokers of the settings.
     ///
     /// # Errors
     /// [`AssemblyError::Spawn`] for an actor that cannot be placed.
@@ -138,7 +138,8 @@ impl Assembly {
         limit: Duration,
     ) -> Result<BrokerHealth, AssemblyError> {
         let (at, log) = (self.shared_thread.clone(), self.log.clone());
-        Ok(BrokerHealth::supervise(&self.tree, KAFKA.path, at, cluster, limit, log).await?)
+        self.tree.add_group(KAFKA.path, GroupSpec::new()).await?;
+        Ok(BrokerHealth::supervise(&self.tree, KAFKA_BROKERS.path, at, cluster, limit, log).await?)
     }
 
     /// Starts the registry and waits until it runs: the stored configuration serves from then on.

@@ -64,6 +64,7 @@ pub mod exit;
 pub mod http;
 mod io_runtime;
 mod jobs;
+mod kafka;
 mod lifecycle;
 mod listener_shutdown;
 pub mod logging;

@@ -35,6 +35,11 @@ pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
             if let Some(cron) = &state.cron {
                 cron.stop(limit).await;
             }
+        },
+        async {
+            if let Some(kafka) = &state.kafka {
+                kafka.stop(limit).await;
+            }
         }
     );
     // Runs whose caller has disconnected are not counted as requests.

@@ -31,6 +31,8 @@ use crate::http::{
 };
 use crate::io_runtime::IoRuntime;
 use crate::jobs;
+#[cfg(feature = "kafka")]
+use crate::kafka::{IngressParts, KafkaIngress};
 use crate::lifecycle::Lifecycle;
 use crate::options::Options;
 use crate::settings;
@@ -86,6 +88,21 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     assembly.start_accepting_work(&core.traces, &registry, jobs, metrics.jobs.clone()).await?;
     let cron = start_schedules(&assembly, &config, &node_id, (&store, &registry), &io, &metrics).await?;
 
+    #[cfg(feature = "kafka")]
+    let kafka = KafkaIngress::start(IngressParts {
+        assembly: &assembly,
+        config: &config,
+        environment: &environment,
+        registry: &registry,
+        io: &io,
+        metrics: &mut metrics.registry,
+        errors: metrics.channels.clone(),
+        jobs: metrics.jobs.clone(),
+    })
+    .await?;
+    #[cfg(not(feature = "kafka"))]
+    let kafka = None;
+
     let state = AppState {
         auth: AdminAuthenticator::new(&config.admin_auth),
         proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
@@ -100,6 +117,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         nodes: core.nodes,
         connectors,
         brokers,
+        kafka,
         registry,
         traces: core.traces,
         cron,

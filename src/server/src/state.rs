@@ -25,6 +25,7 @@ use crate::http::{
     RefusalPacer, RequestId, TrustedProxies,
 };
 use crate::io_runtime::IoRuntime;
+use crate::kafka::KafkaIngress;
 use crate::lifecycle::Lifecycle;
 use crate::transport::ConnectionMetrics;
 use crate::worker_threads::WorkerThreads;
@@ -41,6 +42,8 @@ pub struct AppState {
     pub connectors: Connectors,
     /// Health of the Kafka brokers of the settings; `None` where Kafka is off.
     pub brokers: Option<BrokerHealth>,
+    /// The consumers of Kafka topics; `None` where Kafka is off.
+    pub(crate) kafka: Option<KafkaIngress>,
     /// The registry of serving definitions.
     pub registry: Registry,
     /// Traces and accepted work.
@@ -103,6 +106,17 @@ impl AppState {
         if let Err(error) = self.reload(scope).await {
             warn!(self.log, "reload after a committed change failed"; "error" => %error);
         }
+    }
+
+    /// Returns the troubles of Kafka, the brokers' first; `None` where Kafka is off. Updates the gauge that shows them.
+    pub(crate) fn kafka_troubles(&self) -> Option<Vec<String>> {
+        let brokers = self.brokers.as_ref()?.problem();
+        let mut troubles: Vec<String> = brokers.into_iter().collect();
+        if let Some(kafka) = &self.kafka {
+            troubles.extend(kafka.troubles());
+            kafka.show_degraded(!troubles.is_empty());
+        }
+        Some(troubles)
     }
 
     /// Releases the SQLite file for other processes.

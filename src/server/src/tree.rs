@@ -11,8 +11,8 @@
 //! an operator orders a restart. If a schedule exhausts its budget, its channel is quarantined.
 //!
 //! A node is drained before the nodes it needs. The shutdown of the process therefore has this order: the
-//! edge waits for its requests while the workers finish their jobs and schedules claim nothing more; the
-//! channels end; the recorder writes its queues; the store closes. One deadline bounds all of it
+//! edge waits for its requests while the workers finish their jobs, schedules claim nothing more and consumers
+//! leave their groups; the channels end; the recorder writes its queues; the store closes. One deadline bounds all of it
 //! (`shutdown.rs`).
 
 use std::time::Duration;
@@ -31,6 +31,8 @@ pub(crate) enum RunsOn {
     SharedThread,
     /// The actor thread over the shared i/o runtime that is for schedules.
     ScheduleThread,
+    /// The actor thread over the shared i/o runtime that is for Kafka ingress.
+    KafkaThread,
     /// The actor thread of the connectors, whose own runtime drives their connections.
     ConnectorThread,
     /// The worker threads of the HTTP server, one actor each.
@@ -67,6 +69,8 @@ pub(crate) enum EndedBy {
     TracesStop,
     /// `Cron::stop`: claims nothing any more and waits for the attempts that run.
     CronStop,
+    /// `KafkaHandle::stop`: fetches nothing any more, waits for the records that run, and commits what is done.
+    KafkaStop,
     /// The caller that waits for it, or a time limit of its own.
     Caller,
     /// The drop of the value that it works for.
@@ -202,8 +206,27 @@ pub(crate) static CONNECTOR_RECONCILER: TreeRow =
     TreeRow::actor("connectors/roster", RunsOn::ConnectorThread).needs(&[&STORE]);
 /// One outbound system.
 static CONNECTOR: TreeRow = TreeRow::actor("connectors/{id}", RunsOn::ConnectorThread).drain_secs(60);
-/// The check of the Kafka brokers of the settings; absent unless `kafka.enabled`.
-pub(crate) static KAFKA: TreeRow = TreeRow::actor("kafka", RunsOn::SharedThread);
+
+/// The group of Kafka; absent unless `kafka.enabled`.
+pub(crate) static KAFKA: TreeRow = TreeRow::group("kafka");
+/// The check of the Kafka brokers of the settings.
+pub(crate) static KAFKA_BROKERS: TreeRow = TreeRow::actor("kafka/brokers", RunsOn::SharedThread);
+/// The actor that makes the consumers match the topic map.
+pub(crate) static KAFKA_ROSTER: TreeRow =
+    TreeRow::actor("kafka/roster", RunsOn::KafkaThread).needs(&[&STORE, &REGISTRY, &CHANNELS]);
+/// The group of consumer groups.
+static KAFKA_GROUPS: TreeRow = TreeRow::group("kafka/groups");
+/// One consumer group.
+static KAFKA_GROUP: TreeRow = TreeRow::group("kafka/groups/{group}");
+/// Its consumer, which owns the client.
+static KAFKA_CONSUMER: TreeRow = TreeRow::actor("kafka/groups/{group}/consumer", RunsOn::KafkaThread)
+    .needs(&[&STORE, &REGISTRY, &CHANNELS])
+    .drain_secs(16)
+    .ended_by(EndedBy::KafkaStop);
+/// The worker of an assigned partition.
+static KAFKA_PARTITION: TreeRow = TreeRow::actor("kafka/groups/{group}/{partition}", RunsOn::KafkaThread)
+    .needs(&[&STORE, &REGISTRY, &CHANNELS])
+    .ended_by(EndedBy::KafkaStop);
 
 /// The registry, which prepares and commits snapshots.
 pub(crate) static REGISTRY: TreeRow = TreeRow::actor("registry", RunsOn::SharedThread).essential().needs(&[
@@ -252,7 +275,7 @@ static JOB_SCHEDULER: TreeRow = TreeRow::actor("housekeeping/scheduler", RunsOn:
 
 /// Every kind of node. Where two paths match a node, the first one counts.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with a running service"))]
-pub(crate) static NODES: [&TreeRow; 28] = [
+pub(crate) static NODES: [&TreeRow; 34] = [
     &STORE,
     &STORE_WRITER,
     &STORE_PROBE,
@@ -268,6 +291,12 @@ pub(crate) static NODES: [&TreeRow; 28] = [
     &CONNECTOR_RECONCILER,
     &CONNECTOR,
     &KAFKA,
+    &KAFKA_BROKERS,
+    &KAFKA_ROSTER,
+    &KAFKA_GROUPS,
+    &KAFKA_GROUP,
+    &KAFKA_CONSUMER,
+    &KAFKA_PARTITION,
     &REGISTRY,
     &CHANNELS,
     &CHANNEL,
@@ -307,7 +336,7 @@ const fn task(
 /// Every kind of thread or task outside the tree. Futures of an actor's own context are not listed: they end
 /// with it.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with the source"))]
-pub(crate) static TASKS: [TaskRow; 31] = [
+pub(crate) static TASKS: [TaskRow; 35] = [
     // The process.
     task(
         "runner of each supervised actor",
@@ -368,6 +397,16 @@ pub(crate) static TASKS: [TaskRow; 31] = [
         RunsOn::IoRuntime,
         EndedBy::ProcessExit,
     ),
+    // Kafka ingress.
+    task("check of the Kafka settings", ("actors/kafka", 1), RunsOn::BlockingPool, EndedBy::Caller),
+    task("commit of offsets", ("actors/kafka", 2), RunsOn::BlockingPool, EndedBy::Caller),
+    task("measurement of the lag", ("actors/kafka", 1), RunsOn::BlockingPool, EndedBy::Caller),
+    task(
+        "departure of a consumer from its group",
+        ("actors/kafka", 1),
+        RunsOn::OwnThread,
+        EndedBy::OwnerDrop,
+    ),
     // Computation.
     task("parse of a large body", ("actors/channels", 1), RunsOn::BlockingPool, EndedBy::Caller),
     task("key derivation and signatures", ("src/functions", 1), RunsOn::BlockingPool, EndedBy::Caller),
@@ -400,7 +439,7 @@ pub(crate) static TASKS: [TaskRow; 31] = [
         EndedBy::OwnerDrop,
     ),
     task("connections of that proxy", ("actors/connectors", 1), RunsOn::ConnectorThread, EndedBy::OwnerDrop),
-    task("cancellation of a statement", ("actors/connectors", 2), RunsOn::ConnectorThread, EndedBy::Caller),
+    task("cancellation of a statement", ("actors/connectors", 1), RunsOn::ConnectorThread, EndedBy::Caller),
     task(
         "rollback of an abandoned transaction",
         ("actors/connectors", 1),

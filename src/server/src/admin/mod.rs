@@ -13,6 +13,7 @@ mod dead_letters;
 mod engine;
 mod entities;
 mod import;
+mod kafka;
 mod mutation_request;
 mod nodes;
 mod parameters;
@@ -47,6 +48,10 @@ pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
         .service(web::resource("/cron/occurrences/{id}").route(get_or_head().to(cron::read)))
         .service(web::resource("/cron/occurrences/{id}/retry").route(web::post().to(cron::retry)))
         .service(web::resource("/cron/status").route(get_or_head().to(cron::status)))
+        .service(web::resource("/kafka/partitions").route(get_or_head().to(kafka::list)))
+        .service(
+            web::resource("/kafka/partitions/{topic}/{partition}/skip").route(web::post().to(kafka::skip)),
+        )
         .service(web::resource("/traces").route(get_or_head().to(traces::list)))
         .service(web::resource("/traces/{id}").route(get_or_head().to(traces::read)))
         .service(web::resource("/trace-dlq").route(get_or_head().to(dead_letters::list)))

@@ -17,6 +17,7 @@ const CONNECTOR_LIST: &[&str] = &["tag", "sort_by", "sort_order", "limit", "offs
 const CHANGE: &[&str] = &["dry_run"];
 const SERVING_CHANGE: &[&str] = &["dry_run", "reload"];
 const IMPORT: &[&str] = &["dry_run", "on_conflict"];
+const SKIP: &[&str] = &["dry_run", "offset"];
 const DELETE: &[&str] = &["dry_run", "force"];
 
 /// Returns the parameters of an endpoint, by its pattern below the admin base.
@@ -25,6 +26,7 @@ fn allowed_parameters(method: &Method, pattern: &str) -> &'static [&'static str]
         Method::GET | Method::HEAD => allowed_read_parameters(pattern),
         Method::DELETE => DELETE,
         _ if pattern.ends_with("/import") => IMPORT,
+        _ if pattern.ends_with("/skip") => SKIP,
         _ if ["/status", "/rollback", "/rollout"].iter().any(|end| pattern.ends_with(end)) => SERVING_CHANGE,
         _ => CHANGE,
     }

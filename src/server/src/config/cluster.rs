@@ -10,6 +10,10 @@ use super::problem::Diagnostics;
 use super::setting::{Scalar, choice, scalar_settings, section};
 use super::telemetry::host_and_port;
 
+/// Client properties that the delivery of every record depends on.
+const RESERVED_PROPERTIES: [&str; 4] =
+    ["enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof", "group.id"];
+
 section! {
     /// Channels fed by Kafka, and what is published to it.
     pub struct KafkaSection {
@@ -17,17 +21,19 @@ section! {
         pub enabled: bool = false,
         /// Brokers, each `host:port`.
         pub brokers: Vec<String> = vec!["localhost:9092".into()],
-        /// Consumer group of this service.
+        /// Consumer group of topics whose channel names none.
         pub group_id: String = "svc".into(),
         /// Topics and the channel each of them feeds. In the environment: `topic:channel,topic:channel`.
         pub topics: Vec<TopicMapping> = Vec::new(),
-        /// Milliseconds a record may take.
+        /// Milliseconds that one attempt at a record may take; a channel may set less.
         pub processing_timeout_ms: u64 = 60_000,
+        /// Partitions whose records run at the same time on this node; the records of one partition run one after the other.
+        pub max_parallel_partitions: usize = 16,
         /// Seconds between two measurements of the lag; 0 measures none.
         pub lag_poll_interval_secs: u64 = 30,
         /// Milliseconds after which the group gives up a silent member.
         pub session_timeout_ms: u64 = 45_000,
-        /// Raw properties of the client, applied last.
+        /// Raw properties of the client, applied last. Those that decide about commits cannot be set.
         pub extra_config: ClientProperties = ClientProperties::default(),
         /// Records that could not be processed.
         pub dlq: KafkaDlqSection = KafkaDlqSection::default(),
@@ -146,8 +152,26 @@ impl KafkaSection {
             diagnostics.refuse("kafka.brokers", format!("{:?} is not host:port", mask_url(broker)));
         }
         diagnostics.require_filled("kafka.group_id", &self.group_id);
+        diagnostics.require_positive("kafka.processing_timeout_ms", self.processing_timeout_ms);
+        diagnostics.require_positive("kafka.max_parallel_partitions", self.max_parallel_partitions);
+        diagnostics.require_positive("kafka.session_timeout_ms", self.session_timeout_ms);
+        if self.dlq.enabled {
+            diagnostics.require_filled("kafka.dlq.topic", &self.dlq.topic);
+        }
+        self.check_properties(diagnostics);
         self.check_topics(diagnostics);
         self.auth.check(diagnostics);
+    }
+
+    fn check_properties(&self, diagnostics: &mut Diagnostics) {
+        for name in self.extra_config.0.keys() {
+            if RESERVED_PROPERTIES.iter().any(|reserved| name.eq_ignore_ascii_case(reserved)) {
+                diagnostics.refuse(
+                    "kafka.extra_config",
+                    format!("{name:?} cannot be set: an offset is committed when its record is done"),
+                );
+            }
+        }
     }
 
     fn check_topics(&self, diagnostics: &mut Diagnostics) {

@@ -27,16 +27,6 @@ const UNAVAILABLE: &[Unavailable] = &[
         remedy: "use sqlite: or postgres://",
     },
     Unavailable { key: "tracing.enabled", asked_for: |c| c.tracing.enabled, remedy: "set it to false" },
-    Unavailable {
-        key: "kafka.topics",
-        asked_for: |c| c.kafka.enabled && !c.kafka.topics.is_empty(),
-        remedy: "leave it empty: records are published, none are consumed",
-    },
-    Unavailable {
-        key: "kafka.dlq.enabled",
-        asked_for: |c| c.kafka.enabled && c.kafka.dlq.enabled,
-        remedy: "set it to false: no records are consumed",
-    },
     Unavailable { key: "cluster.enabled", asked_for: |c| c.cluster.enabled, remedy: "run one node" },
 ];
 

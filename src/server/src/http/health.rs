@@ -4,7 +4,7 @@ use actix_supervision::{NodeState, NodeView, TreeView};
 use actix_web::http::header::RETRY_AFTER;
 use actix_web::{HttpResponse, HttpResponseBuilder, web};
 use serde_json::{Map, Value, json};
-use svc_connectors::LoadState;
+use svc_connectors::{BrokerHealth, LoadState};
 use svc_cron::CronHealth;
 use svc_model::ServiceError;
 use svc_store::DatabaseStatus;
@@ -36,8 +36,8 @@ pub(crate) async fn readyz(state: web::Data<AppState>) -> HttpResponse {
         "components": {"database": status_text(database, "error"), "engine": status_text(engine, "degraded"), "initialized": initialized},
     });
     // Brokers that are away make no node less able to serve than another.
-    if let Some(brokers) = &state.brokers {
-        body["components"]["kafka"] = status_text(brokers.problem().is_none(), "degraded").into();
+    if let Some(troubles) = state.kafka_troubles() {
+        body["components"]["kafka"] = status_text(troubles.is_empty(), "degraded").into();
     }
     if ready { HttpResponse::Ok().json(body) } else { unavailable().json(body) }
 }
@@ -54,10 +54,11 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     let engine = is_engine_ok(&state);
     let actors = are_actors_healthy(&tree);
     let cron = are_schedules_healthy(&state, database);
-    let brokers = state.brokers.as_ref().map(|brokers| brokers.problem().is_none());
+    let troubles = state.kafka_troubles();
+    let kafka = troubles.as_ref().map(Vec::is_empty);
     let exhaustion = state.descriptors.check();
     let degraded = !(exhaustion.is_none()
-        && brokers.unwrap_or(true)
+        && kafka.unwrap_or(true)
         && database
         && connectors
         && channels
@@ -82,11 +83,14 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     if let Some(well) = cron {
         body["components"]["cron"] = status_text(well, "degraded").into();
     }
-    if let Some(well) = brokers {
+    if let Some(well) = kafka {
         body["components"]["kafka"] = status_text(well, "degraded").into();
     }
     if let (Some(_), Some(body)) = (&context.principal, body.as_object_mut()) {
         body.extend(operator_details(&state, &tree, failed));
+        if let Some(troubles) = troubles {
+            body.insert("kafka".into(), kafka_to_json(&state, &troubles));
+        }
         if let Some(exhaustion) = exhaustion {
             body.insert("descriptors".into(), json!({"reason": exhaustion.reason()}));
         }
@@ -96,6 +100,8 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
 
 /// `GET /metrics`: everything measured, as Prometheus text.
 pub(crate) async fn metrics(state: web::Data<AppState>) -> Result<HttpResponse, Error> {
+    // Sets the gauge of Kafka ingress.
+    state.kafka_troubles();
     let text = state.metrics.render().map_err(ServiceError::internal_error)?;
     Ok(HttpResponse::Ok().content_type(exposition::CONTENT_TYPE).body(text))
 }
@@ -136,9 +142,6 @@ fn operator_details(state: &AppState, tree: &TreeView, failed: Vec<Value>) -> Ma
     details.insert("channels".into(), json!({"quarantined": quarantined}));
     if let Some(cron) = &state.cron {
         details.insert("cron".into(), schedules_to_json(&cron.health()));
-    }
-    if let Some(brokers) = &state.brokers {
-        details.insert("kafka".into(), json!({"problem": brokers.problem()}));
     }
     details.insert(
         "actors".into(),
@@ -193,6 +196,17 @@ fn schedules_to_json(health: &CronHealth) -> Value {
         shown["reason"] = reason.as_str().into();
     }
     shown
+}
+
+/// Returns the state of Kafka: the problem of the brokers, and what is in trouble besides.
+fn kafka_to_json(state: &AppState, troubles: &[String]) -> Value {
+    let problem = state.brokers.as_ref().and_then(BrokerHealth::problem);
+    let others = troubles.iter().filter(|trouble| Some(*trouble) != problem.as_ref());
+    json!({
+        "problem": problem,
+        "ingest": others.collect::<Vec<_>>(),
+        "assigned_partitions": state.kafka.as_ref().map_or(0, |kafka| kafka.partitions().len()),
+    })
 }
 
 /// Returns the tree; of a large one only the nodes that do not run. The whole is at `GET /api/v1/admin/actors`.

@@ -10,6 +10,7 @@ use actix_web::body::MessageBody;
 use actix_web::dev::ServiceResponse;
 use actix_web::test::{TestRequest, call_service, init_service, read_body};
 use actix_web::{App, Error};
+use rdkafka::mocking::MockCluster;
 use serde_json::{Value, json};
 use tokio::task::yield_now;
 use tokio::time::timeout;
@@ -26,7 +27,6 @@ fn config(directory: &Path) -> Config {
     let mut config = Config::default();
     config.storage.url = format!("sqlite:{}", directory.join("svc.db").display());
     config.kafka.enabled = true;
-    config.kafka.brokers = vec!["127.0.0.1:1".to_owned()];
     config.trace_queue.shutdown_timeout_secs = SHUTDOWN.as_secs();
     config.cron.shutdown_timeout_secs = SHUTDOWN.as_secs();
     config
@@ -77,11 +77,15 @@ fn activate(path: &str) -> TestRequest {
     TestRequest::patch().uri(&uri).set_json(json!({"status": "active"}))
 }
 
-/// Runs a service with a connector, a channel and a schedule, and returns its tree once every row has a node.
+/// Runs a service with a connector, a channel, a schedule and a topic, and returns its tree once every row has a node.
 fn live_tree() -> TreeView {
     let directory = tempfile::tempdir().unwrap();
+    let cluster = MockCluster::new(1).unwrap();
+    cluster.create_topic("orders", 1, 1).unwrap();
     System::new().block_on(async {
-        let service = Service::start(config(directory.path()), Options::default()).await.unwrap();
+        let mut config = config(directory.path());
+        config.kafka.brokers = vec![cluster.bootstrap_servers()];
+        let service = Service::start(config, Options::default()).await.unwrap();
         let app = init_service(App::new().configure(service.routes())).await;
         let workflow = json!({"workflow_id": "w", "name": "w",
             "tasks": [{"id": "t", "name": "", "function": {"name": "map",
@@ -92,10 +96,12 @@ fn live_tree() -> TreeView {
             "methods": ["POST"], "route_pattern": "/c", "workflow_id": "w", "config": {}});
         let schedule = json!({"channel_id": "s", "name": "s", "channel_type": "async", "protocol": "cron",
             "workflow_id": "w", "transport_config": {"schedule": "0 0 0 1 1 *"}, "config": {}});
+        let topic = json!({"channel_id": "k", "name": "k", "channel_type": "async", "protocol": "kafka",
+            "topic": "orders", "workflow_id": "w", "config": {}});
         send(&app, post("workflows", &workflow)).await;
         send(&app, activate("workflows/w")).await;
         send(&app, post("connectors", &connector)).await;
-        for (id, body) in [("c", channel), ("s", schedule)] {
+        for (id, body) in [("c", channel), ("s", schedule), ("k", topic)] {
             send(&app, post("channels", &body)).await;
             send(&app, activate(&format!("channels/{id}"))).await;
         }
@@ -212,6 +218,7 @@ fn nodes_that_end_before_the_tree_have_the_budget_of_their_shutdown_step() {
         let is_consistent = match row.ended_by {
             EndedBy::TracesStop => row.drain == DrainBudget::TraceQueueShutdown,
             EndedBy::CronStop => row.drain == DrainBudget::CronShutdown,
+            EndedBy::KafkaStop => row.path.starts_with(KAFKA.path),
             EndedBy::ChannelRetirement => row.path.starts_with(CHANNELS.path),
             EndedBy::TreeShutdown => !row.path.starts_with(CHANNELS.path),
             _ => false,

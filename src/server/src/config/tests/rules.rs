@@ -142,7 +142,14 @@ fn rules_of_a_section_that_is_off_wait_until_it_is_on() {
                  [kafka.auth]\nsecurity_protocol = \"sasl_ssl\"";
     let topics = ["kafka.topics"; 3];
     let sasl = ["kafka.auth.sasl_mechanism", "kafka.auth.sasl_username", "kafka.auth.sasl_password"];
-    let expected = [&["kafka.brokers", "kafka.group_id"][..], &topics, &sasl, &["kafka.topics"]].concat();
+    let expected = [&["kafka.brokers", "kafka.group_id"][..], &topics, &sasl].concat();
+    assert_eq!(refused(kafka), expected);
+    let kafka = "[kafka]\nenabled = true\nprocessing_timeout_ms = 0\nmax_parallel_partitions = 0\n\
+                 session_timeout_ms = 0\n[kafka.dlq]\nenabled = true\ntopic = \"\"\n\
+                 [kafka.extra_config]\n\"Enable.Auto.Commit\" = \"true\"\n\"client.id\" = \"x\"";
+    let numbers = ["processing_timeout_ms", "max_parallel_partitions", "session_timeout_ms"];
+    let expected: Vec<_> =
+        numbers.into_iter().chain(["dlq.topic", "extra_config"]).map(|key| format!("kafka.{key}")).collect();
     assert_eq!(refused(kafka), expected);
     let traces = "[trace_storage]\nmode = \"async\"\nmax_pending = 0\nasync_workers = 0";
     assert_eq!(refused(traces), ["trace_storage.max_pending", "trace_storage.async_workers"]);
@@ -213,8 +220,6 @@ fn every_unavailable_setting_is_refused() {
         ("server.docs.enabled", "server.docs.enabled = true".into()),
         ("storage.url", "storage.url = \"mysql://h/d\"".into()),
         ("tracing.enabled", "tracing.enabled = true".into()),
-        ("kafka.topics", "kafka.enabled = true\nkafka.topics = [{ topic = \"t\", channel = \"c\" }]".into()),
-        ("kafka.dlq.enabled", "kafka.enabled = true\nkafka.dlq.enabled = true".into()),
         (
             "cluster.enabled",
             "cluster.enabled = true\ncluster.redis_url = \"redis://h\"\nstorage.url = \"postgres://h/d\""

@@ -1,0 +1,48 @@
+//! The partitions that this node reads, and the way out for one that is stuck.
+
+use actix_web::HttpResponse;
+use actix_web::web::{Data, Path};
+use serde_json::json;
+use svc_model::ServiceError;
+
+use super::query::QueryParameters;
+use super::response::data_response;
+use crate::http::{AdminCaller, Error};
+use crate::kafka::KafkaIngress;
+use crate::state::AppState;
+
+/// The resource type of partitions in audit rows.
+const PARTITION: &str = "kafka_partition";
+
+/// `GET /kafka/partitions`: the partitions assigned to this node, by topic and number; none where Kafka is
+/// off.
+pub(super) async fn list(state: Data<AppState>) -> HttpResponse {
+    data_response(state.kafka.as_ref().map(KafkaIngress::partitions).unwrap_or_default())
+}
+
+/// `POST /kafka/partitions/{topic}/{partition}/skip`: writes the record that the partition holds back to the
+/// topic of dead letters, and goes on with the next one. With `offset`, only if it is the record at that
+/// offset.
+pub(super) async fn skip(
+    state: Data<AppState>,
+    caller: AdminCaller,
+    path: Path<(String, String)>,
+    query: QueryParameters,
+) -> Result<HttpResponse, Error> {
+    query.refuse_dry_run()?;
+    let (topic, partition) = path.into_inner();
+    let unknown = || {
+        let place = format!("partition '{partition}' of topic '{topic}'");
+        ServiceError::not_found(format!("this node does not read {place}"))
+    };
+    let number: i32 = partition.parse().map_err(|_| unknown())?;
+    let offset = query.integer("offset")?;
+    let kafka = state.kafka.as_ref().ok_or_else(unknown)?;
+    kafka.check_skip(&topic, number)?;
+    // Recorded before it happens, so that nothing happens unrecorded.
+    let entry = caller.audit("skip", PARTITION, &format!("{topic}/{number}"));
+    state.store.audit().record(entry).await?;
+    state.metrics.record_audit_event("skip", PARTITION);
+    let skipped = kafka.skip(&topic, number, offset).await?;
+    Ok(data_response(json!({"topic": topic, "partition": number, "skipped_offset": skipped})))
+}

@@ -1,0 +1,141 @@
+//! Records that run: their message, their traces, their order, their idempotency keys.
+
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn record_runs_with_its_payload_and_metadata_and_is_committed() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let server = launch_at(&cluster).start().unwrap();
+    let (mut client, sink) = (server.client(), sink());
+    connect_sink(&mut client, &sink);
+    serve_topic(&mut client, "orders", "orders", json!({}), tell());
+    cluster.send_to(
+        "orders",
+        0,
+        Some(b"key-1"),
+        Some(br#"{"data": {"a": 1}, "metadata": {"x": 1}}"#),
+        &[("h", b"v")],
+    );
+    cluster.send_to("orders", 0, Some(&[0xff]), Some(b"[1, 2]"), &[]);
+    cluster.wait_committed("orders", 0, 2);
+    let told = told(&sink);
+    let (metadata, payload) = &told[0];
+    assert_eq!(payload, &json!({"data": {"a": 1}, "metadata": {"x": 1}}), "there is no envelope");
+    let expected = json!({"channel": "orders", "kafka_topic": "orders", "kafka_partition": 0, "kafka_offset": 0,
+        "kafka_key": "key-1", "run": {"key": "orders:0:0"}});
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&metadata[name], value, "{name}");
+    }
+    for absent in ["headers", "http_method", "x"] {
+        assert_eq!(metadata.get(absent), None);
+    }
+    assert_eq!((&told[1].1, told[1].0.get("kafka_key")), (&json!([1, 2]), None));
+    let rows = traces(&mut client, "mode=kafka&status=completed");
+    assert_eq!(rows.len(), 2);
+    assert_eq!((&rows[0]["channel"], &rows[0]["channel_id"]), (&json!("orders"), &json!("orders")));
+    let id = rows[1]["id"].as_str().unwrap();
+    let trace = client.get(&format!("{ADMIN}/traces/{id}")).unwrap().json()["data"].clone();
+    assert_eq!(trace["message"]["payload"]["data"], json!({"a": 1}), "{trace}");
+    assert_eq!(metric(&mut client, "svc_messages_total{channel=\"orders\",status=\"ok\"}"), Some(2.0));
+    let counted = "svc_kafka_records_total{topic=\"orders\",outcome=\"completed\"}";
+    assert_eq!(metric(&mut client, counted), Some(2.0));
+    end(server);
+}
+
+#[test]
+fn records_of_a_partition_run_in_order_and_once_over_restarts() {
+    let cluster = Cluster::start(&[("orders", 2)]);
+    let (server, sink) = (launch_at(&cluster).start().unwrap(), sink());
+    let mut client = server.client();
+    connect_sink(&mut client, &sink);
+    serve_topic(&mut client, "orders", "orders", json!({"tracing": {"mode": "off"}}), tell());
+    for n in 0..40 {
+        cluster.send_to("orders", n % 2, None, Some(n.to_string().as_bytes()), &[]);
+    }
+    cluster.wait_committed("orders", 0, 20);
+    cluster.wait_committed("orders", 1, 20);
+    let server = server.crash_and_restart().unwrap();
+    for n in 40..44 {
+        cluster.send_to("orders", n % 2, None, Some(n.to_string().as_bytes()), &[]);
+    }
+    cluster.wait_committed("orders", 0, 22);
+    cluster.wait_committed("orders", 1, 22);
+    for partition in 0..2 {
+        let told = told(&sink);
+        let of = told.iter().filter(|(metadata, _)| metadata["kafka_partition"] == partition);
+        let offsets: Vec<_> = of.map(|(metadata, _)| metadata["kafka_offset"].as_i64().unwrap()).collect();
+        assert_eq!(offsets, (0..22).collect::<Vec<_>>(), "in order, none twice: everything was committed");
+    }
+    assert!(traces(&mut server.client(), "mode=kafka").is_empty(), "tracing is off");
+    end(server);
+}
+
+#[test]
+fn idempotency_key_of_header_or_record_is_claimed_once() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let (server, sink) = (launch_at(&cluster).start().unwrap(), sink());
+    let mut client = server.client();
+    connect_sink(&mut client, &sink);
+    let config = json!({"deduplication": {"header": "Idempotency-Key", "window_secs": 600}});
+    serve_topic(&mut client, "orders", "orders", config, tell());
+    let send = |n: &str, key: Option<&[u8]>, header: Option<&[u8]>| {
+        let headers: Vec<_> = header.map(|value| ("idempotency-KEY", value)).into_iter().collect();
+        cluster.send_to("orders", 0, key, Some(n.as_bytes()), &headers);
+    };
+    send("0", Some(b"a"), None);
+    send("1", Some(b"a"), None);
+    send("2", Some(b"a"), Some(b"b"));
+    send("3", Some(b"c"), Some(b"b"));
+    send("4", None, None);
+    send("5", None, None);
+    cluster.wait_committed("orders", 0, 6);
+    let payloads: Vec<_> = told(&sink).into_iter().map(|(_, payload)| payload).collect();
+    assert_eq!(payloads, [0, 2, 4, 5].map(|n| json!(n)), "the header goes before the key of the record");
+    let counted = "svc_kafka_records_total{topic=\"orders\",outcome=\"duplicate\"}";
+    assert_eq!(metric(&mut client, counted), Some(2.0));
+    assert_eq!(metric(&mut client, "svc_messages_total{channel=\"orders\",status=\"duplicate\"}"), Some(2.0));
+    end(server);
+}
+
+#[test]
+fn redelivered_record_meets_the_same_version_of_its_workflow() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let server = launch_at(&cluster).start().unwrap();
+    let mut client = server.client();
+    let tasks = |version: i64| {
+        json!([{"id": "mark", "name": "", "function": {"name": "map", "input": {"mappings": [
+            {"path": "data.version", "logic": version}]}}}])
+    };
+    serve_topic(&mut client, "orders", "orders", json!({}), tasks(1));
+    let path = format!("{ADMIN}/workflows/orders");
+    assert_eq!(client.json("POST", &format!("{path}/versions"), &json!({})).unwrap().status, 201);
+    let second = json!({"workflow_id": "orders", "name": "orders", "tasks": tasks(2)});
+    assert_eq!(client.json("PUT", &path, &second).unwrap().status, 200);
+    let rollout = json!({"status": "active", "rollout_percentage": 50});
+    let status = client.json("PATCH", &format!("{path}/status"), &rollout).unwrap();
+    assert_eq!(status.status, 200, "{}", status.text());
+    for _ in 0..20 {
+        cluster.send("orders", "{}");
+    }
+    cluster.wait_committed("orders", 0, 20);
+    let rows = traces(&mut client, "mode=kafka&limit=100");
+    for row in &rows {
+        let trace = client.get(&format!("{ADMIN}/traces/{}", row["id"].as_str().unwrap())).unwrap().json();
+        assert_eq!(trace["data"]["message"]["context"]["data"]["version"], trace["data"]["workflow_version"]);
+    }
+    // The bucket follows from topic, partition and offset.
+    let newer = (0..20).filter(|offset| bucket(&format!("orders:0:{offset}")) < 50).count();
+    let second = rows.iter().filter(|row| row["workflow_version"] == 2).count();
+    assert_eq!((rows.len(), second), (20, newer));
+    end(server);
+}
+
+/// The 64-bit FNV-1a hash modulo 100.
+fn bucket(text: &str) -> u64 {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    hash % 100
+}

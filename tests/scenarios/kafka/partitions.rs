@@ -1,0 +1,169 @@
+//! A partition that is stuck: the budget of its record, the operator's way out, revocation.
+
+use std::io::Write;
+
+use serde_json::json;
+
+use super::*;
+use crate::support::error;
+
+/// A server whose consumers must poll often, so that the budget of a record is short.
+fn with_short_budget(launch: ServerCommand) -> ServerCommand {
+    let path = launch.directory().join("svc.toml");
+    let mut file = std::fs::File::create(&path).unwrap();
+    writeln!(file, "[kafka.extra_config]\n\"max.poll.interval.ms\" = \"6000\"").unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    launch.args(&["-c", &path]).env("SVC_KAFKA__PROCESSING_TIMEOUT_MS", "1000")
+}
+
+fn skip(client: &mut HttpClient, place: &str) -> svc_testkit::http::HttpResponse {
+    client.json("POST", &format!("{ADMIN}/kafka/partitions/{place}/skip"), &json!({})).unwrap()
+}
+
+#[test]
+fn record_that_used_up_its_budget_is_fetched_again_and_blocks_no_other_partition() {
+    let cluster = Cluster::start(&[("orders", 2)]);
+    let server = with_short_budget(launch_at(&cluster)).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    cluster.send("orders", r#"{"n": "x"}"#);
+    cluster.send("orders", r#"{"n": 1}"#);
+    // Four fifths of six seconds leave room for the delays of one and two seconds and the attempts between.
+    eventually(|| server.log_text().contains("a record blocks its partition and is fetched again"));
+    cluster.send_to("orders", 1, None, Some(br#"{"n": 1}"#), &[]);
+    cluster.wait_committed("orders", 1, 1);
+    let mut attempts = 0;
+    eventually(|| {
+        let row = partitions(&mut client).into_iter().find(|row| row["partition"] == 0).unwrap();
+        attempts = attempts.max(row["attempts"].as_i64().unwrap());
+        attempts >= 5
+    });
+    assert_eq!(cluster.committed("orders", 0), 0, "nothing behind it is done before it");
+    assert_eq!(
+        traces(&mut client, "mode=kafka&status=failed").len(),
+        1,
+        "fetched again, it is the same record"
+    );
+    let assigned = metric(&mut client, "svc_kafka_assigned_partitions");
+    assert_eq!(assigned, Some(2.0), "the member stays in its group");
+    end(server);
+}
+
+#[test]
+fn skipped_record_becomes_a_dead_letter_and_the_partition_goes_on() {
+    let cluster = Cluster::start(&[("slow", 1)]);
+    let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
+    let mut client = server.client();
+    let held = Upstream::start(|_| UpstreamReply::Held).unwrap();
+    connect_sink(&mut client, &held);
+    serve_topic(&mut client, "slow", "slow", json!({"backpressure": {"max_concurrent_per_node": 1}}), tell());
+    // A request takes the only permit, so that records are deferred.
+    let busy = std::thread::spawn({
+        let mut client = server.client();
+        move || client.json("POST", "/api/v1/data/slow", &json!({})).unwrap().status
+    });
+    held.wait_for(1);
+    eventually(|| !partitions(&mut client).is_empty());
+    for place in ["slow/1", "nothing/0", "slow/x"] {
+        error(&skip(&mut client, place), 404, "NOT_FOUND");
+    }
+    error(&skip(&mut client, "slow/0"), 409, "CONFLICT");
+    cluster.send("slow", r#"{"stuck": true}"#);
+    cluster.send("slow", r#"{"stuck": false}"#);
+    wait_state(&mut client, 0, "deferred");
+    let path = format!("{ADMIN}/kafka/partitions/slow/0/skip");
+    let other = client.json("POST", &format!("{path}?offset=7"), &json!({})).unwrap();
+    let message = error(&other, 409, "CONFLICT")["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("offset 0"), "{message}");
+    let skipped = client.json("POST", &format!("{path}?offset=0"), &json!({})).unwrap();
+    assert_eq!(skipped.status, 200, "{}", skipped.text());
+    assert_eq!(skipped.json()["data"], json!({"topic": "slow", "partition": 0, "skipped_offset": 0}));
+    let letter = &cluster.read(DEAD, 1)[0].value;
+    assert_eq!(letter["original_payload"], r#"{"stuck": true}"#);
+    let reason = letter["error"].as_str().unwrap();
+    assert!(reason.starts_with("skipped by an operator: ") && reason.contains("capacity"), "{reason}");
+    cluster.wait_committed("slow", 0, 1);
+    held.open();
+    assert_eq!(busy.join().unwrap(), 200);
+    cluster.wait_committed("slow", 0, 2);
+    let audit = client.get(&format!("{ADMIN}/audit-logs?action=skip")).unwrap().json();
+    let row = &audit["data"][0];
+    assert_eq!((&row["resource_type"], &row["resource_id"]), (&json!("kafka_partition"), &json!("slow/0")));
+    end(server);
+}
+
+#[test]
+fn skip_is_refused_without_a_topic_of_dead_letters() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let server = launch_at(&cluster).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    cluster.send("orders", r#"{"n": "x"}"#);
+    wait_state(&mut client, 0, "retrying");
+    let message =
+        error(&skip(&mut client, "orders/0"), 409, "CONFLICT")["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("kafka.dlq.enabled"), "{message}");
+    assert_eq!(cluster.committed("orders", 0), 0);
+    end(server);
+}
+
+#[test]
+fn record_in_progress_ends_before_its_partition_is_given_up() {
+    let cluster = Cluster::start(&[("orders", 2)]);
+    let first = launch_at(&cluster).start().unwrap();
+    let mut client = first.client();
+    let sink = Upstream::start(|request| {
+        let is_slow = request.text().contains("slow");
+        if is_slow { UpstreamReply::Held } else { UpstreamReply::new(200, "{}") }
+    })
+    .unwrap();
+    connect_sink(&mut client, &sink);
+    serve_topic(&mut client, "orders", "orders", json!({}), tell());
+    eventually(|| partitions(&mut client).len() == 2);
+    for partition in 0..2 {
+        cluster.send_to("orders", partition, None, Some(br#"{"slow": 1}"#), &[]);
+        cluster.send_to("orders", partition, None, Some(br#"{"next": 1}"#), &[]);
+    }
+    sink.wait_for(2);
+    let second = launch_at(&cluster).start().unwrap();
+    let mut other = second.client();
+    connect_sink(&mut other, &sink);
+    serve_topic(&mut other, "orders", "orders", json!({}), tell());
+    // The group rebalances while both records are in progress: nobody else gets their partitions before they
+    // have ended.
+    eventually(|| partitions(&mut client).iter().any(|row| row["state"] == "stopping"));
+    assert!(partitions(&mut other).is_empty());
+    assert_eq!(sink.requests().len(), 2);
+    sink.open();
+    eventually(|| (partitions(&mut client).len(), partitions(&mut other).len()) == (1, 1));
+    for partition in 0..2 {
+        cluster.wait_committed("orders", partition, 2);
+    }
+    // Other than a real broker, this one takes no commit of a member that it waits for, so that a record may
+    // run again.
+    let mut keys = run_keys(&sink);
+    keys.sort();
+    keys.dedup();
+    assert_eq!(keys, ["orders:0:0", "orders:0:1", "orders:1:0", "orders:1:1"]);
+    end(first);
+    eventually(|| partitions(&mut other).len() == 2);
+    end(second);
+}
+
+#[test]
+fn shutdown_lets_a_record_in_progress_end_and_commits_it() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let mut server = launch_at(&cluster).start().unwrap();
+    let mut client = server.client();
+    let sink = Upstream::start(|_| UpstreamReply::Held).unwrap();
+    connect_sink(&mut client, &sink);
+    serve_topic(&mut client, "orders", "orders", json!({}), tell());
+    cluster.send("orders", "1");
+    cluster.send("orders", "2");
+    sink.wait_for(1);
+    server.signal("TERM").unwrap();
+    eventually(|| server.log_text().contains("kafka partitions are given up"));
+    sink.open();
+    assert!(server.wait(PATIENCE).unwrap().success());
+    assert_eq!((cluster.committed("orders", 0), sink.requests().len()), (1, 1), "no further one began");
+}
