@@ -1,0 +1,231 @@
+//! `make drill-kafka`: Kafka ingress under faults. Three processes of one consumer group read eight
+//! partitions; every two seconds one of them is killed, or stopped for longer than its session lasts, and the
+//! brokers answer with errors. Every record tells a witness outside; its log is compared with what was
+//! written and with what was committed.
+//!
+//! The verdict is one JSON document on standard output and in a file; the exit code is 1 where anything was
+//! found.
+
+mod verdict;
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::mocking::MockCluster;
+use rdkafka::producer::{BaseRecord, DefaultProducerContext, Producer, ThreadedProducer};
+use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
+use rdkafka::{ClientConfig, TopicPartitionList};
+use serde_json::{Value, json};
+use svc_testkit::example::create_and_activate;
+use svc_testkit::server::{ServerCommand, ServerProcess, wait_until};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
+
+use verdict::{CommitReading, DrillEvidence, Effect, judge};
+
+const NODES: usize = 3;
+const PARTITIONS: i32 = 8;
+const TOPIC: &str = "drill";
+const GROUP: &str = "svc";
+/// Time from one fault to the next.
+const FAULT_EVERY: Duration = Duration::from_secs(2);
+/// Time for which a process is stopped: longer than its session.
+const PAUSE: Duration = Duration::from_secs(9);
+/// Time after which the group gives a silent member up.
+const SESSION_MS: &str = "6000";
+/// Longest time without any progress.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Longest wait for an answer of the brokers.
+const ANSWER: Duration = Duration::from_secs(30);
+
+type AnyError = Box<dyn Error>;
+type Effects = Arc<Mutex<Vec<Effect>>>;
+
+fn main() -> Result<ExitCode, AnyError> {
+    let mut args = std::env::args_os().skip(1);
+    let binary = args.next().map(PathBuf::from);
+    let records = args.next().and_then(|count| count.to_str()?.parse().ok());
+    let (Some(binary), Some(records), Some(file)) = (binary, records, args.next()) else {
+        return Err("usage: drill-kafka SVC_SERVER_BINARY RECORDS VERDICT_FILE".into());
+    };
+    let evidence = drill(&binary, records)?;
+    let verdict = judge(&evidence, 3);
+    let document = serde_json::to_string_pretty(&verdict.json())?;
+    std::fs::write(&file, &document)?;
+    say(&document);
+    Ok(if verdict.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+#[expect(clippy::print_stdout, reason = "the verdict is what a drill is for")]
+fn say(document: &str) {
+    println!("{document}");
+}
+
+#[expect(clippy::disallowed_methods, reason = "the drill moves no clock, and runs beside no actor")]
+fn drill(binary: &Path, records: i64) -> Result<DrillEvidence, AnyError> {
+    let cluster: MockCluster<'_, DefaultProducerContext> = MockCluster::new(3)?;
+    cluster.create_topic(TOPIC, PARTITIONS, 3)?;
+    let brokers = cluster.bootstrap_servers();
+    let written = write(&brokers, records)?;
+    let effects = Effects::default();
+    let witness = witness(&effects)?;
+    let mut nodes: Vec<Option<ServerProcess>> =
+        (0..NODES).map(|_| start(binary, &brokers, &witness).map(Some)).collect::<Result<_, _>>()?;
+    let watcher = watcher(&brokers)?;
+    let mut evidence = DrillEvidence { written, ..DrillEvidence::default() };
+    let random = RandomState::new();
+    let (mut fault_at, mut progress_at, mut progress) = (Instant::now() + FAULT_EVERY, Instant::now(), 0);
+    let mut stopped: Option<(usize, Instant)> = None;
+    loop {
+        let done = read_commits(&watcher, &effects, &mut evidence)?;
+        if done {
+            break;
+        }
+        let seen = count(&effects);
+        if seen != progress {
+            (progress, progress_at) = (seen, Instant::now());
+        }
+        if progress_at.elapsed() > PATIENCE {
+            // What is missing is for the judge to see.
+            break;
+        }
+        if let Some((index, _)) = stopped.filter(|(_, until)| *until <= Instant::now()) {
+            signal(&nodes, index, "CONT")?;
+            stopped = None;
+        }
+        if Instant::now() >= fault_at {
+            fault_at = Instant::now() + FAULT_EVERY;
+            let round = evidence.kills + evidence.pauses;
+            let index = random.hash_one(round) as usize % NODES;
+            inject_errors(&cluster, round, &mut evidence);
+            match stopped {
+                None if round % 3 == 2 => {
+                    signal(&nodes, index, "STOP")?;
+                    stopped = Some((index, Instant::now() + PAUSE));
+                    evidence.pauses += 1;
+                }
+                Some((stopped, _)) if stopped == index => {}
+                _ => {
+                    if let Some(node) = nodes[index].take() {
+                        nodes[index] = Some(node.crash_and_restart()?);
+                        evidence.kills += 1;
+                    }
+                }
+            }
+        }
+        wait_until(Duration::from_millis(100), || Ok(false))?;
+    }
+    if let Some((index, _)) = stopped {
+        signal(&nodes, index, "CONT")?;
+    }
+    drop(nodes);
+    evidence.effects = effects.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Ok(evidence)
+}
+
+/// Writes the records, evenly over the partitions.
+fn write(brokers: &str, records: i64) -> Result<BTreeMap<i32, i64>, AnyError> {
+    let producer: ThreadedProducer<DefaultProducerContext> =
+        ClientConfig::new().set("bootstrap.servers", brokers).set("acks", "all").create()?;
+    let mut written = BTreeMap::new();
+    for number in 0..records {
+        let partition = i32::try_from(number % i64::from(PARTITIONS))?;
+        let value = json!({"n": number}).to_string();
+        let record: BaseRecord<'_, (), str> = BaseRecord::to(TOPIC).partition(partition).payload(&value);
+        producer.send(record).map_err(|(error, _)| error)?;
+        *written.entry(partition).or_default() += 1;
+        if number % 1000 == 0 {
+            producer.flush(ANSWER)?;
+        }
+    }
+    producer.flush(ANSWER)?;
+    Ok(written)
+}
+
+/// Starts the witness: each request is an effect.
+fn witness(effects: &Effects) -> io::Result<Upstream> {
+    let effects = Arc::clone(effects);
+    Upstream::start(move |request| {
+        let told: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let partition = told["kafka_partition"].as_i64().and_then(|number| i32::try_from(number).ok());
+        if let (Some(partition), Some(offset)) = (partition, told["kafka_offset"].as_i64()) {
+            effects.lock().unwrap_or_else(PoisonError::into_inner).push(Effect { partition, offset });
+        }
+        UpstreamReply::new(200, "{}")
+    })
+}
+
+/// Starts a process of the group that tells the witness of every record.
+fn start(binary: &Path, brokers: &str, witness: &Upstream) -> Result<ServerProcess, AnyError> {
+    let server = ServerCommand::new(binary)?
+        .env("RUST_LOG", "warn")
+        .env("SVC_KAFKA__ENABLED", "true")
+        .env("SVC_KAFKA__BROKERS", brokers)
+        .env("SVC_KAFKA__SESSION_TIMEOUT_MS", SESSION_MS)
+        .start()?;
+    let mut client = server.client();
+    let config = json!({"url": witness.url(""), "allow_private_urls": true, "retry": {"max_retries": 2}});
+    let connector = json!({"id": "witness", "name": "witness", "connector_type": "http", "config": config});
+    client.json("POST", "/api/v1/admin/connectors", &connector)?;
+    let call = json!({"connector": "witness", "method": "POST", "body_logic": {"var": "metadata"}});
+    let workflow = json!({"workflow_id": "tell", "name": "tell", "tasks": [
+        {"id": "tell", "name": "Tell", "function": {"name": "http_call", "input": call}}]});
+    create_and_activate(&mut client, "workflows", "workflow_id", &workflow)?;
+    let channel = json!({"channel_id": "drill", "name": "drill", "channel_type": "async", "protocol": "kafka",
+        "topic": TOPIC, "workflow_id": "tell", "config": {"tracing": {"mode": "off"}}});
+    create_and_activate(&mut client, "channels", "channel_id", &channel)?;
+    Ok(server)
+}
+
+fn watcher(brokers: &str) -> Result<BaseConsumer, AnyError> {
+    Ok(ClientConfig::new().set("bootstrap.servers", brokers).set("group.id", GROUP).create()?)
+}
+
+/// Reads the committed offsets, then the number of effects; returns `true` once everything is committed.
+fn read_commits(
+    watcher: &BaseConsumer,
+    effects: &Effects,
+    evidence: &mut DrillEvidence,
+) -> Result<bool, AnyError> {
+    let mut asked = TopicPartitionList::new();
+    asked.add_partition_range(TOPIC, 0, PARTITIONS - 1);
+    // Brokers that were told to fail answer the next time.
+    let Ok(known) = watcher.committed_offsets(asked, ANSWER) else { return Ok(false) };
+    let seen = count(effects);
+    let mut done = true;
+    for element in known.elements() {
+        let (partition, committed) = (element.partition(), element.offset().to_raw().unwrap_or(0).max(0));
+        done &= evidence.written.get(&partition) == Some(&committed);
+        evidence.readings.push(CommitReading { partition, committed, effects: seen });
+    }
+    Ok(done)
+}
+
+fn count(effects: &Effects) -> usize {
+    effects.lock().unwrap_or_else(PoisonError::into_inner).len()
+}
+
+fn signal(nodes: &[Option<ServerProcess>], index: usize, name: &str) -> io::Result<()> {
+    nodes[index].as_ref().map_or(Ok(()), |node| node.signal(name))
+}
+
+/// Lets the brokers answer the next requests of one kind with an error that passes.
+fn inject_errors(
+    cluster: &MockCluster<'_, DefaultProducerContext>,
+    round: usize,
+    evidence: &mut DrillEvidence,
+) {
+    let (key, error) = match round % 3 {
+        0 => (RDKafkaApiKey::OffsetCommit, RDKafkaRespErr::RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT),
+        1 => (RDKafkaApiKey::Fetch, RDKafkaRespErr::RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION),
+        _ => (RDKafkaApiKey::Heartbeat, RDKafkaRespErr::RD_KAFKA_RESP_ERR_NOT_COORDINATOR),
+    };
+    cluster.request_errors(key, &[error; 3]);
+    evidence.broker_errors += 3;
+}
