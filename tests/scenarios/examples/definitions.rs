@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{admin, examples};
 use crate::support::launch;
 
-/// The files of a kind in a project, as JSON.
+/// The files of a kind in a project, as JSON, sorted by name: a channel may name an earlier one.
 fn documents(project: &str, kind: &str) -> Vec<(PathBuf, Value)> {
     let Ok(files) = std::fs::read_dir(examples().join(project).join(kind)) else { return Vec::new() };
     let read = |path: PathBuf| {
@@ -15,7 +15,9 @@ fn documents(project: &str, kind: &str) -> Vec<(PathBuf, Value)> {
         let document = serde_json::from_str(&text).expect("the file is JSON");
         (path, document)
     };
-    files.map(|file| read(file.expect("the project can be listed").path())).collect()
+    let mut paths: Vec<_> = files.map(|file| file.expect("the project can be listed").path()).collect();
+    paths.sort();
+    paths.into_iter().map(read).collect()
 }
 
 #[test]
