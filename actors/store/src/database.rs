@@ -14,7 +14,7 @@ use crate::error::StoreError;
 use crate::metrics::{Queries, QueryOperation, StoreMetrics};
 use crate::pool::{ConnectionPool, TransactionFn};
 use crate::repo::TraceWrite;
-use crate::writer::{RunUnit, StoreWriter, UnitOutcome, WriteRow, abandoned};
+use crate::writer::{RunUnit, StoreWriter, UnitOutcome, WriterQueue, abandoned};
 
 /// The executor on which every repository runs its statements. Cheap to clone; survives restarts of the writer.
 #[derive(Clone)]
@@ -26,6 +26,7 @@ struct DatabaseInner {
     backend: Backend,
     pool: ConnectionPool,
     writer: Address<StoreWriter>,
+    queue: Arc<WriterQueue>,
     /// Time that a caller waits for a writer that is restarting.
     patience: Duration,
     queries: Queries,
@@ -35,11 +36,11 @@ impl Database {
     pub(crate) fn new(
         backend: Backend,
         pool: ConnectionPool,
-        writer: Address<StoreWriter>,
+        (writer, queue): (Address<StoreWriter>, Arc<WriterQueue>),
         patience: Duration,
     ) -> Self {
         let queries = Queries::new();
-        Self { inner: Arc::new(DatabaseInner { backend, pool, writer, patience, queries }) }
+        Self { inner: Arc::new(DatabaseInner { backend, pool, writer, queue, patience, queries }) }
     }
 
     /// Returns the kind of database.
@@ -114,12 +115,8 @@ impl Database {
     }
 
     async fn commit_row(&self, change: TraceWrite) -> Result<bool, StoreError> {
-        let deadline = Instant::now() + self.inner.patience;
         let (caller, answer) = oneshot::channel();
-        let mut message = WriteRow { change, caller };
-        while let Err(error) = self.inner.writer.cast(message) {
-            message = wait_for_writer(error, deadline).await?;
-        }
+        self.inner.queue.push_row(change, caller);
         answer.await.unwrap_or_else(|_| Err(abandoned()))
     }
 

@@ -25,7 +25,7 @@ use crate::repo::{
     StatusChanges, TokenStates, TraceRepository,
 };
 use crate::status::{DatabaseStatus, StatusLevel};
-use crate::writer::{StoreWriter, WriterConnection};
+use crate::writer::{StoreWriter, WriterConnection, WriterQueue};
 
 /// First pause between attempts to reach a server at start; doubles.
 const FIRST_RETRY: Duration = Duration::from_millis(250);
@@ -88,16 +88,14 @@ impl Store {
     ) -> Result<Self, SpawnError> {
         let OpenedStore { backend, pool, link, status, io, patience, health_check, keys, file } = opened;
         tree.add_group(path, GroupSpec::new()).await?;
-        let (of_writer, of_probe) = ((Arc::clone(&link), io.clone()), (link, io));
+        let queue = Arc::new(WriterQueue::new(Arc::clone(&link), io.clone()));
+        let (of_writer, of_probe) = (Arc::clone(&queue), (link, io));
         let writer = tree
             .spawn(
                 &format!("{path}/writer"),
                 ChildSpec::new().mailbox(WRITES_IN_FLIGHT).essential(),
                 at.clone(),
-                move |_| {
-                    let (link, io) = of_writer.clone();
-                    std::future::ready(Ok::<_, StartError>(StoreWriter::new(link, io)))
-                },
+                move |_| std::future::ready(Ok::<_, StartError>(StoreWriter::new(Arc::clone(&of_writer)))),
             )
             .await?;
         tree.spawn(&format!("{path}/probe"), ChildSpec::new(), at, move |_| {
@@ -105,7 +103,7 @@ impl Store {
             std::future::ready(Ok::<_, StartError>(HealthProbe { link, io, limit: health_check }))
         })
         .await?;
-        let database = Database::new(backend, pool, writer, patience);
+        let database = Database::new(backend, pool, (writer, queue), patience);
         let status_changes = Arc::default();
         Ok(Self { inner: Arc::new(StoreInner { database, status, keys, file, status_changes }) })
     }

@@ -85,7 +85,7 @@ on_both! {
     traces::a_refused_row_fails_alone,
     traces::rows_and_units_are_written_together,
     traces::a_failed_commit_fails_every_row_of_it,
-    traces::a_crash_of_the_writer_loses_no_promised_row,
+    traces::a_crash_of_the_writer_loses_no_row,
     traces::what_an_earlier_process_left_is_found_in_order,
     traces::a_page_of_foreign_rows_hides_none_behind_it,
     traces::what_is_expired_is_deleted_in_steps,

@@ -85,10 +85,11 @@ impl<U, R> WriteQueue<U, R> {
         }
     }
 
-    /// Returns the next batch of the writing task, in the order of arrival. `None` ends the task.
+    /// Returns the next batch of the writing task, in the order of arrival. If there is none, the task waits for the
+    /// next write.
     pub(crate) fn start(&mut self) -> Option<(Vec<U>, Vec<R>)> {
         if self.waiting() == 0 {
-            self.stage = Stage::Idle;
+            self.stage = Stage::Gathering(1);
             return None;
         }
         let batch = (first(&mut self.units, MOST_UNITS), self.first_rows(MOST_ROWS, MOST_BYTES));
@@ -107,12 +108,24 @@ impl<U, R> WriteQueue<U, R> {
             }
             _ => Stage::Between,
         };
-        matches!(self.stage, Stage::Gathering(_))
+        self.is_gathering()
     }
 
-    /// Ends the wait for returning callers.
+    /// Returns whether the writing task waits for more writes than there are.
+    pub(crate) fn is_gathering(&self) -> bool {
+        matches!(self.stage, Stage::Gathering(wanted) if self.waiting() < wanted)
+    }
+
+    /// Ends a wait of the writing task.
     pub(crate) const fn gathered(&mut self) {
         self.stage = Stage::Between;
+    }
+
+    /// Ends the writing task if nothing waits. Returns whether it has ended.
+    pub(crate) fn end_if_empty(&mut self) -> bool {
+        let is_over = self.waiting() == 0;
+        self.stage = if is_over { Stage::Idle } else { Stage::Between };
+        is_over
     }
 
     /// Records that the writing task died.
@@ -166,8 +179,24 @@ mod tests {
         assert_eq!(queue.start(), Some((vec![2, 3], vec!['a', 'b'])));
         assert!(!queue.finished(false));
         assert_eq!(queue.wake(), Wake::Nothing, "the writer looks once more");
+    }
+
+    #[test]
+    fn writing_task_waits_for_the_next_write_before_it_ends() {
+        let mut queue: WriteQueue<u8, ()> = WriteQueue::new();
+        queue.push_unit(1);
+        assert_eq!((queue.wake(), queue.start()), (Wake::Start, Some((vec![1], vec![]))));
+        assert!(!queue.finished(false));
         assert_eq!(queue.start(), None);
-        queue.push_unit(4);
+        assert!(queue.is_gathering());
+        queue.push_unit(2);
+        assert_eq!(queue.wake(), Wake::Gathered);
+        assert!(!queue.end_if_empty(), "it came just in time");
+        assert_eq!(queue.start(), Some((vec![2], vec![])));
+        assert!(!queue.finished(false));
+        assert_eq!(queue.start(), None);
+        assert!(queue.end_if_empty());
+        queue.push_unit(3);
         assert_eq!(queue.wake(), Wake::Start);
         assert_eq!(queue.wake(), Wake::Nothing, "once is enough");
     }
