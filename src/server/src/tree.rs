@@ -383,7 +383,7 @@ pub(crate) static TASKS: [TaskRow; 36] = [
         RunsOn::IoRuntime,
         EndedBy::CronStop,
     ),
-    task("run of a job", ("actors/traces", 1), RunsOn::IoRuntime, EndedBy::TracesStop),
+    task("run of a job", ("actors/traces", 1), RunsOn::SharedThread, EndedBy::TracesStop),
     task(
         "takeover of work that dead nodes left",
         ("actors/traces", 1),

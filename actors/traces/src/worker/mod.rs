@@ -125,11 +125,9 @@ async fn run_jobs(
         };
         let (turn, turn_is_over) = oneshot::channel::<()>();
         let shared = Arc::clone(&shared);
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "outlives the actor; awaited by `drain` through the permit"
-        )]
-        tokio::spawn(async move {
+        // On this thread, so that the end of a run wakes no other one. It outlives the actor; `drain` waits for it through
+        // the permit.
+        tokio::task::spawn_local(async move {
             tokio::select! {
                 biased;
                 () = shared.stop.wait_for(StopStage::Ending) => {}
