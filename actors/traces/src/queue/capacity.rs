@@ -38,7 +38,7 @@ pub(crate) struct QueueCapacity {
     owed_bytes: AtomicUsize,
     open: AtomicBool,
     freed: Notify,
-    /// Notified when at most half of the places, or of the bytes, are taken again.
+    /// Notified of each place that becomes free while at most half of the capacity is taken.
     calmed: Notify,
     depth: Gauge,
     memory: Gauge,
@@ -123,7 +123,8 @@ impl QueueCapacity {
         Some(slot)
     }
 
-    /// Waits until at most half of the capacity is taken, even if only for a moment.
+    /// Waits until at most half of the capacity is taken, even if only for a moment. Of several callers, one returns for
+    /// each place that becomes free, the longest-waiting first; all return once no job waits.
     pub(crate) async fn wait_until_calm(&self) {
         let calmed = self.calmed.notified();
         if !self.is_calm() {
@@ -142,11 +143,15 @@ impl QueueCapacity {
         QueueSlot { slots: Arc::clone(self), waits: true, bytes: 0 }
     }
 
-    /// Subtracts from a counter whose limit is `most`, and wakes waiting tasks where this frees room.
-    fn free(&self, counter: &AtomicUsize, by: usize, most: usize) {
-        let before = counter.fetch_sub(by, Ordering::SeqCst);
-        if before > most / 2 && before - by <= most / 2 && self.is_calm() {
-            self.calmed.notify_waiters();
+    /// Subtracts from a counter, and wakes waiting tasks where this frees room.
+    fn free(&self, counter: &AtomicUsize, by: usize) {
+        counter.fetch_sub(by, Ordering::SeqCst);
+        if by > 0 && self.is_calm() {
+            // While jobs wait, one for each place: all at once would come back together and find the queue full.
+            match self.jobs.load(Ordering::SeqCst) {
+                0 => self.calmed.notify_waiters(),
+                _ => self.calmed.notify_one(),
+            }
         }
         if self.owed.load(Ordering::SeqCst) > 0 {
             self.freed.notify_waiters();
@@ -172,7 +177,7 @@ impl QueueSlot {
     pub(crate) fn release_place(&mut self) {
         if std::mem::take(&mut self.waits) {
             self.slots.depth.dec();
-            self.slots.free(&self.slots.jobs, 1, self.slots.most_jobs);
+            self.slots.free(&self.slots.jobs, 1);
         }
     }
 
@@ -195,7 +200,7 @@ impl Drop for QueueSlot {
     fn drop(&mut self) {
         self.release_place();
         self.slots.memory.dec_by(signed(self.bytes));
-        self.slots.free(&self.slots.bytes, self.bytes, self.slots.most_bytes);
+        self.slots.free(&self.slots.bytes, self.bytes);
     }
 }
 
@@ -300,6 +305,22 @@ mod tests {
         taken.clear();
         assert!(held.now_or_never().is_some());
         assert!(slots.wait_until_calm().now_or_never().is_some());
+    }
+
+    #[test]
+    fn callers_are_released_one_for_each_place_and_all_once_no_job_waits() {
+        let slots = slots(4, 0);
+        let mut taken: Vec<_> = (0..4).map(|_| slots.reserve().unwrap()).collect();
+        let mut held: Vec<_> = (0..4).map(|_| Box::pin(slots.wait_until_calm())).collect();
+        let mut released = |expected: usize| {
+            held.retain_mut(|held| held.now_or_never().is_none());
+            assert_eq!(held.len(), 4 - expected);
+        };
+        released(0);
+        for expected in [0, 1, 2, 4] {
+            taken.pop().unwrap().release_place();
+            released(expected);
+        }
     }
 
     #[test]
