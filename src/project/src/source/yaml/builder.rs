@@ -209,6 +209,7 @@ fn key_type(span: Range<usize>) -> SyntaxError {
     SyntaxError::new("a key is not text", span).with_fix("write the key in quotes")
 }
 
-fn too_deep(span: Range<usize>) -> SyntaxError {
+/// Returns the refusal of a value that is nested too deep.
+pub(super) fn too_deep(span: Range<usize>) -> SyntaxError {
     SyntaxError::new(format!("is nested deeper than {MAX_DEPTH} levels"), span)
 }

@@ -8,7 +8,7 @@
 mod builder;
 mod scalar;
 
-use granit_parser::{Event, Options, Parser, ScanError, Span, options};
+use granit_parser::{ErrorKind, Event, Options, Parser, ScanError, Span, options};
 use serde_json::Value;
 
 use super::element::Element;
@@ -49,5 +49,9 @@ fn parser_options() -> Options {
 
 fn syntax_error(error: &ScanError) -> SyntaxError {
     let at = Span::empty(*error.marker()).byte_range().unwrap_or_default();
-    SyntaxError::new(error.info(), at)
+    match error.kind() {
+        // Brackets that are never closed give no event that the builder could refuse.
+        ErrorKind::RecursionLimitExceeded => builder::too_deep(at),
+        _ => SyntaxError::new(error.info(), at),
+    }
 }
