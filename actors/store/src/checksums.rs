@@ -5,8 +5,9 @@
 //! none; its applied migrations are then recorded once, as they are.
 
 use diesel::QueryResult;
+use diesel::migration::MigrationVersion;
 use diesel::prelude::*;
-use diesel::sql_types::BigInt;
+use diesel::sql_types::{BigInt, Text};
 use diesel::sqlite::SqliteConnection;
 use diesel_async::AsyncPgConnection;
 use diesel_async::async_connection_wrapper::AsyncConnectionWrapper;
@@ -33,6 +34,9 @@ pub(crate) trait Checksums {
     /// Returns the embedded checksum of a migration, by its full name.
     fn embedded(name: &str) -> Option<&'static str>;
 
+    /// Reads the versions of the applied migrations, and changes nothing; empty before the first migration.
+    fn applied(&mut self) -> QueryResult<Vec<MigrationVersion<'static>>>;
+
     /// Reads the recorded versions with their checksums; empty if there is no record yet.
     fn recorded(&mut self) -> QueryResult<Vec<(String, String)>>;
 
@@ -44,16 +48,31 @@ pub(crate) trait Checksums {
 }
 
 #[derive(QueryableByName)]
+struct AppliedMigration {
+    #[diesel(sql_type = Text)]
+    version: String,
+}
+
+#[derive(QueryableByName)]
 struct Count {
     #[diesel(sql_type = BigInt)]
     n: i64,
 }
 
 macro_rules! checksums {
-    ($connection:ty, $embedded:expr, $exists:literal) => {
+    ($connection:ty, $embedded:expr, $exists:literal, $has_history:literal) => {
         impl Checksums for $connection {
             fn embedded(name: &str) -> Option<&'static str> {
                 $embedded.iter().find(|(known, _)| *known == name).map(|(_, checksum)| *checksum)
+            }
+
+            fn applied(&mut self) -> QueryResult<Vec<MigrationVersion<'static>>> {
+                if diesel::sql_query($has_history).get_result::<Count>(self)?.n == 0 {
+                    return Ok(Vec::new());
+                }
+                let rows = diesel::sql_query("SELECT version FROM __diesel_schema_migrations");
+                let rows = rows.load::<AppliedMigration>(self)?;
+                Ok(rows.into_iter().map(|row| MigrationVersion::from(row.version)).collect())
             }
 
             fn recorded(&mut self) -> QueryResult<Vec<(String, String)>> {
@@ -90,10 +109,12 @@ macro_rules! checksums {
 checksums!(
     SqliteConnection,
     embedded::sqlite(),
-    "SELECT count(*) AS n FROM sqlite_schema WHERE type = 'table' AND name = 'migration_checksums'"
+    "SELECT count(*) AS n FROM sqlite_schema WHERE type = 'table' AND name = 'migration_checksums'",
+    "SELECT count(*) AS n FROM sqlite_schema WHERE type = 'table' AND name = '__diesel_schema_migrations'"
 );
 checksums!(
     BlockingPostgres,
     embedded::postgres(),
-    "SELECT count(*) AS n FROM pg_catalog.pg_class WHERE oid = to_regclass('migration_checksums')"
+    "SELECT count(*) AS n FROM pg_catalog.pg_class WHERE oid = to_regclass('migration_checksums')",
+    "SELECT count(*) AS n FROM pg_catalog.pg_class WHERE oid = to_regclass('__diesel_schema_migrations')"
 );

@@ -32,6 +32,8 @@ const WAL_RETRY: Duration = Duration::from_millis(10);
 pub(crate) enum Purpose {
     Read,
     Write,
+    /// Reads and changes nothing: a file is not created, and keeps its journal mode.
+    Inspect,
 }
 
 /// Opens connections. Must be used on the runtime that will drive them.
@@ -65,7 +67,11 @@ impl ConnectionManager {
                 Ok(Conn::Sqlite(SyncConnectionWrapper::with_runtime(conn, InlineExecutor)))
             }
             DatabaseTarget::Postgres(settings) => {
-                open_postgres(settings).await.map(|conn| Conn::Postgres(Box::new(conn)))
+                let mut conn = open_postgres(settings).await?;
+                if purpose == Purpose::Inspect {
+                    conn.batch_execute("SET default_transaction_read_only = on").await?;
+                }
+                Ok(Conn::Postgres(Box::new(conn)))
             }
         }
     }
@@ -75,9 +81,16 @@ impl ConnectionManager {
         let DatabaseTarget::Sqlite(path) = &self.target else {
             return Err(StoreError::Database("not a sqlite database".into()));
         };
-        let mut conn =
-            SqliteConnection::establish(path).map_err(|e| StoreError::Unavailable(e.to_string().into()))?;
+        let place = match purpose {
+            Purpose::Inspect => read_only_uri(path),
+            Purpose::Read | Purpose::Write => path.clone(),
+        };
+        let mut conn = SqliteConnection::establish(&place)
+            .map_err(|error| StoreError::Unavailable(error.to_string().into()))?;
         conn.batch_execute(&format!("PRAGMA busy_timeout = {};", self.busy_timeout_ms))?;
+        if purpose == Purpose::Inspect {
+            return Ok(conn);
+        }
         self.use_wal(&mut conn)?;
         // FULL makes a commit survive a power cut. The undo data of savepoints stays in memory.
         conn.batch_execute(
@@ -104,6 +117,12 @@ impl ConnectionManager {
             }
         }
     }
+}
+
+/// Returns the URI of a file for reads only.
+fn read_only_uri(path: &str) -> String {
+    let escaped = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    format!("file:{escaped}?mode=ro")
 }
 
 async fn open_postgres(settings: &tokio_postgres::Config) -> Result<AsyncPgConnection, StoreError> {

@@ -16,6 +16,7 @@ mod connection_manager;
 mod database;
 mod error;
 mod file_lock;
+pub mod inspect;
 mod metrics;
 pub mod migrate;
 mod pool;

@@ -34,8 +34,8 @@ enum Task {
     Revert,
 }
 
-/// Returns the pending migrations, in order. A SQLite file that does not exist has all of them pending, and is not
-/// created.
+/// Returns the pending migrations, in order, and changes nothing. A SQLite file that does not exist has all of them
+/// pending, and is not created.
 ///
 /// # Errors
 /// [`OpenError`] if the database cannot be opened or is newer than this program.
@@ -102,19 +102,21 @@ async fn perform(connector: &ConnectionManager, task: Task) -> Result<Vec<String
     let target = connector.target.to_string();
     let unreachable =
         |error: StoreError| OpenError::Unreachable { target: target.clone(), detail: detail(error) };
+    let purpose = if task == Task::Pending { Purpose::Inspect } else { Purpose::Write };
     match &connector.target {
         DatabaseTarget::Sqlite(_) => {
             let (connector, target) = (connector.clone(), target.clone());
             blocking(move || {
-                let mut conn = connector.open_sqlite(Purpose::Write).map_err(|error| {
-                    OpenError::Unreachable { target: target.clone(), detail: detail(error) }
+                let mut conn = connector.open_sqlite(purpose).map_err(|error| OpenError::Unreachable {
+                    target: target.clone(),
+                    detail: detail(error),
                 })?;
                 perform_sqlite(&mut conn, task, &target)
             })
             .await
         }
         DatabaseTarget::Postgres(_) => {
-            let conn = match connector.open(Purpose::Write).await.map_err(unreachable)? {
+            let conn = match connector.open(purpose).await.map_err(unreachable)? {
                 Conn::Postgres(conn) => *conn,
                 Conn::Sqlite(_) => return Err(OpenError::Url("not a postgres database".into())),
             };
@@ -149,10 +151,12 @@ async fn perform_postgres(
     task: Task,
     target: String,
 ) -> Result<Vec<String>, OpenError> {
-    // The lock ends with the connection, which is dropped at the end of this function.
-    conn.batch_execute(&format!("SELECT pg_advisory_lock({ADVISORY_LOCK})"))
-        .await
-        .map_err(|error| OpenError::Migration { target: target.clone(), detail: error.to_string() })?;
+    if task != Task::Pending {
+        // The lock ends with the connection, which is dropped at the end of this function.
+        conn.batch_execute(&format!("SELECT pg_advisory_lock({ADVISORY_LOCK})"))
+            .await
+            .map_err(|error| OpenError::Migration { target: target.clone(), detail: error.to_string() })?;
+    }
     let io = Handle::current();
     blocking(move || {
         let _entered = io.enter();
@@ -185,7 +189,11 @@ where
         detail: error.to_string(),
     };
     let known: Vec<Box<dyn Migration<DB>>> = source.migrations().map_err(failed)?;
-    let applied: Vec<MigrationVersion<'static>> = harness.applied_migrations().map_err(failed)?;
+    let applied: Vec<MigrationVersion<'static>> = match task {
+        // The harness would create its table.
+        Task::Pending => harness.applied().map_err(|error| failed(Box::new(error)))?,
+        Task::Run | Task::Revert => harness.applied_migrations().map_err(failed)?,
+    };
     let unknown: Vec<String> = applied
         .iter()
         .filter(|version| !known.iter().any(|migration| migration.name().version() == **version))

@@ -17,6 +17,9 @@ macro_rules! on_both {
 
 on_both! {
     schema::migrations_run_once_and_back,
+    inspect::pending_migrations_are_listed_without_a_change,
+    inspect::stored_definitions_are_read_without_a_change,
+    inspect::database_of_a_newer_program_is_refused,
     schema::of_many_that_migrate_at_once_one_does_and_the_others_wait,
     schema::a_fresh_schema_equals_a_migrated_one,
     schema::a_newer_schema_is_refused_by_name,

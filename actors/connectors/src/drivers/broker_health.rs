@@ -54,6 +54,24 @@ impl BrokerHealth {
         Ok(Self { problem: watch::channel(Some(reason)).1 })
     }
 
+    /// Asks the brokers once, outside any tree; they have `limit` to answer.
+    ///
+    /// # Errors
+    /// The reason why they count as away.
+    #[cfg(feature = "kafka")]
+    pub async fn ask_once(cluster: &KafkaCluster, limit: Duration, log: Logger) -> Result<(), String> {
+        super::kafka::ask_once(cluster, limit, log).await
+    }
+
+    /// Fails: this build has no Kafka driver.
+    ///
+    /// # Errors
+    /// Always.
+    #[cfg(not(feature = "kafka"))]
+    pub async fn ask_once(_cluster: &KafkaCluster, _limit: Duration, _log: Logger) -> Result<(), String> {
+        Err(super::missing_driver("Kafka brokers", "kafka"))
+    }
+
     /// Returns the reason why the brokers count as away; `None` where they answer.
     pub fn problem(&self) -> Option<String> {
         self.problem.borrow().clone()

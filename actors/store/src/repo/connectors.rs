@@ -191,10 +191,7 @@ impl ConnectorRepository {
                 Box::pin(async move {
                     let rows = match id {
                         Some(id) => on!(conn, c => connectors::table.find(&id).load::<Row>(c).await)?,
-                        None => {
-                            let rows = connectors::table.order(connectors::name.asc());
-                            on!(conn, c => rows.load::<Row>(c).await)?
-                        }
+                        None => load_all(conn).await?,
                     };
                     Ok(rows.into_iter().map(|row| T::open(row, &keys)).collect())
                 })
@@ -445,6 +442,19 @@ macro_rules! filtered {
         }
         query
     }};
+}
+
+async fn load_all(conn: &mut Conn) -> Result<Vec<Row>, StoreError> {
+    let rows = connectors::table.order(connectors::name.asc());
+    Ok(on!(conn, c => rows.load::<Row>(c).await)?)
+}
+
+/// Returns every connector, sorted by name.
+pub(crate) async fn all_connectors(
+    conn: &mut Conn,
+    keys: &EnvelopeKeys,
+) -> Result<Vec<Connector>, StoreError> {
+    Ok(load_all(conn).await?.into_iter().map(|row| Connector::open(row, keys)).collect())
 }
 
 async fn list(

@@ -27,6 +27,7 @@ mod versioned;
 mod workflow_rows;
 
 pub use audit::{AuditFilter, AuditLog};
+pub(crate) use connectors::all_connectors;
 pub use connectors::{ConnectorRepository, StoredConnector};
 pub use cron::{
     AlignOutcome, Backlog, ChannelFacts, ClaimBatch, ExhaustedOccurrence, Ledger, MaterialiseOutcome,

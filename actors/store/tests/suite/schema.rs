@@ -13,7 +13,7 @@ const MIGRATIONS: usize = 8;
 const STARTING: usize = 4;
 
 /// Returns every object of the schema as text, in a fixed order.
-async fn dump(db: &TestDatabase) -> String {
+pub(super) async fn dump(db: &TestDatabase) -> String {
     use diesel::prelude::*;
     if let Some(path) = db.config.url.strip_prefix("sqlite:") {
         #[derive(QueryableByName)]

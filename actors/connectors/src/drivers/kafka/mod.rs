@@ -24,7 +24,7 @@ use crate::driver::{ResolveResult, erase};
 pub(crate) use actor::KafkaDriver;
 pub use home_producer::KafkaProducer;
 pub(crate) use messages::Publish;
-pub(crate) use monitor::supervise_monitor;
+pub(crate) use monitor::{ask_once, supervise_monitor};
 pub(crate) use settings::KafkaSettings;
 
 /// Resolves the config of Kafka brokers.

@@ -42,6 +42,16 @@ pub(crate) async fn supervise_monitor(
     tree.spawn(path, ChildSpec::new(), placement, factory).await.map(drop)
 }
 
+/// Asks the brokers once, with a producer of its own.
+///
+/// # Errors
+/// The reason why the brokers count as away.
+pub(crate) async fn ask_once(cluster: &KafkaCluster, limit: Duration, log: Logger) -> Result<(), String> {
+    let producer =
+        Producer::create(&BrokerConfig::home(cluster), log).map_err(|failure| failure.to_string())?;
+    producer.ask_brokers(None, limit).await.map_err(|failure| failure.to_string())
+}
+
 /// The actor that watches the brokers.
 #[derive(Clone)]
 struct BrokerMonitor {
