@@ -16,6 +16,7 @@ mod build_script;
 mod calls;
 mod canary;
 mod channels;
+mod commands;
 mod connector_entity;
 mod connector_health;
 mod connector_keys;

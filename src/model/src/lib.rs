@@ -12,6 +12,7 @@
 mod code;
 pub mod config;
 mod connector_need;
+pub mod documents;
 mod entity;
 mod error;
 mod error_reason;

@@ -19,6 +19,7 @@ mod project;
 mod recognize;
 pub mod rules;
 mod run;
+pub mod schema;
 pub mod shared;
 mod source;
 mod stand_ins;

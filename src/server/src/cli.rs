@@ -11,7 +11,9 @@ use clap::{Parser, Subcommand};
 
 pub use crate::exit::{EXIT_CONFIG, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, write_error};
 
-use crate::commands::{CaseArgs, CompileArgs, DryRunArgs, FmtArgs, LintArgs, NewArgs, PackageArgs, TestArgs};
+use crate::commands::{
+    CaseArgs, CompileArgs, DryRunArgs, FmtArgs, LintArgs, NewArgs, PackageArgs, SchemaArgs, TestArgs,
+};
 use crate::config::ConfigFormat;
 use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
 
@@ -62,8 +64,14 @@ pub enum CliCommand {
     },
     /// Make a small project that lints, tests and runs
     New(NewArgs),
+    /// Check every stored channel and workflow against this version; changes nothing
+    Preflight,
     /// Rewrite stored connectors under storage.connector_encryption_key
     Reencrypt,
+    /// Print the JSON Schema of a kind of document, or of all, for editors
+    Schema(SchemaArgs),
+    /// Ask the database and the Kafka brokers for a sign of life
+    TestConnectivity,
 }
 
 /// Returns the process environment for [`config::load`]. Invalid UTF-8 is replaced, so that a damaged name or

@@ -18,20 +18,27 @@ use crate::settings;
 
 /// Returns the builder of an engine with every function of the service.
 pub fn engine_builder() -> EngineBuilder {
-    let config = Config::default();
-    let engine = Engine::builder().limits(settings::engine_limits(&config)).version(crate::VERSION);
-    let engine = svc_functions::register(engine, Arc::new(OfflineKeySets));
-    let connectors = ConnectorDirectory::default();
-    let engine = svc_connectors::register(engine, &connectors, settings::call_settings(&config));
-    call::register(engine, DirectoryHandle::default(), settings::call_limits(&config))
+    engine_builder_for(&Config::default())
 }
 
-/// Key sets that are never fetched. Their URLs are checked as those of a server with the default configuration.
-struct OfflineKeySets;
+/// Returns the builder of an engine that checks definitions as a server with this configuration does.
+pub(crate) fn engine_builder_for(config: &Config) -> EngineBuilder {
+    let engine = Engine::builder().limits(settings::engine_limits(config)).version(crate::VERSION);
+    let key_sets = OfflineKeySets { allow_private: config.jwt.allow_private_jwks_urls };
+    let engine = svc_functions::register(engine, Arc::new(key_sets));
+    let connectors = ConnectorDirectory::default();
+    let engine = svc_connectors::register(engine, &connectors, settings::call_settings(config));
+    call::register(engine, DirectoryHandle::default(), settings::call_limits(config))
+}
+
+/// Key sets that are never fetched. Their URLs are checked as a server would.
+struct OfflineKeySets {
+    allow_private: bool,
+}
 
 impl KeySets for OfflineKeySets {
     fn key_set(&self, url: &str) -> Result<Arc<dyn KeySet>, String> {
-        key_set_url(url, Config::default().jwt.allow_private_jwks_urls)?;
+        key_set_url(url, self.allow_private)?;
         Ok(Arc::new(OfflineKeySet))
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use svc_project::schema::DocumentKind;
 use svc_testkit::http::HttpClient;
 
 use crate::support::channel;
@@ -62,9 +63,20 @@ fn task(name: &str, input: &Value) -> Value {
     workflow(json!([{"id": "t", "name": "T", "function": {"name": name, "input": input}}]))
 }
 
+/// Validates a document that only projects have against its schema.
+fn validate(place: &str, kind: DocumentKind, value: &Value) {
+    let engine = svc::offline::engine_builder().build();
+    let validator = jsonschema::draft202012::new(&kind.schema(engine.catalogue())).expect("a schema");
+    let errors: Vec<_> = validator.iter_errors(value).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{place}: {errors:?}");
+}
+
 /// Has the service check a block as a part of the document that its kind names.
 pub(super) fn check(client: &mut HttpClient, block: &ManualBlock) {
     let ManualBlock { place, kind, value } = block;
+    if let Some(document) = [DocumentKind::Shared, DocumentKind::Case].iter().find(|one| one.name() == kind) {
+        return validate(place, *document, value);
+    }
     let (entity, document) = match kind.split_once(' ').unwrap_or((kind, "")) {
         ("workflow", "") => ("workflows", value.clone()),
         ("tasks", "") => ("workflows", workflow(value.clone())),
@@ -80,7 +92,7 @@ pub(super) fn check(client: &mut HttpClient, block: &ManualBlock) {
         ("run" | "trial" | "body", "") => return,
         _ => panic!(
             "{place}: a block of JSON is marked with what it is: \
-            workflow, tasks, function, input, logic, connector, config, channel, run, trial or body"
+            workflow, tasks, function, input, logic, connector, config, channel, shared, case, run, trial or body"
         ),
     };
     let answer =

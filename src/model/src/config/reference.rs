@@ -1,4 +1,5 @@
-//! The reference of a channel's `config` for the manual. Tests compare each row with the reader of its block.
+//! The reference of a channel's `config`, for the manual and the schemas. Tests compare each row with the reader of its
+//! block.
 
 /// A block of the config, or one form of it.
 #[derive(Clone, Copy, Debug)]
@@ -22,36 +23,42 @@ pub struct KeyReference {
     pub default: &'static str,
     /// True if the block requires the key.
     pub required: bool,
+    /// Another key; the block requires one of the two. Empty if there is none.
+    pub alternative: &'static str,
     /// A valid value as JSON.
     pub example: &'static str,
     /// A description in one line.
     pub description: &'static str,
 }
 
-const fn key(
+pub(crate) const fn key(
     name: &'static str,
     kind: &'static str,
     example: &'static str,
     description: &'static str,
 ) -> KeyReference {
-    KeyReference { name, kind, default: "", required: false, example, description }
+    KeyReference { name, kind, default: "", required: false, alternative: "", example, description }
 }
 
 impl KeyReference {
-    const fn required(self) -> Self {
+    pub(crate) const fn required(self) -> Self {
         Self { required: true, ..self }
     }
 
-    const fn default(self, default: &'static str) -> Self {
+    const fn or(self, alternative: &'static str) -> Self {
+        Self { alternative, ..self }
+    }
+
+    pub(crate) const fn default(self, default: &'static str) -> Self {
         Self { default, ..self }
     }
 }
 
-const TEXT: &str = "text";
-const TEXTS: &str = "list of texts";
-const NUMBER: &str = "integer";
-const SWITCH: &str = "boolean";
-const LOGIC: &str = "expression";
+pub(crate) const TEXT: &str = "text";
+pub(crate) const TEXTS: &str = "list of texts";
+pub(crate) const NUMBER: &str = "integer";
+pub(crate) const SWITCH: &str = "boolean";
+pub(crate) const LOGIC: &str = "expression";
 
 const PER_SECOND: KeyReference =
     key("requests_per_second", NUMBER, "10", "requests a second for each bucket, at least 1").required();
@@ -138,7 +145,9 @@ pub static BLOCKS: [BlockReference; 15] = [
         form: r#"{"mode": "hmac"}"#,
         keys: &[
             key("mode", "`hmac`", r#""hmac""#, "this form of the block").required(),
-            key("secret", TEXT, r#""s""#, "the secret, literal or a reference; this or `secrets`").required(),
+            key("secret", TEXT, r#""s""#, "the secret, literal or a reference; this or `secrets`")
+                .required()
+                .or("secrets"),
             key("secrets", TEXTS, r#"["s"]"#, "further secrets; any of them is accepted"),
             key(
                 "preset",
@@ -196,7 +205,8 @@ pub static BLOCKS: [BlockReference; 15] = [
                 r#""https://id.example/keys""#,
                 "the key set of an issuer, https only; this or `jwt_keys`",
             )
-            .required(),
+            .required()
+            .or("jwt_keys"),
             key(
                 "jwt_keys",
                 "list of blocks",
@@ -357,7 +367,8 @@ pub static BLOCKS: [BlockReference; 15] = [
                 TEXT,
                 r#""idempotency-key""#,
                 "the header that carries the key; **required** without `key_logic`",
-            ),
+            )
+            .or("key_logic"),
             key(
                 "key_logic",
                 LOGIC,

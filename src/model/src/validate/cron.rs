@@ -6,21 +6,10 @@ use svc_schedule::{Schedule, ScheduleError};
 use super::scan::each_string;
 use crate::config::CronTransport;
 use crate::config::cron::ROOT;
+use crate::documents::REFUSED_CRON_BLOCKS;
 use crate::entity::{ChannelContent, ChannelType, Protocol};
 use crate::field::{FieldCode, FieldError};
 use crate::time::Timestamp;
-
-/// Config blocks that need a caller, which a scheduled run does not have.
-pub(super) const REFUSED_BLOCKS: [&str; 8] = [
-    "auth",
-    "origin_allow_list",
-    "rate_limit",
-    "principal_rate_limit",
-    "deduplication",
-    "cache",
-    "request",
-    "response",
-];
 
 /// A valid schedule, used to check a time zone when the schedule itself is missing.
 const ANY: &str = "@hourly";
@@ -55,7 +44,7 @@ pub(super) fn check(content: &ChannelContent, errors: &mut Vec<FieldError>) {
 /// Removes the refused blocks from a config and reports them.
 pub(super) fn refuse_blocks(config: &mut Value, errors: &mut Vec<FieldError>) {
     let Value::Object(config) = config else { return };
-    for key in REFUSED_BLOCKS {
+    for key in REFUSED_CRON_BLOCKS {
         if config.remove(key).is_some_and(|block| !block.is_null()) {
             errors.push(FieldError::invalid(
                 format!("channel.config.{key}"),

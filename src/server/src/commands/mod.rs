@@ -14,10 +14,13 @@ mod new;
 mod offline_files;
 mod output;
 mod package;
+mod preflight;
 mod project_files;
 mod reencrypt;
 pub mod report;
+mod schema;
 mod test;
+mod test_connectivity;
 mod validate_config;
 
 pub use case::CaseArgs;
@@ -28,6 +31,7 @@ pub use lint::LintArgs;
 pub use new::NewArgs;
 pub use package::{PackageArgs, PackageCommand};
 pub use project_files::Boundaries;
+pub use schema::SchemaArgs;
 pub use test::TestArgs;
 
 use std::io::{self, IsTerminal as _, Write};
@@ -60,6 +64,9 @@ pub fn run(
         }
         CliCommand::Migrate { dry_run } => migrate::migrate(config, environment, *dry_run, out, err),
         CliCommand::New(args) => new::new(args, out, err),
+        CliCommand::Preflight => preflight::preflight(config, environment, out, err),
+        CliCommand::Schema(args) => schema::schema(config, environment, args, out, err),
+        CliCommand::TestConnectivity => test_connectivity::test_connectivity(config, environment, out, err),
         CliCommand::Reencrypt => reencrypt::reencrypt(config, environment, err),
         CliCommand::Test(args) => test::test(args, out, err),
     }

@@ -120,6 +120,16 @@ impl Scalar for TopicMapping {
     fn to_json(&self) -> Json {
         json!({"topic": self.topic, "channel": self.channel})
     }
+
+    fn schema() -> Json {
+        let text = json!({"type": "string"});
+        json!({
+            "type": "object",
+            "properties": {"topic": text, "channel": text},
+            "required": ["topic", "channel"],
+            "additionalProperties": false,
+        })
+    }
 }
 
 scalar_settings!(TopicMapping);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 use svc_secrets::is_variable_pattern;
 use svc_secrets::mask::mask;
 
@@ -73,6 +73,10 @@ impl Setting for VarsSection {
         self.0.clone().into()
     }
 
+    fn schema(&self) -> Json {
+        json!({"type": "object"})
+    }
+
     fn overridable(&self) -> bool {
         false
     }
@@ -100,6 +104,10 @@ macro_rules! string_tables {
 
             fn show(&self) -> Json {
                 self.0.iter().map(|(name, text)| (name.clone(), Json::from(text.as_str()))).collect()
+            }
+
+            fn schema(&self) -> Json {
+                json!({"type": "object", "additionalProperties": {"type": "string"}})
             }
 
             fn overridable(&self) -> bool {
@@ -138,6 +146,14 @@ impl Setting for SecretsSection {
         let references = self.references.iter().map(|(name, text)| (name.clone(), Json::from(text.as_str())));
         let allowed = self.allowed_env.iter().map(|allowed| (ALLOWED_ENV.to_owned(), allowed.clone().into()));
         references.chain(allowed).collect()
+    }
+
+    fn schema(&self) -> Json {
+        json!({
+            "type": "object",
+            "properties": {ALLOWED_ENV: {"type": "array", "items": {"type": "string"}}},
+            "additionalProperties": {"type": "string"},
+        })
     }
 
     fn overridable(&self) -> bool {

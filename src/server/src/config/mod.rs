@@ -13,6 +13,7 @@ mod network;
 mod overrides;
 mod problem;
 mod production;
+mod schema;
 mod setting;
 mod show;
 mod storage;
@@ -34,6 +35,7 @@ pub use execution::{
 pub use load::{LoadedConfig, load, parse};
 pub use network::{Network, NetworkError};
 pub use problem::{ConfigError, ConfigProblem};
+pub use schema::config_schema;
 pub use show::{ConfigFormat, render};
 pub use storage::{
     AuditSection, StorageSection, TraceOverflow, TraceQueueSection, TraceStorageMode, TraceStorageSection,

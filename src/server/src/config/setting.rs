@@ -3,7 +3,7 @@
 //! [`section!`] declares a section of the configuration. From that one declaration come the struct, its defaults, the
 //! keys a file may hold, the variables that override them, what `validate-config` prints and the reference manual.
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use svc_secrets::Secret;
 
 /// Prefix of the variables that override settings.
@@ -22,6 +22,8 @@ pub(crate) trait Setting {
     fn assign(&mut self, text: &str) -> bool;
     /// Returns the value to show, unmasked; null if unset.
     fn show(&self) -> Json;
+    /// Returns the JSON Schema of the value in a file.
+    fn schema(&self) -> Json;
     /// Returns `true` if a variable can set it.
     fn overridable(&self) -> bool {
         true
@@ -33,7 +35,6 @@ pub(crate) struct SettingEntry<'a> {
     /// Dotted path of the key; of the root section, empty.
     pub(crate) path: String,
     /// Its documentation.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the manual is written by a test"))]
     pub(crate) doc: &'static str,
     /// The value; none for a section.
     pub(crate) setting: Option<&'a dyn Setting>,
@@ -122,6 +123,10 @@ pub(crate) trait Scalar: Sized {
     fn from_text(text: &str) -> Option<Self>;
     /// Returns the value to show.
     fn to_json(&self) -> Json;
+    /// Returns the JSON Schema of the value in a file.
+    fn schema() -> Json {
+        json!({"type": "string"})
+    }
 }
 
 /// Makes scalars settings of their own. (A blanket implementation would overlap with those of `Option` and `Vec`.)
@@ -143,6 +148,10 @@ macro_rules! scalar_settings {
 
             fn show(&self) -> serde_json::Value {
                 $crate::config::setting::Scalar::to_json(self)
+            }
+
+            fn schema(&self) -> serde_json::Value {
+                <Self as $crate::config::setting::Scalar>::schema()
             }
         }
     )+ };
@@ -179,6 +188,10 @@ macro_rules! choice {
 
             fn to_json(&self) -> serde_json::Value {
                 self.as_str().into()
+            }
+
+            fn schema() -> serde_json::Value {
+                svc_project::schema::one_of_any_case(&[$($word),+])
             }
         }
 
@@ -223,6 +236,10 @@ macro_rules! whole_numbers {
             fn to_json(&self) -> Json {
                 (*self).into()
             }
+
+            fn schema() -> Json {
+                json!({"type": "integer", "minimum": 0, "maximum": <$type>::MAX})
+            }
         }
     )+ };
 }
@@ -248,6 +265,10 @@ impl Scalar for bool {
     fn to_json(&self) -> Json {
         (*self).into()
     }
+
+    fn schema() -> Json {
+        json!({"type": "boolean"})
+    }
 }
 
 impl Scalar for f64 {
@@ -267,6 +288,10 @@ impl Scalar for f64 {
 
     fn to_json(&self) -> Json {
         (*self).into()
+    }
+
+    fn schema() -> Json {
+        json!({"type": "number"})
     }
 }
 
@@ -330,6 +355,10 @@ impl<T: Scalar> Setting for Option<T> {
     fn show(&self) -> Json {
         self.as_ref().map_or(Json::Null, T::to_json)
     }
+
+    fn schema(&self) -> Json {
+        T::schema()
+    }
 }
 
 impl<T: Scalar> Setting for Vec<T> {
@@ -355,5 +384,9 @@ impl<T: Scalar> Setting for Vec<T> {
 
     fn show(&self) -> Json {
         self.iter().map(T::to_json).collect()
+    }
+
+    fn schema(&self) -> Json {
+        json!({"type": "array", "items": T::schema()})
     }
 }

@@ -15,6 +15,7 @@ mod http;
 mod kafka;
 mod masking;
 mod oauth2;
+pub mod reference;
 mod smtp;
 mod storage;
 mod unresolved;

@@ -2,6 +2,7 @@
 
 mod auth;
 mod blocks;
+mod connectors;
 pub(super) mod reference;
 mod response;
 

@@ -18,12 +18,17 @@ pub(in crate::config) fn note(path: &str, name: &'static str) {
     LOOKED_FOR.with_borrow_mut(|looked_for| looked_for.insert((path.to_owned(), name)));
 }
 
-fn json_of(text: &str) -> Value {
+/// Returns the keys that readers looked up in the block at a path since the last call.
+pub(super) fn looked_up(path: &str) -> BTreeSet<&'static str> {
+    LOOKED_FOR.take().into_iter().filter(|(at, _)| *at == path).map(|(_, name)| name).collect()
+}
+
+pub(super) fn json_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 /// Returns the block with only its required keys.
-fn minimal(block: &BlockReference) -> Map<String, Value> {
+pub(super) fn minimal(block: &BlockReference) -> Map<String, Value> {
     let mut object =
         if block.form.is_empty() { Map::new() } else { json_of(block.form).as_object().unwrap().clone() };
     let needed = block.keys.iter().filter(|key| key.required);
@@ -122,14 +127,13 @@ fn default_of_the_reference_is_the_same_as_an_absent_key() {
 #[test]
 fn reader_looks_for_exactly_the_keys_of_the_reference() {
     for block in &BLOCKS {
-        LOOKED_FOR.take();
+        looked_up("");
         parsed(block, minimal(block));
         let path = match block.path {
             "" => "channel.config".to_owned(),
             path => format!("channel.config.{}", path.replace("[]", "[0]").replace('*', "default")),
         };
-        let read: BTreeSet<_> =
-            LOOKED_FOR.take().into_iter().filter(|(at, _)| *at == path).map(|(_, name)| name).collect();
+        let read = looked_up(&path);
         let listed: BTreeSet<_> = block.keys.iter().map(|key| key.name).collect();
         assert_eq!(read, listed, "{} {}", block.path, block.form);
     }

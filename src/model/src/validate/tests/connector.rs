@@ -9,7 +9,7 @@ use crate::{
     ConnectorChecks, ConnectorContent, FieldError, MASK, parse_connector_update, parse_new_connector,
 };
 
-struct Lenient;
+pub(super) struct Lenient;
 
 impl ConnectorChecks for Lenient {
     fn config(&self, _: &ConnectorConfig) -> Vec<FieldError> {

@@ -4,6 +4,7 @@ mod channel;
 mod connector;
 mod cron;
 mod import;
+mod reference;
 mod scan;
 mod workflow;
 

@@ -33,6 +33,7 @@ fn the_manual_has_every_section_and_key() {
 
 #[test]
 fn no_format_shows_a_secret() {
+    let key = "ab".repeat(32);
     let text = "[admin_auth]\napi_keys = [\"swordfish-1\"]\nread_only_api_keys = [\"swordfish-2\"]\n\
                 [storage]\nurl = \"postgres://u:swordfish-3@h/d?password=swordfish-4\"\n\
                 [cluster]\nredis_url = \"redis://:swordfish-5@h\"\n\
@@ -40,7 +41,11 @@ fn no_format_shows_a_secret() {
                 [kafka.extra_config]\n\"ssl.key.password\" = \"swordfish-7\"\n\
                 [vars]\napi_token = \"swordfish-8\"\ndeep = { list = [{ password = \"swordfish-9\" }] }\n\
                 [secrets]\ndatabase_password = \"env://DB\"";
-    let config = read(text, &[]).unwrap();
+    let keys = [
+        ("SVC_STORAGE__CONNECTOR_ENCRYPTION_KEY", key.as_str()),
+        ("SVC_STORAGE__PREVIOUS_CONNECTOR_ENCRYPTION_KEYS", key.as_str()),
+    ];
+    let config = read(text, &keys).unwrap();
     let shown = [
         render(&config, ConfigFormat::Toml),
         render(&config, ConfigFormat::Json),
@@ -49,7 +54,7 @@ fn no_format_shows_a_secret() {
         format!("{:?} {:?}", config.storage, config.vars),
     ];
     for text in &shown {
-        assert!(!text.contains("swordfish"), "{text}");
+        assert!(!text.contains("swordfish") && !text.contains(&key), "{text}");
     }
     assert!(shown[0].contains("url = \"postgres://u:******@h/d?password=******\""), "{}", shown[0]);
     assert!(shown[0].contains("database_password = \"env://DB\""), "{}", shown[0]);

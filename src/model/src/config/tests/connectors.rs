@@ -1,0 +1,88 @@
+//! Tests that the reference of connectors agrees with their readers.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::reference::{json_of, looked_up, minimal};
+use crate::config::connector::ConnectorConfig;
+use crate::config::connector::reference::{CONNECTORS, ConnectorReference};
+use crate::config::reference::{BlockReference, KeyReference};
+
+/// Returns a config that holds the block.
+fn placed(reference: &ConnectorReference, block: &BlockReference, object: Map<String, Value>) -> Value {
+    if block.path.is_empty() {
+        return Value::Object(object);
+    }
+    let mut config = Value::Object(minimal(&reference.blocks[0]));
+    config[block.path] = Value::Object(object);
+    config
+}
+
+/// Returns [`minimal`] with one more key, and with what that key needs.
+fn with(block: &BlockReference, key: &KeyReference, value: Value) -> Map<String, Value> {
+    let mut object = minimal(block);
+    object.insert(key.name.to_owned(), value);
+    match key.name {
+        "refresh_token" => object.insert("grant".to_owned(), json!("refresh_token")),
+        "account_id" => object.insert("grant".to_owned(), json!("account_credentials")),
+        _ => None,
+    };
+    object
+}
+
+fn each_block(mut visit: impl FnMut(&ConnectorReference, &BlockReference)) {
+    for reference in &CONNECTORS {
+        reference.blocks.iter().for_each(|block| visit(reference, block));
+    }
+}
+
+#[test]
+fn each_key_of_a_connector_takes_its_example_and_its_default() {
+    each_block(|reference, block| {
+        for key in block.keys {
+            for text in [key.example, key.default].into_iter().filter(|text| !text.is_empty()) {
+                let mut config = placed(reference, block, with(block, key, json_of(text)));
+                if (reference.kind.name(), key.name) == ("smtp", "auth") {
+                    config["auth"] = json!({"type": "none"});
+                }
+                let parsed = ConnectorConfig::parse(reference.kind, &config);
+                assert!(parsed.is_ok(), "{} {}: {parsed:?}", reference.kind, key.name);
+            }
+        }
+    });
+}
+
+#[test]
+fn connector_without_a_required_key_is_refused() {
+    each_block(|reference, block| {
+        for key in block.keys.iter().filter(|key| key.required) {
+            let mut object = minimal(block);
+            object.remove(key.name);
+            let config = placed(reference, block, object);
+            let parsed = ConnectorConfig::parse(reference.kind, &config);
+            assert!(parsed.is_err(), "{} {}: {config}", reference.kind, key.name);
+        }
+    });
+}
+
+#[test]
+fn readers_of_connectors_look_for_exactly_the_keys_of_the_reference() {
+    each_block(|reference, block| {
+        looked_up("");
+        let sasl = json!({"security_protocol": "sasl_ssl", "sasl_mechanism": "PLAIN", "sasl_username": "u", "sasl_password": "p"});
+        let object = match (reference.kind.name(), block.path) {
+            ("kafka", "auth") => sasl.as_object().unwrap().clone(),
+            _ => minimal(block),
+        };
+        let config = placed(reference, block, object);
+        ConnectorConfig::parse(reference.kind, &config)
+            .unwrap_or_else(|errors| panic!("{config}: {errors:?}"));
+        let path = format!("connector.config.{}", block.path);
+        let read = looked_up(path.trim_end_matches('.'));
+        let listed: BTreeSet<_> = block.keys.iter().map(|key| key.name).collect();
+        // The service writes the type into the config itself.
+        let extra: BTreeSet<_> = [("type")].into_iter().filter(|_| block.path.is_empty()).collect();
+        assert_eq!(read, &listed | &extra, "{} {} {}", reference.kind, block.path, block.form);
+    });
+}

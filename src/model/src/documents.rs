@@ -1,0 +1,143 @@
+//! The reference of the authored documents outside their `config`, for the schemas. Tests compare each row with the
+//! reader of its document.
+
+use crate::config::reference::{KeyReference, LOGIC, NUMBER, SWITCH, TEXT, TEXTS, key};
+
+const TAGS: KeyReference = key("tags", TEXTS, r#"["orders"]"#, "labels, for lists and exports");
+const DESCRIPTION: KeyReference =
+    key("description", TEXT, r#""Takes orders""#, "free text, at most 2048 bytes");
+const CONDITION: KeyReference =
+    key("condition", LOGIC, r#"{"var": "data.paid"}"#, "runs only where this is true").default("true");
+const ID: KeyReference =
+    key("id", TEXT, r#""load""#, "names the task in traces; unique in the workflow").required();
+const TERMINAL: KeyReference =
+    key("terminal", SWITCH, "true", "ends the workflow after it has run").default("false");
+
+/// The keys of a channel.
+pub static CHANNEL: [KeyReference; 14] = [
+    key("channel_id", TEXT, r#""orders""#, "the id, which never changes; generated where it is absent"),
+    key("name", TEXT, r#""orders""#, "the name that callers use; unique among channels").required(),
+    DESCRIPTION,
+    key(
+        "channel_type",
+        "`sync`, `async`, in any case",
+        r#""sync""#,
+        "the delivery mode; `cron` needs `async`",
+    )
+    .required(),
+    key("protocol", "`rest`, `http`, `kafka`, `cron`, in any case", r#""rest""#, "the transport").required(),
+    key(
+        "methods",
+        "list of `GET`, `POST`, `PUT`, `PATCH`, `DELETE`, `HEAD`, `OPTIONS`, in any case",
+        r#"["POST"]"#,
+        "methods of the route; for `rest` and `http`",
+    ),
+    key("route_pattern", TEXT, r#""/orders/{id}""#, "path below the data prefix; for `rest` and `http`"),
+    key("topic", TEXT, r#""orders""#, "the topic; for `kafka`"),
+    key("consumer_group", TEXT, r#""svc""#, "informational; the process uses `kafka.group_id`"),
+    key("transport_config", "object", "{}", "the schedule of a `cron` channel; free otherwise"),
+    key("workflow_id", TEXT, r#""orders""#, "id of the workflow that runs"),
+    key("config", "block", "{}", "guards and shaping"),
+    key("priority", NUMBER, "10", "the highest matches first").default("0"),
+    TAGS,
+];
+
+/// The keys of the `transport_config` of a cron channel.
+pub static CRON: [KeyReference; 6] = [
+    key(
+        "schedule",
+        TEXT,
+        r#""0 30 3 * * Mon-Fri""#,
+        "the cron expression, with or without a field of seconds",
+    )
+    .required(),
+    key("timezone", TEXT, r#""Europe/Berlin""#, "IANA name of the time zone").default(r#""UTC""#),
+    key("payload", "object", r#"{"span": "day"}"#, "the payload of each run").default("{}"),
+    key("misfire_policy", "`skip`, `latest`, `catch_up`", r#""skip""#, "what becomes of missed occurrences")
+        .default(r#""latest""#),
+    key("max_catch_up", NUMBER, "5", "missed occurrences that run at most, 1 to 1000; needed by `catch_up`"),
+    key("concurrency", "block", r#"{"policy": "forbid"}"#, "the bound on runs at once"),
+];
+
+/// The keys of `concurrency` in the `transport_config` of a cron channel.
+pub static CONCURRENCY: [KeyReference; 3] = [
+    key("policy", "`allow`, `forbid`", r#""forbid""#, "whether runs may overlap").default(r#""allow""#),
+    key("key", TEXT, r#""reports""#, "channels that name one key share it; the channel's id by default"),
+    key("slots", NUMBER, "2", "runs at once, 1 to 64; with `forbid`").default("1"),
+];
+
+/// Config blocks that need a caller, which a scheduled run does not have.
+pub const REFUSED_CRON_BLOCKS: [&str; 8] = [
+    "auth",
+    "origin_allow_list",
+    "rate_limit",
+    "principal_rate_limit",
+    "deduplication",
+    "cache",
+    "request",
+    "response",
+];
+
+/// The keys of a workflow.
+pub static WORKFLOW: [KeyReference; 9] = [
+    key("workflow_id", TEXT, r#""orders""#, "the id, which never changes; generated where it is absent"),
+    key("name", TEXT, r#""Orders""#, "the name").required(),
+    DESCRIPTION,
+    key("priority", NUMBER, "10", "orders lists; the highest comes first").default("0"),
+    CONDITION,
+    key("tasks", "steps", "[]", "tasks and groups, in order").required(),
+    TAGS,
+    key("loop", "block", r#"{"max": 3}"#, "repeats the tasks"),
+    key("continue_on_error", SWITCH, "true", "a failed task does not end the workflow").default("false"),
+];
+
+/// The keys of a task.
+pub static TASK: [KeyReference; 7] = [
+    ID,
+    key("name", TEXT, r#""Load the order""#, "for people").required(),
+    key("description", TEXT, r#""Reads the order""#, "for people"),
+    CONDITION,
+    key("function", "block", "{}", "the function and its input").required(),
+    key("continue_on_error", SWITCH, "true", "its failure does not end the workflow").default("false"),
+    TERMINAL,
+];
+
+/// The keys of a group.
+pub static GROUP: [KeyReference; 6] = [
+    ID,
+    key("name", TEXT, r#""Pay""#, "for people"),
+    key("description", TEXT, r#""Takes the money""#, "for people"),
+    CONDITION,
+    key("tasks", "steps", "[]", "tasks and groups, in order; groups nest at most 8 levels deep").required(),
+    TERMINAL,
+];
+
+/// The keys of the function of a task.
+pub static FUNCTION: [KeyReference; 2] = [
+    key("name", "function", r#""map""#, "the function").required(),
+    key("input", "input", "{}", "what it is given").default("{}"),
+];
+
+/// The keys of a loop.
+pub static LOOP: [KeyReference; 4] = [
+    key("counter", TEXT, r#""page""#, "path below `temp_data` that holds the counter"),
+    key("init", NUMBER, "1", "the first value of the counter").default("0"),
+    key("increment", NUMBER, "2", "what is added after each round, at least 1").default("1"),
+    key("max", NUMBER, "10", "the loop ends before the counter reaches it").required(),
+];
+
+/// The keys of a connector.
+pub static CONNECTOR: [KeyReference; 6] = [
+    key("id", TEXT, r#""orders-db""#, "the id, which never changes; generated where it is absent"),
+    key("name", TEXT, r#""orders-db""#, "the name that tasks use; unique among connectors").required(),
+    key(
+        "connector_type",
+        "`http`, `es`, `db`, `cache`, `kafka`, `smtp`, `storage`, in any case",
+        r#""db""#,
+        "the system",
+    )
+    .required(),
+    key("config", "block", "{}", "address, credentials and limits"),
+    key("enabled", SWITCH, "false", "a disabled connector is not loaded").default("true"),
+    TAGS,
+];

@@ -1,0 +1,65 @@
+//! Tests that the reference of the documents agrees with their readers.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::Marked;
+use super::connector::Lenient;
+use crate::config::CronTransport;
+use crate::config::connector::reference::CONNECTORS;
+use crate::config::reference::KeyReference;
+use crate::documents::{CHANNEL, CONCURRENCY, CONNECTOR, CRON, FUNCTION, GROUP, LOOP, TASK, WORKFLOW};
+use crate::{
+    ChannelType, ConnectorType, FieldError, Protocol, parse_new_channel, parse_new_connector,
+    parse_new_workflow,
+};
+
+/// A key that resembles none.
+const UNKNOWN: &str = "zzzzzzzzzzzz";
+
+/// Returns the keys that the refusal of an unknown key lists.
+fn known(errors: Vec<FieldError>) -> BTreeSet<String> {
+    let error = errors.into_iter().find(|error| error.path.ends_with(UNKNOWN)).expect("it is refused");
+    let (_, known) = error.message.split_once("known: ").expect("it lists what is known");
+    known.split(", ").map(str::to_owned).collect()
+}
+
+fn listed(keys: &[KeyReference]) -> BTreeSet<String> {
+    keys.iter().map(|key| key.name.to_owned()).collect()
+}
+
+#[test]
+fn readers_of_documents_know_exactly_the_keys_of_the_reference() {
+    let body = json!({UNKNOWN: 1});
+    assert_eq!(known(parse_new_channel(&body, &Marked).unwrap_err()), listed(&CHANNEL));
+    assert_eq!(known(parse_new_workflow(&body, &Marked).unwrap_err()), listed(&WORKFLOW));
+    assert_eq!(known(parse_new_connector(&body, &Lenient).unwrap_err()), listed(&CONNECTOR));
+    assert_eq!(known(CronTransport::parse(&body).unwrap_err()), listed(&CRON));
+    let body = json!({"schedule": "0 0 0 * * ?", "concurrency": {UNKNOWN: 1}});
+    assert_eq!(known(CronTransport::parse(&body).unwrap_err()), listed(&CONCURRENCY));
+}
+
+#[test]
+fn words_of_the_reference_are_those_of_the_readers() {
+    let words = |keys: &[KeyReference], name: &str| {
+        let kind = keys.iter().find(|key| key.name == name).unwrap().kind;
+        kind.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(words(&CHANNEL, "protocol"), Protocol::NAMES);
+    assert_eq!(words(&CHANNEL, "channel_type"), ChannelType::NAMES);
+    assert_eq!(words(&CHANNEL, "methods"), crate::route::METHODS);
+    assert_eq!(words(&CONNECTOR, "connector_type"), ConnectorType::ALL.map(|kind| kind.name()));
+    assert_eq!(CONNECTORS.map(|reference| reference.kind), ConnectorType::ALL);
+}
+
+#[test]
+fn defaults_and_examples_are_json() {
+    let tables: [&[KeyReference]; 9] =
+        [&CHANNEL, &CRON, &CONCURRENCY, &WORKFLOW, &TASK, &GROUP, &FUNCTION, &LOOP, &CONNECTOR];
+    for key in tables.into_iter().flatten() {
+        for text in [key.default, key.example].into_iter().filter(|text| !text.is_empty()) {
+            assert!(serde_json::from_str::<Value>(text).is_ok(), "{}: {text}", key.name);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! `svc-server preflight`: checks every stored channel and workflow against this version of the program, before it
+//! serves them. Reads the latest version of each and changes nothing.
+
+mod checks;
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use slog::{Discard, Logger, o};
+use svc_project::Finding;
+use svc_project::rules::ChannelRules;
+use svc_secrets::Reference;
+use svc_store::StoreConfig;
+use svc_store::inspect::{self, StoredDefinitions};
+use tokio::runtime::Handle;
+
+use self::checks::Checks;
+use crate::config::Config;
+use crate::error::ServiceStartError;
+use crate::exit::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
+use crate::{config, offline, settings};
+
+/// The stored definitions, and what was found out about them.
+struct Scan {
+    stored: StoredDefinitions,
+    findings: Vec<Finding>,
+}
+
+/// Reports what this version of the program does not take as it is stored; fails if there is anything.
+pub(super) fn preflight(
+    path: Option<&Path>,
+    environment: &[(String, String)],
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
+    let config = match config::load(path, environment) {
+        Ok(loaded) => loaded.config,
+        Err(error) => return exit::write_error(&error, err).map(|()| EXIT_CONFIG),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let Scan { stored, findings } = match runtime.block_on(scan(&config, environment)) {
+        Ok(scan) => scan,
+        Err(error) => return exit::write_error(&error, err).map(|()| error.exit_code()),
+    };
+    findings.iter().try_for_each(|finding| writeln!(err, "{finding}"))?;
+    let (workflows, channels) = (stored.workflows.len(), stored.channels.len());
+    writeln!(out, "{workflows} workflow(s), {channels} channel(s) — {} finding(s)", findings.len())?;
+    Ok(if findings.is_empty() { EXIT_OK } else { EXIT_FAILURE })
+}
+
+/// Reads what is stored and the secrets that it names, as a start would, and checks it.
+async fn scan(config: &Config, environment: &[(String, String)]) -> Result<Scan, ServiceStartError> {
+    let outbound = settings::build_outbound(&Logger::root(Discard, o!()))?;
+    let keyring = settings::build_keyring(config, environment, &outbound, Handle::current())?;
+    let store = StoreConfig {
+        connector_keys: settings::connector_keys(config, &keyring).await?,
+        ..settings::store_config(config)
+    };
+    let stored = inspect::definitions(&store).await?;
+    let readings = keyring.read(references(&stored)).await;
+    let engine = Arc::new(offline::engine_builder_for(config).build());
+    let rules = ChannelRules::new(Arc::clone(&engine), config.jwt.allow_private_jwks_urls);
+    let declared = config.secrets.references.keys().cloned().collect();
+    let findings =
+        Checks { engine: &engine, channel_rules: &rules, readings: &readings, declared }.run(&stored);
+    Ok(Scan { stored, findings })
+}
+
+/// Returns the references of everything that could be served.
+fn references(stored: &StoredDefinitions) -> BTreeSet<Reference> {
+    let mut found = BTreeSet::new();
+    for workflow in stored.workflows.iter().filter(|workflow| checks::may_serve(workflow.status)) {
+        found.extend(svc_engine::secret_uses(&workflow.content).references);
+    }
+    for channel in stored.channels.iter().filter(|channel| checks::may_serve(channel.status)) {
+        svc_secrets::collect(&channel.content.config["auth"], &mut found);
+    }
+    found
+}

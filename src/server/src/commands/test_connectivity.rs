@@ -1,0 +1,70 @@
+//! `svc-server test-connectivity`: asks the database and the Kafka brokers for a sign of life.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use slog::{Discard, Logger, o};
+use svc_connectors::BrokerHealth;
+use svc_store::OpenError;
+use svc_store::inspect::{self, DatabaseSummary};
+
+use crate::config::Config;
+use crate::exit::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
+use crate::{config, settings};
+
+/// Time that the brokers have to send their metadata.
+const BROKER_LIMIT: Duration = Duration::from_secs(5);
+
+/// Checks each peer of the configuration in turn; stops at the first that fails. Changes nothing.
+pub(super) fn test_connectivity(
+    path: Option<&Path>,
+    environment: &[(String, String)],
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
+    let config = match config::load(path, environment) {
+        Ok(loaded) => loaded.config,
+        Err(error) => return exit::write_error(&error, err).map(|()| EXIT_CONFIG),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match runtime.block_on(ask_database(&config)) {
+        Ok(summary) => writeln!(out, "database: {}", describe(&summary))?,
+        Err(error) => {
+            let code = if error.is_configuration() { EXIT_CONFIG } else { EXIT_FAILURE };
+            return exit::write_error(&error, err).map(|()| code);
+        }
+    }
+    let Some(cluster) = settings::kafka_cluster(&config, environment) else {
+        writeln!(out, "kafka: off")?;
+        return Ok(EXIT_OK);
+    };
+    let brokers = config.kafka.brokers.join(", ");
+    match runtime.block_on(BrokerHealth::ask_once(&cluster, BROKER_LIMIT, Logger::root(Discard, o!()))) {
+        Ok(()) => {
+            writeln!(out, "kafka: ok, {brokers}")?;
+            Ok(EXIT_OK)
+        }
+        Err(reason) => {
+            writeln!(err, "Error: cannot reach the Kafka brokers {brokers}\n  Caused by: {reason}")?;
+            Ok(EXIT_FAILURE)
+        }
+    }
+}
+
+/// Opens the database, for at most the time that a server would wait for a connection.
+async fn ask_database(config: &Config) -> Result<DatabaseSummary, OpenError> {
+    let store = settings::store_config(config);
+    match tokio::time::timeout(store.acquire_timeout, inspect::summary(&store)).await {
+        Ok(summary) => summary,
+        Err(_) => Err(OpenError::Unreachable {
+            target: "the database of storage.url".to_owned(),
+            detail: format!("no answer within {} s", store.acquire_timeout.as_secs()),
+        }),
+    }
+}
+
+fn describe(summary: &DatabaseSummary) -> String {
+    let state = if summary.exists { "ok" } else { "not created yet" };
+    format!("{state}, {}, {} pending migration(s)", summary.target, summary.pending.len())
+}

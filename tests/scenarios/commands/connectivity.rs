@@ -1,0 +1,69 @@
+//! `test-connectivity`, and `migrate --dry-run`, which reads only.
+
+use super::{Database, on_both, stderr, stdout};
+use crate::support::launch;
+
+on_both!(database_is_asked_and_its_pending_migrations_are_counted, dry_run_of_the_migrations_changes_nothing);
+
+fn database_is_asked_and_its_pending_migrations_are_counted(database: &Database) {
+    let output = database.run(&["test-connectivity"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(
+        text.starts_with("database: ") && text.contains(" 8 pending migration(s)\nkafka: off\n"),
+        "{text}"
+    );
+    assert_eq!(database.files(), 0, "no file is made");
+    assert!(database.run(&["migrate"]).status.success());
+    let text = stdout(&database.run(&["test-connectivity"]));
+    assert!(text.starts_with("database: ok, ") && text.contains(" 0 pending migration(s)\n"), "{text}");
+}
+
+fn dry_run_of_the_migrations_changes_nothing(database: &Database) {
+    let kind = if database.postgres.is_some() { "postgres" } else { "sqlite" };
+    for _ in 0..2 {
+        let output = database.run(&["migrate", "--dry-run"]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let first = format!("{kind} 001 — definitions\n{kind} 002 — operations\n");
+        assert!(stdout(&output).starts_with(&first), "{}", stdout(&output));
+    }
+    assert_eq!(database.files(), 0, "no file is made");
+    if let Some(database) = &database.postgres {
+        let tables = database.rows("SELECT relname FROM pg_class WHERE relname LIKE '%migrations%'").unwrap();
+        assert!(tables.is_empty(), "{tables:?}");
+    }
+    assert!(database.run(&["migrate"]).status.success());
+    let output = database.run(&["migrate", "--dry-run"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(0), String::new()));
+}
+
+#[test]
+fn peer_that_does_not_answer_fails_the_command_and_bad_settings_are_told_apart() {
+    for (name, value, code, word) in [
+        ("SVC_STORAGE__URL", "postgres://svc:hunter2@127.0.0.1:1/svc", 1, "127.0.0.1:1"),
+        ("SVC_STORAGE__URL", "sqlite:no/such/directory/svc.db", 1, "does not exist"),
+        ("SVC_STORAGE__URL", "mongodb://svc:hunter2@127.0.0.1/svc", 78, "storage.url"),
+        ("SVC_SERVER__PROT", "1", 78, "SVC_SERVER__PROT"),
+    ] {
+        let output = launch().env(name, value).args(&["test-connectivity"]).run_to_end().unwrap();
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{value}: {text}");
+        assert!(text.starts_with("Error: ") && text.contains(word) && !text.contains("hunter2"), "{text}");
+    }
+}
+
+#[test]
+fn brokers_that_do_not_answer_fail_the_command() {
+    let database = Database::sqlite();
+    let output = launch()
+        .env("SVC_STORAGE__URL", &database.url)
+        .env("SVC_KAFKA__ENABLED", "true")
+        .env("SVC_KAFKA__BROKERS", "127.0.0.1:1")
+        .args(&["test-connectivity"])
+        .run_to_end()
+        .unwrap();
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("127.0.0.1:1") && text.contains("Caused by: "), "{text}");
+    assert!(stdout(&output).starts_with("database: "), "{}", stdout(&output));
+}
