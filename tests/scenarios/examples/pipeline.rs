@@ -38,7 +38,7 @@ impl World {
     /// Stores the draft of the second version.
     fn draft(&self, client: &mut HttpClient) {
         admin(client, "POST", &format!("{WORKFLOW}/versions"), json!({}));
-        admin(client, "PUT", WORKFLOW, self.project.json("versions/order-pipeline.v2.json"));
+        admin(client, "PUT", WORKFLOW, self.project.json("versions/order-pipeline.v2.body"));
     }
 
     fn stored(&self, id: &str) -> Vec<Option<String>> {

@@ -4,6 +4,7 @@ mod channels;
 mod errors;
 mod expressions;
 mod functions;
+mod project;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
