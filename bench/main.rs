@@ -12,6 +12,7 @@ mod engine;
 mod load;
 mod population;
 mod process;
+mod project;
 mod soak;
 mod submissions;
 mod traces;
@@ -40,7 +41,7 @@ const ORDERS: &str = "/api/v1/data/orders";
 type Part = fn(&BenchContext) -> io::Result<()>;
 
 /// The parts that can be measured; a soak takes minutes and runs only if named.
-const PARTS: [(&str, Part); 8] = [
+const PARTS: [(&str, Part); 9] = [
     ("engine", engine::measure),
     ("traces", traces::measure),
     ("submissions", submissions::measure),
@@ -48,6 +49,7 @@ const PARTS: [(&str, Part); 8] = [
     ("population", population::measure),
     ("connectors", connectors::measure),
     ("cron", cron::measure),
+    ("project", project::measure),
     ("soak", soak::measure),
 ];
 const ON_DEMAND: &str = "soak";

@@ -20,6 +20,7 @@ pub mod oidc;
 pub mod peer;
 pub mod postgres;
 pub mod process;
+pub mod project;
 pub mod redis;
 pub mod rollout;
 pub mod s3;

@@ -52,6 +52,7 @@ mod operations;
 mod overload;
 mod ownership;
 mod processor;
+mod projects;
 mod rate_limit;
 mod refusals;
 mod shared_caches;
