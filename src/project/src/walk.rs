@@ -113,7 +113,8 @@ impl FoundFiles {
 /// Returns true for an entry that the walk looks at.
 fn is_walked(entry: &DirEntry) -> bool {
     let is_made = |name| SKIPPED_DIRECTORIES.iter().any(|skipped| name == *skipped);
-    !is_hidden(entry.path()) && !(entry.file_type().is_dir() && is_made(entry.file_name()))
+    let is_skipped = entry.file_type().is_dir() && is_made(entry.file_name());
+    !is_hidden(entry.path()) && !is_skipped
 }
 
 fn is_hidden(path: &Path) -> bool {

@@ -154,10 +154,13 @@ fn take_next<'s>(
 /// The compiled form of a workflow, or its problems.
 type Prepared = Result<Arc<OfflineWorkflow>, Arc<[String]>>;
 
+/// The file of a workflow, and the stand-ins it was compiled with.
+type WorkflowKey = (PathBuf, StandIns);
+
 /// Runs cases; knows the workflows that earlier ones compiled.
 struct CaseRunner<'s> {
     settings: &'s SuiteSettings<'s>,
-    workflows: Mutex<HashMap<(PathBuf, StandIns), Arc<OnceLock<Prepared>>>>,
+    workflows: Mutex<HashMap<WorkflowKey, Arc<OnceLock<Prepared>>>>,
 }
 
 impl CaseRunner<'_> {

@@ -8,7 +8,7 @@ use crate::project::AuthoredEntity;
 use crate::shared::Origin;
 
 /// Returns the path of an element in its document, from the path that a validator gives it.
-pub(super) fn document_path<'p>(kind: EntityKind, path: &'p str) -> &'p str {
+pub(super) fn document_path(kind: EntityKind, path: &str) -> &str {
     let rooted = |root: &str| {
         let rest = path.strip_prefix(root)?;
         rest.strip_prefix('.').or_else(|| rest.is_empty().then_some(rest))

@@ -56,6 +56,9 @@ impl<'p> SetMembers<'p> {
     }
 }
 
+/// A channel and its methods.
+type RouteClaim<'p> = (&'p AuthoredEntity, &'p [String]);
+
 /// Checks the set as a whole.
 pub(super) fn check(
     entities: &[CheckedEntity<'_>],
@@ -121,7 +124,7 @@ impl SetCheck<'_> {
 
     /// Reports the routes of two channels between which nothing decides, at the later channel.
     fn route_conflicts(&mut self, entities: &[CheckedEntity<'_>]) {
-        let mut claims: HashMap<(String, i64), Vec<(&AuthoredEntity, &[String])>> = HashMap::new();
+        let mut claims: HashMap<(String, i64), Vec<RouteClaim<'_>>> = HashMap::new();
         for checked in entities {
             let Some(channel) = checked.content.as_ref().and_then(EntityContent::channel) else { continue };
             let pattern = channel.route_pattern.as_deref().filter(|_| channel.protocol.is_http());

@@ -73,15 +73,17 @@ fn find_all(paths: &[PathBuf], err: &mut dyn Write) -> io::Result<(Vec<FoundFile
 }
 
 /// Formats a file; returns true if it changes.
-fn format_file(file: &FoundFile, check: bool) -> Result<bool, Finding> {
-    let to_finding = |error: SourceError| error.to_finding(Severity::Error, UNREADABLE, &file.name);
-    let problem = |message: String, fix: &str| Finding {
-        severity: Severity::Error,
-        check: UNREADABLE,
-        entity: file.name.clone(),
-        message,
-        fix: Some(fix.to_owned()),
-        place: None,
+fn format_file(file: &FoundFile, check: bool) -> Result<bool, Box<Finding>> {
+    let to_finding = |error: SourceError| Box::new(error.to_finding(Severity::Error, UNREADABLE, &file.name));
+    let problem = |message: String, fix: &str| {
+        Box::new(Finding {
+            severity: Severity::Error,
+            check: UNREADABLE,
+            entity: file.name.clone(),
+            message,
+            fix: Some(fix.to_owned()),
+            place: None,
+        })
     };
     let Some(format) = SourceFormat::from_path(&file.path) else {
         return Err(problem("is neither JSON nor YAML".to_owned(), "name it .json, .yaml or .yml"));

@@ -130,11 +130,6 @@ pub(super) fn read_definitions(
     Ok(Some((shared, findings)))
 }
 
-/// Writes findings, one after the other.
-pub(super) fn write_findings(findings: &[Finding], err: &mut dyn Write) -> io::Result<()> {
-    show_findings(findings, Path::new(""), TextStyle::Plain, err)
-}
-
 /// Writes findings for people. `base` is the directory that their files are relative to.
 pub(super) fn show_findings(
     findings: &[Finding],

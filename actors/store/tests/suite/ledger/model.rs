@@ -91,6 +91,9 @@ async fn act(db: &TestDatabase, ledger: &Ledger, memory: &mut Memory, claims: &m
         Act::Claim(worker) => {
             let holder = format!("w{worker}");
             let mut taken = ledger.claim(&holder, LEASE, 1, MAX_RECOVERIES, Vec::new()).await.unwrap();
+            for given_up in &taken.exhausted {
+                assert!(ledger.exhaust(given_up.id, MAX_RECOVERIES, None).await.unwrap(), "{given_up:?}");
+            }
             let remembered = memory.claim(&holder, MAX_RECOVERIES);
             match (taken.claimed.pop(), remembered) {
                 (Some(stored), Some(memory)) => {
