@@ -82,6 +82,7 @@ fn median(binary: &Path, args: &[String]) -> io::Result<Cost> {
     Ok(costs[RUNS / 2])
 }
 
+#[expect(clippy::disallowed_methods, reason = "a bench measures real time")]
 fn run(binary: &Path, args: &[String]) -> io::Result<Cost> {
     let started = Instant::now();
     let mut child = Command::new(binary).args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;

@@ -28,6 +28,7 @@ fn reads(trace: &str, letter: &str, occurrence: &str) -> Vec<String> {
         "trace-dlq",
         "audit-logs",
         "engine/status",
+        "kafka/partitions",
         "nodes",
         "functions?all=true",
         "functions/operators",

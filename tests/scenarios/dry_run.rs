@@ -34,7 +34,7 @@ fn tried() -> Vec<(&'static str, &'static str, Value)> {
 }
 
 /// A request for each route whose effect cannot be undone.
-const REFUSED: [&str; 7] = [
+const REFUSED: [&str; 8] = [
     "workflows/w/test",
     "channels/w/trigger",
     "cron/occurrences/none/retry",
@@ -42,6 +42,7 @@ const REFUSED: [&str; 7] = [
     "connectors/k/test",
     "connectors/circuit-breakers/none",
     "actors/registry/restart",
+    "kafka/partitions/orders/0/skip",
 ];
 /// Routes that take a body and change nothing: `validate` of each kind.
 const READS: usize = 2;

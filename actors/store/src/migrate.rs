@@ -40,13 +40,7 @@ enum Task {
 /// # Errors
 /// [`OpenError`] if the database cannot be opened or is newer than this program.
 pub async fn pending(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
-    let connector = ConnectionManager::new(config)?;
-    if let DatabaseTarget::Sqlite(path) = &connector.target
-        && !Path::new(path).exists()
-    {
-        return all_sqlite(&connector.target.to_string());
-    }
-    perform(&connector, Task::Pending).await
+    pending_with(&ConnectionManager::new(config)?).await
 }
 
 /// Returns the display line of a migration, such as `sqlite 001 — definitions`.
@@ -90,6 +84,11 @@ pub async fn revert(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
 
 /// Does the work of [`pending`] with an existing connection manager.
 pub(crate) async fn pending_with(connector: &ConnectionManager) -> Result<Vec<String>, OpenError> {
+    if let DatabaseTarget::Sqlite(path) = &connector.target
+        && !Path::new(path).exists()
+    {
+        return all_sqlite(&connector.target.to_string());
+    }
     perform(connector, Task::Pending).await
 }
 

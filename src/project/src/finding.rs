@@ -63,7 +63,7 @@ pub struct Finding {
 }
 
 impl fmt::Display for Finding {
-    /// Writes the finding line of contract section 5.1, and a second line with the remedy.
+    /// Writes `severity: [check] entity: message`, and a second line with the remedy.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: [{}] {}: {}", self.severity.name(), self.check, self.entity, self.message)?;
         match &self.fix {

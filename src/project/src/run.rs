@@ -178,5 +178,9 @@ impl OfflineRun {
 
 /// Writes a problem of a document on one line.
 pub fn describe_problem(error: &FieldError) -> String {
-    format!("{} [{}]: {}", error.path, error.code.name(), error.message)
+    let hint = match error.code {
+        FieldCode::UncompiledSource => ", or name the directory of the definitions with --definitions",
+        _ => "",
+    };
+    format!("{} [{}]: {}{hint}", error.path, error.code.name(), error.message)
 }

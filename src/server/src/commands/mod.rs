@@ -37,20 +37,27 @@ pub use test::TestArgs;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 
-use crate::cli::CliCommand;
+use crate::cli::{CliCommand, EXIT_CONFIG, write_error};
+use crate::config;
 use report::TextStyle;
 
-/// Runs a command and returns its exit code. `config` is the configuration file that was named.
+/// Runs a command and returns its exit code. `file` is the configuration file that was named.
 ///
 /// # Errors
 /// The output cannot be written.
 pub fn run(
     command: &CliCommand,
-    config: Option<&Path>,
+    file: Option<&Path>,
     environment: &[(String, String)],
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
+    // A bad configuration fails every command, those too that use nothing of it.
+    if is_offline(command)
+        && let Err(error) = config::load(file, environment)
+    {
+        return write_error(&error, err).map(|()| EXIT_CONFIG);
+    }
     let style = TextStyle::detect(io::stderr().is_terminal(), environment);
     match command {
         CliCommand::Case(args) => case::case(args, out, err),
@@ -60,14 +67,70 @@ pub fn run(
         CliCommand::Lint(args) => lint::lint(args, style, out, err),
         CliCommand::Package(args) => package::package(args, style, out, err),
         CliCommand::ValidateConfig { format } => {
-            validate_config::validate_config(config, environment, *format, out, err)
+            validate_config::validate_config(file, environment, *format, out, err)
         }
-        CliCommand::Migrate { dry_run } => migrate::migrate(config, environment, *dry_run, out, err),
+        CliCommand::Migrate { dry_run } => migrate::migrate(file, environment, *dry_run, out, err),
         CliCommand::New(args) => new::new(args, out, err),
-        CliCommand::Preflight => preflight::preflight(config, environment, out, err),
-        CliCommand::Schema(args) => schema::schema(config, environment, args, out, err),
-        CliCommand::TestConnectivity => test_connectivity::test_connectivity(config, environment, out, err),
-        CliCommand::Reencrypt => reencrypt::reencrypt(config, environment, err),
+        CliCommand::Preflight => preflight::preflight(file, environment, out, err),
+        CliCommand::Schema(args) => schema::schema(file, environment, args, out, err),
+        CliCommand::TestConnectivity => test_connectivity::test_connectivity(file, environment, out, err),
+        CliCommand::Reencrypt => reencrypt::reencrypt(file, environment, err),
         CliCommand::Test(args) => test::test(args, out, err),
+    }
+}
+
+/// Returns true for a command that works on files and does not load the configuration itself.
+fn is_offline(command: &CliCommand) -> bool {
+    match command {
+        CliCommand::Case(_)
+        | CliCommand::Compile(_)
+        | CliCommand::DryRun(_)
+        | CliCommand::Fmt(_)
+        | CliCommand::Lint(_)
+        | CliCommand::New(_)
+        | CliCommand::Package(_)
+        | CliCommand::Test(_) => true,
+        CliCommand::ValidateConfig { .. }
+        | CliCommand::Migrate { .. }
+        | CliCommand::Preflight
+        | CliCommand::Schema(_)
+        | CliCommand::TestConnectivity
+        | CliCommand::Reencrypt => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn bad_configuration_fails_every_command_before_it_begins() {
+        let environment = [("SVC_SERVER__PROT".to_owned(), "1".to_owned())];
+        for line in [
+            "case --from-trace none.json",
+            "compile none -o none.json",
+            "dry-run -w none.json -i none.json",
+            "fmt none",
+            "lint none",
+            "migrate --dry-run",
+            "new none",
+            "package lint -f none.json",
+            "preflight",
+            "reencrypt",
+            "schema",
+            "test none",
+            "test-connectivity",
+            "validate-config",
+        ] {
+            let cli = Cli::try_parse_from(["svc-server"].into_iter().chain(line.split(' '))).unwrap();
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            let code = run(&cli.command.unwrap(), None, &environment, &mut out, &mut err).unwrap();
+            let err = String::from_utf8(err).unwrap();
+            assert_eq!((code, out.len()), (EXIT_CONFIG, 0), "{line}: {err}");
+            assert!(err.contains("SVC_SERVER__PORT"), "{line}: {err}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Reports: findings and results of test cases for people, editors and CI.
 //!
-//! For people findings are the lines of contract section 5.1 on standard error; on a terminal with the lines
-//! of the source. A machine format goes to standard output, in place of the summary for people.
+//! For people findings are plain lines on standard error, on a terminal with the lines of the source. A machine
+//! format goes to standard output, in place of the summary for people.
 
 mod excerpt;
 mod finding_report;
@@ -54,7 +54,7 @@ pub enum TestFormat {
 /// The look of findings for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextStyle {
-    /// The lines of contract section 5.1 and nothing else.
+    /// The plain lines of findings and nothing else.
     Plain,
     /// The lines of the source below each finding, for a terminal.
     Excerpt {

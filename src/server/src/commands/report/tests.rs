@@ -79,7 +79,7 @@ fn cases(format: TestFormat) -> String {
 }
 
 #[test]
-fn plain_findings_are_the_lines_of_the_contract() {
+fn plain_findings_are_their_lines_and_nothing_else() {
     assert_eq!(
         text(TextStyle::Plain, Path::new("")),
         "error: [schema.workflow] workflow 'w': tasks[0].function.name: 100% unknown\nfunction\n        fix: write 'map'\n\
