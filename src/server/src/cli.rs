@@ -74,8 +74,8 @@ pub enum CliCommand {
     TestConnectivity,
 }
 
-/// Returns the process environment for [`config::load`]. Invalid UTF-8 is replaced, so that a damaged name or
-/// value of a setting is refused rather than ignored.
+/// Returns the process environment for [`config::load`](crate::config::load). Invalid UTF-8 is replaced, so
+/// that a damaged name or value of a setting is refused rather than ignored.
 #[must_use]
 pub fn environment() -> Vec<(String, String)> {
     std::env::vars_os()
