@@ -37,7 +37,7 @@ mod table;
 pub use breaker::{BreakerSettings, BreakerState};
 pub use directory::ConnectorDirectory;
 #[cfg(feature = "kafka")]
-pub use drivers::kafka::KafkaProducer;
+pub use drivers::kafka::{ClientLog, KafkaProducer};
 pub use drivers::{BrokerHealth, OwnDatabase};
 pub use error::{ConnectorReloadError, LoadError, LoadStage};
 pub use functions::{CallSettings, DRIVER_FUNCTIONS, QuerySettings, WriteSettings, register};

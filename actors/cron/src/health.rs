@@ -18,8 +18,9 @@ const LATE: i64 = 10;
 /// The health of the schedules of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CronHealth {
-    /// Why what is due is not run, or not in time; `None` while the ledger answers and is looked at often
-    /// enough, no schedule of this node has been due for long, and no occurrence waits for long.
+    /// The reason for which due work is not run, or not in time; `None` while the ledger answers and is
+    /// looked at often enough, no schedule of this node has been due for long, and no occurrence waits for
+    /// long.
     pub trouble: Option<String>,
     /// Time of the last pass over the whole ledger: seconds since 1970 of the database clock.
     pub last_reconcile_at: Option<i64>,

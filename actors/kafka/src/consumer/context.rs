@@ -6,7 +6,7 @@ use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, RebalanceProtocol};
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::types::RDKafkaRespErr;
-use slog::{Logger, debug, warn};
+use svc_connectors::ClientLog;
 use tokio::sync::mpsc;
 
 /// An event of the client.
@@ -21,21 +21,16 @@ pub(super) enum ClientEvent {
 /// The context of a consumer.
 pub(super) struct GroupContext {
     pub(super) events: mpsc::UnboundedSender<ClientEvent>,
-    pub(super) log: Logger,
+    pub(super) client_log: ClientLog,
 }
 
 impl ClientContext for GroupContext {
     fn log(&self, level: RDKafkaLogLevel, fac: &str, message: &str) {
-        match level {
-            RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical => {
-                warn!(self.log, "the kafka client is in trouble"; "facility" => fac, "said" => message);
-            }
-            _ => debug!(self.log, "the kafka client said"; "facility" => fac, "said" => message),
-        }
+        self.client_log.log(level, fac, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        debug!(self.log, "the kafka client reports an error"; "error" => %error, "reason" => reason);
+        self.client_log.error(error, reason);
     }
 }
 

@@ -14,6 +14,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::{Offset, TopicPartitionList};
 use slog::{debug, info, warn};
+use svc_connectors::ClientLog;
 use svc_model::ErrorReason;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, spawn_blocking, yield_now};
@@ -84,7 +85,7 @@ impl Session {
     ) -> Result<Self, String> {
         let (sender, events) = mpsc::unbounded_channel();
         let (order_sender, orders) = mpsc::unbounded_channel();
-        let context = GroupContext { events: sender, log: shared.log.clone() };
+        let context = GroupContext { events: sender, client_log: ClientLog { log: shared.log.clone() } };
         let config = consumer_config(&shared.settings, &group.name);
         let consumer = config.create_with_context(context).map_err(|error| unusable(&error))?;
         let session = Self {

@@ -10,6 +10,7 @@
 
 mod actor;
 mod broker_config;
+mod client_log;
 mod home_producer;
 mod messages;
 mod monitor;
@@ -22,6 +23,7 @@ use svc_model::config::connector::KafkaConfig;
 use crate::driver::{ResolveResult, erase};
 
 pub(crate) use actor::KafkaDriver;
+pub use client_log::ClientLog;
 pub use home_producer::KafkaProducer;
 pub(crate) use messages::Publish;
 pub(crate) use monitor::{ask_once, supervise_monitor};

@@ -4,42 +4,20 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use rdkafka::ClientContext;
-use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{FutureProducer, FutureRecord, Producer as _};
 use rdkafka::util::Timeout;
-use slog::{Logger, debug, warn};
+use slog::Logger;
 
 use super::broker_config::BrokerConfig;
+use super::client_log::ClientLog;
 use super::messages::Publish;
 use crate::drivers::failure::CallFailure;
 use crate::probe::PROBE_TIMEOUT;
 
 /// Time that records in flight have when their producer ends.
 const FLUSH: Duration = Duration::from_secs(5);
-
-/// Forwards the log of librdkafka to the service's log. Failures of calls are errors of their tasks; the rest is logged for
-/// debugging.
-struct ClientLog {
-    log: Logger,
-}
-
-impl ClientContext for ClientLog {
-    fn log(&self, level: RDKafkaLogLevel, fac: &str, message: &str) {
-        match level {
-            RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical => {
-                warn!(self.log, "the kafka client is in trouble"; "facility" => fac, "said" => message);
-            }
-            _ => debug!(self.log, "the kafka client said"; "facility" => fac, "said" => message),
-        }
-    }
-
-    fn error(&self, error: KafkaError, reason: &str) {
-        debug!(self.log, "the kafka client reports an error"; "error" => %error, "reason" => reason);
-    }
-}
 
 /// A producer. Cheap to clone; ends with the last clone.
 #[derive(Clone)]

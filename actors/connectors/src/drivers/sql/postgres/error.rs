@@ -156,7 +156,7 @@ fn json_parameter(context: &str, params: &[Type]) -> Option<usize> {
 }
 
 /// The number of the parameter that a context is about, in whatever language: `… $1` or `… $1 = 'value'`.
-/// Where a function failed, its context quotes a statement or has no parameter.
+/// The context of a failed function quotes a statement or has no parameter.
 fn parameter(context: &str) -> Option<usize> {
     let (place, _) = context.split_once(" = ").unwrap_or((context, ""));
     if place.contains(['"', '\n']) {
