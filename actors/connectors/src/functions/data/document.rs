@@ -32,7 +32,7 @@ pub(super) struct DocumentTask {
     #[cfg(feature = "es")]
     pub(super) http_timeout: std::time::Duration,
     /// Most bytes of what a database answers.
-    #[cfg(any(feature = "mongo", feature = "sql"))]
+    #[cfg(any(feature = "es", feature = "mongo", feature = "sql"))]
     pub(super) max_result_bytes: u64,
     /// The open values of the document.
     pub(super) folded: Vec<Template>,
@@ -84,7 +84,7 @@ impl DocumentTask {
             database: text(table, input, "database").map(str::to_owned),
             #[cfg(feature = "es")]
             http_timeout: settings.http_timeout,
-            #[cfg(any(feature = "mongo", feature = "sql"))]
+            #[cfg(any(feature = "es", feature = "mongo", feature = "sql"))]
             max_result_bytes: settings.query.max_result_bytes,
             folded: open.iter().map(|value| cx.template(value)).collect(),
             output: input::path(text(table, input, "output").unwrap_or("data"))?,
