@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use svc_model::{FieldCode, FieldError, unknown_key};
+use svc_model::{FieldCode, FieldError, is_annotation, unknown_key};
 
 use crate::extent::DocumentExtent;
 use crate::name;
@@ -39,7 +39,7 @@ impl DocumentReader {
         result.map_err(|why| self.invalid(at, why)).ok()
     }
 
-    /// Returns the members of an object, and reports those that are not in `known`.
+    /// Returns the members of an object, and reports those that are neither in `known` nor annotations.
     pub(crate) fn object<'v>(
         &mut self,
         value: &'v Value,
@@ -47,7 +47,8 @@ impl DocumentReader {
         known: &[&str],
     ) -> Option<&'v Map<String, Value>> {
         let members = self.members(value, at)?;
-        for name in members.keys().filter(|name| !known.contains(&name.as_str())) {
+        let unknown = members.keys().filter(|name| !known.contains(&name.as_str()) && !is_annotation(name));
+        for name in unknown {
             let message = unknown_key(String::new(), name, known, &[]).message;
             self.problem(&format!("{at}.{name}"), FieldCode::UnknownField, message);
         }

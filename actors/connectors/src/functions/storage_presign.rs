@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, InputShape};
 use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ConnectorType, FieldError};
 
@@ -28,7 +28,8 @@ static ENTRY: FunctionEntry = FunctionEntry {
         InputField::string("key", "Object key").required().resolvable(),
         InputField::any("expires_in", "Seconds, or a duration such as 15m; at most seven days")
             .required()
-            .resolvable(),
+            .resolvable()
+            .shape(InputShape::Duration),
         InputField::string("response_content_type", "Content type the store answers with, GET only")
             .resolvable(),
         InputField::string(

@@ -91,8 +91,46 @@ pub struct InputField {
     /// For a document of the portable dialect: its members that are stored as they are. Operators elsewhere
     /// in it belong to the dialect.
     pub dialect_data: Option<&'static [&'static str]>,
+    /// The shape of its value, where the kind says too little about it. Only schemas for editors read it: the code of
+    /// the function checks the value.
+    pub shape: Option<InputShape>,
     /// One line.
     pub description: &'static str,
+}
+
+/// The shapes of values that the code of a function checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InputShape {
+    /// A text or a list of texts, or expressions that yield them.
+    Texts,
+    /// A list of texts.
+    TextList,
+    /// A number of seconds, or a text such as `15m`.
+    Duration,
+    /// The claims of a token.
+    Claims,
+    /// The keys that a token may be signed with.
+    VerifyingKeys,
+    /// A document of the portable dialect that reads rows.
+    QueryDocument,
+    /// A document of the portable dialect that writes rows.
+    WriteDocument,
+    /// The tables and columns of the entities of a document.
+    EntityMap,
+}
+
+impl InputShape {
+    /// All shapes.
+    pub const ALL: [Self; 8] = [
+        Self::Texts,
+        Self::TextList,
+        Self::Duration,
+        Self::Claims,
+        Self::VerifyingKeys,
+        Self::QueryDocument,
+        Self::WriteDocument,
+        Self::EntityMap,
+    ];
 }
 
 impl InputField {
@@ -113,6 +151,7 @@ impl InputField {
             path: PathUse::None,
             holds_logic: false,
             dialect_data: None,
+            shape: None,
             description,
         }
     }
@@ -230,6 +269,12 @@ impl InputField {
     #[must_use]
     pub const fn dialect(self, stored: &'static [&'static str]) -> Self {
         Self { dialect_data: Some(stored), ..self }
+    }
+
+    /// Declares the shape of the value.
+    #[must_use]
+    pub const fn shape(self, shape: InputShape) -> Self {
+        Self { shape: Some(shape), ..self }
     }
 
     /// Returns `true` if a secret reference at a place of the input is resolved; `place` begins at the input,

@@ -16,7 +16,7 @@ pub use entry::{
     ConnectorRequirement, DefaultOutput, FunctionEntry, FunctionSource, FunctionTarget, OperationCase,
     PluginIdentity, QueryLanguage,
 };
-pub use field::{InputField, InputKind, PathUse};
+pub use field::{InputField, InputKind, InputShape, PathUse};
 
 /// The entries of all functions of one engine, by name.
 #[derive(Debug, Clone, Default)]

@@ -4,7 +4,7 @@ use crate::encoding::TEXT_ENCODINGS;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_auth::jwt::SigningKey;
-use svc_engine::catalogue::{FunctionEntry, InputField};
+use svc_engine::catalogue::{FunctionEntry, InputField, InputShape};
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome,
 };
@@ -27,15 +27,18 @@ static ENTRY: FunctionEntry = FunctionEntry {
         InputField::string("key", "Shared secret, or private key as PEM").required().secret_at(&[""]),
         InputField::string("key_encoding", "How a shared secret is read, utf8 by default")
             .one_of(TEXT_ENCODINGS),
-        InputField::object("claims", "Claims").resolvable(),
+        InputField::object("claims", "Claims").resolvable().shape(InputShape::Claims),
         InputField::any(
             "expires_in",
             "Seconds, or a duration such as 15m; required unless claims.exp is given",
         )
-        .resolvable(),
+        .resolvable()
+        .shape(InputShape::Duration),
         InputField::string("issuer", "Claim iss; wins over claims"),
-        InputField::any("audience", "Claim aud; wins over claims").resolvable(),
-        InputField::any("not_before", "Claim nbf as a duration from now; wins over claims").resolvable(),
+        InputField::any("audience", "Claim aud; wins over claims").resolvable().shape(InputShape::Texts),
+        InputField::any("not_before", "Claim nbf as a duration from now; wins over claims")
+            .resolvable()
+            .shape(InputShape::Duration),
         InputField::string("kid", "Key id of the header"),
         InputField::output(),
     ],

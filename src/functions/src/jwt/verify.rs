@@ -6,12 +6,12 @@ use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_auth::jwt::{ClaimRules, NamedKey, TokenVerifier, VerifyingKey};
 use svc_auth::{KeySets, RefusalReason};
-use svc_engine::catalogue::{FunctionEntry, InputField};
+use svc_engine::catalogue::{FunctionEntry, InputField, InputShape};
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome,
 };
 use svc_model::config::auth::JwtAlgorithm;
-use svc_model::{FieldError, unknown_key};
+use svc_model::{FieldError, is_annotation, unknown_key};
 
 use super::accepted::{self, AcceptedValues};
 use super::key_encoding;
@@ -24,11 +24,17 @@ static ENTRY: FunctionEntry = FunctionEntry {
     retry_safety: "read",
     fields: &[
         InputField::string("token", "Token, without a leading Bearer").required().resolvable(),
-        InputField::array("algorithms", "Accepted algorithms").required(),
-        InputField::array("keys", "Accepted keys").secret_at(&["[].key"]),
+        InputField::array("algorithms", "Accepted algorithms").required().shape(InputShape::TextList),
+        InputField::array("keys", "Accepted keys").secret_at(&["[].key"]).shape(InputShape::VerifyingKeys),
         InputField::string("jwks_url", "Where a key set is fetched, https only"),
-        InputField::any("issuer", "Accepted issuer or issuers").resolvable().secret_at(&[""]),
-        InputField::any("audience", "Accepted audience or audiences").resolvable().secret_at(&[""]),
+        InputField::any("issuer", "Accepted issuer or issuers")
+            .resolvable()
+            .secret_at(&[""])
+            .shape(InputShape::Texts),
+        InputField::any("audience", "Accepted audience or audiences")
+            .resolvable()
+            .secret_at(&[""])
+            .shape(InputShape::Texts),
         InputField::number("leeway_secs", "Seconds clocks may differ, 30 by default"),
         InputField::bool("require_exp", "Refuses a token without an expiry, true by default"),
         InputField::output(),
@@ -143,7 +149,7 @@ fn check_algorithm(field: &str, name: &Value, problems: &mut InputProblems<'_>) 
 /// Reports problems of a key `{algorithm, key, kid?, key_encoding?}`.
 fn check_key(at: &str, entry: &Value, problems: &mut InputProblems<'_>) {
     let Some(fields) = entry.as_object() else { return problems.mismatch(at, "object", entry) };
-    for name in fields.keys().filter(|name| !KEY_FIELDS.contains(&name.as_str())) {
+    for name in fields.keys().filter(|name| !KEY_FIELDS.contains(&name.as_str()) && !is_annotation(name)) {
         let path = format!("{}.{at}.{name}", problems.at);
         problems.errors.push(unknown_key(path, name, &KEY_FIELDS, &[]));
     }

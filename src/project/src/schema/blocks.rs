@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use svc_model::config::reference::BlockReference;
 
-use super::nodes::{ObjectSchema, authored, described, list, members};
+use super::nodes::{ObjectSchema, authored, described, list, members, nullable};
 use super::words::{Choices, value_schema};
 
 /// The blocks of one config.
@@ -38,17 +38,19 @@ impl Blocks<'_> {
         let quoted: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
         let mut object = ObjectSchema::default().open();
         let choice = value_schema(&quoted.join(", "), self.choices).unwrap_or_default();
-        object.property(&key, described("the form of this block", authored(choice)));
         let mut is_required = true;
         for (block, (_, word)) in forms.iter().zip(&selected) {
             let has_default = block.keys.iter().any(|one| one.name == key && !one.required);
             is_required &= !has_default;
-            let mut applies = json!({"properties": {&key: {"const": word}}});
+            let selects = if has_default { json!([word, null]) } else { json!([word]) };
+            let mut applies = json!({"type": "object", "properties": {&key: {"enum": selects}}});
             if !has_default {
                 applies["required"] = json!([&key]);
             }
             object.rule(json!({"if": applies, "then": self.form(block)}));
         }
+        let choice = if is_required { choice } else { nullable(choice) };
+        object.property(&key, described("the form of this block", authored(choice)));
         if is_required {
             object.require(&key);
         }

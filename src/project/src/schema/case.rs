@@ -52,7 +52,7 @@ fn members(catalogue: &Catalogue) -> [(&'static str, Value, &'static str); 11] {
         ("expect_errors", texts(), "codes of the task errors, in order; checked even where it is absent"),
         (
             "expect_calls",
-            json!({"type": "object", "additionalProperties": {"type": "array"}}),
+            json!({"type": "object", "additionalProperties": {"type": "array", "items": {"type": "object"}}}),
             "inputs of the calls of a function, in order; members that are named must match",
         ),
         ("expect_tasks", texts(), "ids of the tasks that ran, in order"),
@@ -65,15 +65,31 @@ fn metadata() -> Value {
         "headers": texts, "params": texts, "query": texts, "cookies": texts,
         "channel": {"type": "string"}, "http_method": {"type": "string"},
         "vars": {"type": "object"},
-        "auth": {"type": "object", "properties": {"claims": {}}, "additionalProperties": false},
+        "auth": {"type": "object", "properties": {"claims": {"type": "object"}}, "additionalProperties": false},
     }})
 }
 
 /// Returns the schema of stubs: only functions that reach outside have any.
 fn stubs(catalogue: &Catalogue) -> Value {
     let reaches_outside = |entry: &&FunctionEntry| entry.target != FunctionTarget::None;
-    let targets = json!({"type": "object", "description": "answers by connector or channel"});
+    let targets = json!({
+        "type": "object",
+        "description": "answers by connector or channel",
+        "additionalProperties": answer(),
+    });
     let functions = catalogue.entries().filter(reaches_outside).flat_map(FunctionEntry::names);
     let functions: Map<String, Value> = functions.map(|name| (name.to_owned(), targets.clone())).collect();
     json!({"type": "object", "properties": functions, "additionalProperties": false})
+}
+
+/// Returns the schema of an answer: any value, or an error as its only member.
+fn answer() -> Value {
+    let mut error = ObjectSchema::default();
+    error.property("code", json!({"type": "string", "description": "code of the task error"}));
+    error.property("message", json!({"type": "string", "description": "text of the error"}));
+    error.property("status", json!({"type": "integer", "description": "status of the answer that failed"}));
+    error.property("body", json!({"description": "body of the answer that failed"}));
+    error.require("code");
+    let fails = json!({"type": "object", "required": ["$error"], "maxProperties": 1});
+    json!({"if": fails, "then": {"properties": {"$error": error.finish()}}})
 }

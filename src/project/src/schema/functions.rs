@@ -5,6 +5,7 @@ use svc_engine::catalogue::{Catalogue, FunctionEntry, FunctionSource, InputField
 use svc_model::documents::FUNCTION;
 
 use super::nodes::{ObjectSchema, authored, described, members, nullable, one_of, reference};
+use super::shapes;
 
 /// Returns the schema of the function of a task; the input depends on the name.
 pub(super) fn function_schema(catalogue: &Catalogue) -> Value {
@@ -30,7 +31,8 @@ pub(super) fn function_schema(catalogue: &Catalogue) -> Value {
 
 /// Returns the schemas of the inputs, by the names of their definitions.
 pub(super) fn input_definitions(catalogue: &Catalogue) -> Map<String, Value> {
-    catalogue.entries().map(|entry| (definition(entry), input_schema(entry))).collect()
+    let inputs = catalogue.entries().map(|entry| (definition(entry), input_schema(entry)));
+    inputs.chain(shapes::definitions()).collect()
 }
 
 fn definition(entry: &FunctionEntry) -> String {
@@ -78,6 +80,12 @@ fn add_fields(object: &mut ObjectSchema, entry: &FunctionEntry, fields: &[InputF
 fn field_schema(entry: &FunctionEntry, field: &InputField) -> Value {
     if field.logic {
         return reference("expression");
+    }
+    // A shape says everything that the value may be.
+    if let Some(shape) = field.shape {
+        let value = shapes::reference_to(shape);
+        let may_be_null = field.kind == InputKind::Any && !field.required;
+        return if may_be_null { nullable(value) } else { value };
     }
     let own = kind_schema(entry, field);
     let mut accepted = vec![own];

@@ -10,6 +10,7 @@ mod case;
 mod documents;
 mod functions;
 mod nodes;
+mod shapes;
 mod words;
 
 pub use nodes::one_of_any_case;

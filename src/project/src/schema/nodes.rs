@@ -44,7 +44,8 @@ impl ObjectSchema {
 
     /// Adds the member of a reference, with a schema of its value.
     pub(super) fn key(&mut self, key: &KeyReference, value: Value) {
-        let value = if key.required { value } else { nullable(value) };
+        let may_be_null = !key.required || !key.alternative.is_empty();
+        let value = if may_be_null { nullable(value) } else { value };
         let mut schema = described(key.description, authored(value));
         if let Ok(default) = serde_json::from_str(key.default) {
             schema["default"] = default;

@@ -3,7 +3,7 @@
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_dialect::{QueryBounds, QueryDocument, Select};
-use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, InputShape};
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ConnectorType, FieldError};
 
@@ -26,9 +26,10 @@ static ENTRY: FunctionEntry = FunctionEntry {
         InputField::object("query", "Source, filter, fields, sort, limit, skip and include")
             .required()
             .resolvable()
-            .dialect(&["values", "set"]),
+            .dialect(&["values", "set"])
+            .shape(InputShape::QueryDocument),
         InputField::string("database", "Database, for MongoDB"),
-        InputField::object("schema", "How entities map to tables and columns"),
+        InputField::object("schema", "How entities map to tables and columns").shape(InputShape::EntityMap),
         InputField::object("params", "Named values the query refers to").resolvable(),
         InputField::output(),
     ],

@@ -3,7 +3,7 @@
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_dialect::{WriteChange, WriteDocument, WriteLimits};
-use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, InputShape};
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ConnectorType, FieldError};
 
@@ -28,9 +28,10 @@ static ENTRY: FunctionEntry = FunctionEntry {
         InputField::object("write", "Operation, target, values, set, filter and on_conflict")
             .required()
             .resolvable()
-            .dialect(&["values", "set"]),
+            .dialect(&["values", "set"])
+            .shape(InputShape::WriteDocument),
         InputField::string("database", "Database, for MongoDB"),
-        InputField::object("schema", "How entities map to tables and columns"),
+        InputField::object("schema", "How entities map to tables and columns").shape(InputShape::EntityMap),
         InputField::object("params", "Named values the write refers to").resolvable(),
         InputField::output(),
     ],

@@ -9,7 +9,7 @@ use futures_util::future::LocalBoxFuture;
 use lettre::message::Mailbox;
 use lettre::message::header::HeaderName;
 use serde_json::{Map, Value, json};
-use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, InputShape};
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome,
 };
@@ -29,9 +29,9 @@ static ENTRY: FunctionEntry = FunctionEntry {
     strict: true,
     fields: &[
         InputField::connector("SMTP connector"),
-        InputField::any("to", "Recipient or recipients").required().resolvable(),
-        InputField::any("cc", "Recipients in copy").resolvable(),
-        InputField::any("bcc", "Recipients in blind copy").resolvable(),
+        InputField::any("to", "Recipient or recipients").required().resolvable().shape(InputShape::Texts),
+        InputField::any("cc", "Recipients in copy").resolvable().shape(InputShape::Texts),
+        InputField::any("bcc", "Recipients in blind copy").resolvable().shape(InputShape::Texts),
         InputField::string("subject", "Subject, one line").required().resolvable(),
         InputField::string("text", "Plain-text body").resolvable(),
         InputField::string("html", "HTML body").resolvable(),

@@ -16,6 +16,8 @@ use svc_project::schema::DocumentKind;
 
 use crate::offline;
 
+mod mutants;
+
 struct Judge {
     engine: Arc<Engine>,
     rules: ChannelRules,
@@ -61,25 +63,36 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn files(directory: &Path, found: &mut Vec<PathBuf>) {
+/// Finds the files below a directory that stand in folders of one of these names.
+fn files(directory: &Path, folders: &[&str], found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            files(&path, found);
-        } else if ["channels", "connectors", "workflows"].iter().any(|name| directory.ends_with(name)) {
+            files(&path, folders, found);
+        } else if folders.iter().any(|name| directory.ends_with(name)) {
             found.push(path);
         }
     }
 }
 
-/// The definitions of the examples.
-fn examples() -> Vec<Value> {
+/// Reads the documents of the examples in folders of these names.
+fn example_documents(folders: &[&str]) -> Vec<Value> {
     let mut found = Vec::new();
-    files(&root().join("examples"), &mut found);
+    files(&root().join("examples"), folders, &mut found);
     found.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     found.sort();
     let read = |path: PathBuf| serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     found.into_iter().map(read).collect()
+}
+
+/// The definitions of the examples.
+fn examples() -> Vec<Value> {
+    example_documents(&["channels", "connectors", "workflows"])
+}
+
+/// The test cases of the examples.
+fn cases() -> Vec<Value> {
+    example_documents(&["tests"])
 }
 
 /// A workflow for each input of the function pages of the manual.
