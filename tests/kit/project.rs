@@ -40,9 +40,7 @@ impl GeneratedProject {
         }
         for workflow in 0..self.workflows {
             let id = self.id(workflow);
-            // JSON is YAML too.
-            let format = if (self.seed + workflow).is_multiple_of(5) { "yaml" } else { "json" };
-            write(&directory.join(format!("workflows/{id}.{format}")), &self.workflow(workflow))?;
+            write(&directory.join(self.workflow_file(workflow)), &self.workflow(workflow))?;
             let channel = json!({"channel_id": id, "name": id, "channel_type": "sync", "protocol": "rest",
                 "methods": ["POST"], "route_pattern": format!("/{id}"), "workflow_id": id,
                 "config": {"request": {"body_mode": "payload"}, "tracing": {"mode": "off"}}});
@@ -57,6 +55,18 @@ impl GeneratedProject {
     /// Returns the id of a workflow and its channel.
     pub fn id(&self, workflow: usize) -> String {
         format!("p{}-w{workflow}", self.seed)
+    }
+
+    /// Returns the path of a workflow in the directory.
+    pub fn workflow_file(&self, workflow: usize) -> String {
+        // JSON is YAML too.
+        let format = if (self.seed + workflow).is_multiple_of(5) { "yaml" } else { "json" };
+        format!("workflows/{}.{format}", self.id(workflow))
+    }
+
+    /// Returns stubs that answer as the database does.
+    pub fn stubs(&self) -> Value {
+        json!({"db_read": {&self.connector(): [{"n": 1}]}})
     }
 
     /// Returns an input of a workflow.
@@ -118,13 +128,12 @@ impl GeneratedProject {
         let workflow = case % self.workflows.max(1);
         let outcome = self.outcome(workflow, case);
         let is_large = outcome["large"] == true;
-        let format = if (self.seed + workflow).is_multiple_of(5) { "yaml" } else { "json" };
         let calls =
             if is_large { json!([{"connector": self.connector(), "query": QUERY}]) } else { json!([]) };
         json!({
-            "workflow": format!("../workflows/{}.{format}", self.id(workflow)),
+            "workflow": format!("../{}", self.workflow_file(workflow)),
             "input": self.input(case),
-            "stubs": {"db_read": {&self.connector(): [{"n": 1}]}},
+            "stubs": self.stubs(),
             "expect": {
                 "data.large": outcome["large"],
                 "data.total": outcome["total"],

@@ -60,19 +60,50 @@ fn generated(seed: usize) -> GeneratedProject {
     GeneratedProject { seed, workflows: 1 + seed % 3, fragments: 1 + seed % 2, cases: 4 }
 }
 
-/// Writes a project, checks it and returns its import bodies.
-fn compiled(seed: usize, database: &str) -> [Value; 3] {
+/// A generated project that passed every offline command.
+struct CheckedProject {
+    /// The import bodies of its connectors, workflows and channels.
+    bodies: [Value; 3],
+    /// The output of a dry run of each workflow, for each round.
+    dry_runs: Vec<Vec<Value>>,
+}
+
+/// Returns the output of `dry-run` for each workflow and round.
+fn dry_runs(project: &GeneratedProject, directory: &Path, scratch: &Path) -> Vec<Vec<Value>> {
+    let write = |name: String, document: Value| {
+        let path = scratch.join(name);
+        std::fs::write(&path, document.to_string()).unwrap();
+        path
+    };
+    let stubs = write("stubs.json".to_owned(), project.stubs());
+    let rounds = (0..ROUNDS).map(|round| write(format!("input{round}.json"), project.input(round)));
+    let rounds: Vec<_> = rounds.collect();
+    let output = |workflow: usize, input: &PathBuf| {
+        let file = directory.join(project.workflow_file(workflow));
+        let args = ["dry-run", "-w", text(&file), "-i", text(input), "-s", text(&stubs), "--definitions"];
+        let out = succeeds(&[&args[..], &[text(directory)]].concat());
+        serde_json::from_str::<Value>(&out).unwrap()["output"].take()
+    };
+    (0..project.workflows)
+        .map(|workflow| rounds.iter().map(|input| output(workflow, input)).collect())
+        .collect()
+}
+
+/// Writes a project and checks it.
+fn checked(seed: usize, database: &str) -> CheckedProject {
     let (project, output) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     generated(seed).write(project.path(), database).unwrap();
+    let dry_runs = dry_runs(&generated(seed), project.path(), output.path());
     let bulk = output.path().join("bulk");
     succeeds(&["lint", text(project.path()), "--deny-warnings"]);
     let tests = project.path().join("tests");
     succeeds(&["test", text(&tests), "--definitions", text(project.path())]);
     succeeds(&["compile", text(project.path()), "--format", "bulk", "-o", text(&bulk)]);
-    ["connectors", "workflows", "channels"].map(|kind| {
+    let bodies = ["connectors", "workflows", "channels"].map(|kind| {
         let body = std::fs::read_to_string(bulk.join(format!("{kind}.json"))).unwrap();
         serde_json::from_str(&body).unwrap()
-    })
+    });
+    CheckedProject { bodies, dry_runs }
 }
 
 /// Sends an admin request that must succeed.
@@ -82,7 +113,13 @@ fn admin(client: &mut HttpClient, method: &str, path: &str, body: &Value) {
     assert!(answer.json()["data"]["failed"].as_u64().unwrap_or(0) == 0, "{method} {path}: {}", answer.text());
 }
 
-fn call(client: &mut HttpClient, project: &GeneratedProject, workflow: usize, round: usize) {
+/// Calls a channel, which answers as its cases say, and as the dry run did.
+fn call(
+    client: &mut HttpClient,
+    project: &GeneratedProject,
+    (workflow, round): (usize, usize),
+    dry_run: &Value,
+) {
     let path = format!("/api/v1/data/{}", project.id(workflow));
     let answer = client.json("POST", &path, &project.input(round)).unwrap();
     let data = &answer.json()["data"];
@@ -90,33 +127,36 @@ fn call(client: &mut HttpClient, project: &GeneratedProject, workflow: usize, ro
     for (member, value) in expected.as_object().unwrap() {
         assert_eq!(&data[member], value, "{path} {}: {}", project.input(round), answer.text());
     }
+    assert_eq!(data, dry_run, "{path} {}", project.input(round));
 }
 
 #[test]
-fn generated_projects_answer_as_their_cases_say() {
+fn generated_projects_answer_as_their_cases_and_dry_runs_say() {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("shop.db");
     std::fs::write(&file, "").unwrap();
     let database = format!("sqlite:{}", file.display());
     let next = AtomicUsize::new(0);
-    let bodies = std::thread::scope(|scope| {
+    let mut projects = std::thread::scope(|scope| {
         let work = || {
             let mut own = Vec::new();
             while let Some(seed) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < PROJECTS)
             {
-                own.push(compiled(seed, &database));
+                own.push((seed, checked(seed, &database)));
             }
             own
         };
         let workers: Vec<_> = (0..AT_A_TIME).map(|_| scope.spawn(work)).collect();
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect::<Vec<_>>()
     });
-    assert_eq!(bodies.len(), PROJECTS);
+    assert_eq!(projects.len(), PROJECTS);
+    projects.sort_unstable_by_key(|(seed, _)| *seed);
     let server = start();
     let mut client = server.client();
     for (index, kind) in ["connectors", "workflows", "channels"].into_iter().enumerate() {
-        let items: Vec<Value> =
-            bodies.iter().flat_map(|bodies| bodies[index].as_array().unwrap().clone()).collect();
+        let items =
+            projects.iter().flat_map(|(_, project)| project.bodies[index].as_array().unwrap().clone());
+        let items: Vec<Value> = items.collect();
         admin(&mut client, "POST", &format!("{kind}/import"), &json!(items));
         if kind == "connectors" {
             continue;
@@ -129,9 +169,11 @@ fn generated_projects_answer_as_their_cases_say() {
         }
     }
     admin(&mut client, "POST", "engine/reload", &json!({}));
-    for project in (0..PROJECTS).map(generated) {
-        for workflow in 0..project.workflows {
-            (0..ROUNDS).for_each(|round| call(&mut client, &project, workflow, round));
+    for (seed, project) in &projects {
+        for (workflow, rounds) in project.dry_runs.iter().enumerate() {
+            for (round, dry_run) in rounds.iter().enumerate() {
+                call(&mut client, &generated(*seed), (workflow, round), dry_run);
+            }
         }
     }
 }

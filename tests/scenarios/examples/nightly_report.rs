@@ -10,7 +10,8 @@ use svc_testkit::postgres::{Postgres, PostgresDatabase};
 use svc_testkit::server::ServerProcess;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use super::{Project, admin, scalar};
+use super::{Project, admin, examples, scalar};
+use crate::offline::repeat_offline;
 use crate::support::eventually;
 
 /// Noon of the day before today, and of today, where the schedule lives.
@@ -84,6 +85,8 @@ fn sales_of_the_day_before_are_summed_and_sent_with_a_token() {
     let trace =
         admin(&mut client, "GET", &format!("traces/{}", done["trace_id"].as_str().unwrap()), json!({}));
     assert!(!trace.to_string().contains(&token), "{trace}");
+    let project = examples().join("nightly-report");
+    assert_eq!(repeat_offline(&mut client, &project, &["nightly"], &json!({})), 1);
 }
 
 #[test]
