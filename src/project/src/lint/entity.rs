@@ -108,8 +108,19 @@ fn remedy(error: &FieldError) -> String {
         (FieldCode::UnknownField, None) => "remove the key, or begin it with `x-`".to_owned(),
         (FieldCode::UnknownOperator, Some(meant)) => format!("write '{meant}'"),
         (FieldCode::UncompiledSource, _) => "lint the directory, or name it with --definitions".to_owned(),
-        (code, _) => code.entry().remedy.to_owned(),
+        (code, _) => to_clause(code.entry().remedy),
     }
+}
+
+/// Returns a sentence as the other remedies are written: a small letter first, unless it begins an abbreviation, and no
+/// full stop.
+fn to_clause(sentence: &str) -> String {
+    let mut letters = sentence.trim_end_matches('.').chars();
+    let Some(first) = letters.next() else { return String::new() };
+    if letters.clone().next().is_some_and(char::is_lowercase) {
+        return first.to_lowercase().chain(letters).collect();
+    }
+    std::iter::once(first).chain(letters).collect()
 }
 
 /// Returns a text without quotation marks, and another value as JSON.

@@ -18,7 +18,7 @@ use svc_model::EntityKind;
 
 use crate::checks::Check;
 use crate::finding::Finding;
-use crate::source::MAX_FILE_BYTES;
+use crate::source::{MAX_DEPTH, MAX_FILE_BYTES};
 use fragments::FragmentPass;
 use values::ValuePass;
 
@@ -76,6 +76,9 @@ pub struct Expansion {
 /// far less in one body.
 const MAX_ADDED_BYTES: usize = MAX_FILE_BYTES;
 
+/// Maximum nesting depth of an expanded document: that of a body which holds it, in a list of a package.
+const MAX_EXPANDED_DEPTH: usize = MAX_DEPTH - 2;
+
 /// A pass of the expansion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExpansionPass {
@@ -114,6 +117,14 @@ impl Expansion {
             self.broken.push(String::new());
         }
         has_room
+    }
+
+    /// Reports a limit that the whole document exceeds.
+    fn refuse_whole(&mut self, kind: EntityKind, entity: &str, message: String) {
+        let fix = "call fewer fragments, or pass and share smaller values".to_owned();
+        let place = self.origins.root().place();
+        let finding = Check::schema(kind).finding(entity, message);
+        self.findings.push(Finding { place, fix: Some(fix), ..finding });
     }
 
     /// Returns `true` if the element at a path is a part of something that could not be expanded.
@@ -160,12 +171,24 @@ impl SharedDefinitions {
         }
         if expansion.added > MAX_ADDED_BYTES {
             let message = format!("expands to more than {} MiB", MAX_ADDED_BYTES >> 20);
-            let fix = "call fewer fragments, or pass and share smaller values".to_owned();
-            let place = expansion.origins.root().place();
-            let finding = Finding { place, fix: Some(fix), ..Check::schema(kind).finding(entity, message) };
-            expansion.findings.push(finding);
+            expansion.refuse_whole(kind, entity, message);
+        } else if expansion.added > 0 && is_deeper(document, MAX_EXPANDED_DEPTH) {
+            let message =
+                format!("expands to a document that is nested deeper than {MAX_EXPANDED_DEPTH} levels");
+            expansion.broken.push(String::new());
+            expansion.refuse_whole(kind, entity, message);
         }
         expansion
+    }
+}
+
+/// Returns `true` if a value has more than so many levels of objects and lists.
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let is_member_deeper = |member: &Value| is_deeper(member, levels - 1);
+    match value {
+        Value::Array(items) => levels == 0 || items.iter().any(is_member_deeper),
+        Value::Object(members) => levels == 0 || members.values().any(is_member_deeper),
+        _ => false,
     }
 }
 

@@ -201,3 +201,22 @@ fn an_expansion_without_bound_is_refused() {
     assert!(refused(calls(100, json!({"use": "pass", "with": {"p": long}}))));
     assert!(refused(calls(100, json!({"id": {"$from": "constants.long"}}))));
 }
+
+fn nested(levels: usize, value: Value) -> Value {
+    (0..levels).fold(value, |inner, _| json!([inner]))
+}
+
+#[test]
+fn a_document_may_not_expand_beyond_the_depth_of_a_body() {
+    let (shared, findings) = collect(&[json!({"constants": {"deep": nested(100, json!(1))}})]);
+    assert!(findings.is_empty(), "{findings:?}");
+    let expanded = |levels: usize| {
+        let mut document = json!({"config": nested(levels, json!({"$from": "constants.deep"}))});
+        let root = Origin::root(source("c.json", &document));
+        told(shared.expand_entity(EntityKind::Channel, "channel 'c'", root, &mut document).findings)
+    };
+    // One level for the document, one for each list.
+    assert_eq!(expanded(25), []);
+    let message = "expands to a document that is nested deeper than 126 levels".to_owned();
+    assert_eq!(expanded(26), [("schema.channel", message)]);
+}

@@ -22,7 +22,7 @@ use lines::LineIndex;
 pub const MAX_FILE_BYTES: usize = 16 << 20;
 
 /// Maximum nesting depth of a value, that of `serde_json`.
-const MAX_DEPTH: usize = 128;
+pub(crate) const MAX_DEPTH: usize = 128;
 
 /// The byte order mark of UTF-8. Editors write it, and it means nothing.
 const BYTE_ORDER_MARK: char = '\u{FEFF}';

@@ -11,10 +11,9 @@ use svc_project::{
     IMPORT_ORDER, LintedProject, PackageHeader, Project, SetForm, build_package, mirrored_files, to_json_text,
 };
 
-use super::lint::show_findings;
 use super::output::{self, OutputError};
-use super::project_files::{Boundaries, read_project};
-use super::report::TextStyle;
+use super::project_files::{Boundaries, ReadProject, read_project};
+use super::report::{self, TextStyle};
 use crate::exit::{self, EXIT_FAILURE, EXIT_OK, EXIT_USAGE};
 use crate::offline;
 
@@ -82,14 +81,16 @@ pub(super) fn compile(
             return Ok(EXIT_USAGE);
         }
     };
-    let Some(project) = read_project(&args.directory, err)? else { return Ok(EXIT_FAILURE) };
+    let Some(ReadProject { project, .. }) = read_project(&args.directory, style, err)? else {
+        return Ok(EXIT_FAILURE);
+    };
     let engine = Arc::new(offline::engine_builder().build());
     let form = match target {
         CompileTarget::Package { .. } => SetForm::Package,
         CompileTarget::Mirror(_) | CompileTarget::Bulk(_) => SetForm::Directory,
     };
     let linted = svc_project::lint(&project, &engine, &args.boundary.to_boundary(), form);
-    show_findings(&linted.findings, &args.directory, style, err)?;
+    report::write_text(&linted.findings, &args.directory, style, err)?;
     // Standard output belongs to the package where it is written there.
     let summary: &mut dyn Write = match target {
         CompileTarget::Package { output: None, .. } => &mut *err,

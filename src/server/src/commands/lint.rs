@@ -64,13 +64,16 @@ fn lint_directory(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let Some(project) = read_project(&args.path, err)? else { return Ok(EXIT_FAILURE) };
+    let Some(read) = read_project(&args.path, style, err)? else { return Ok(EXIT_FAILURE) };
     let engine = Arc::new(offline::engine_builder().build());
-    let linted = svc_project::lint(&project, &engine, &args.boundary.to_boundary(), SetForm::Directory);
-    show_findings(&linted.findings, &args.path, style, err)?;
+    let linted = svc_project::lint(&read.project, &engine, &args.boundary.to_boundary(), SetForm::Directory);
+    report::write_text(&linted.findings, &args.path, style, err)?;
     match args.format {
         ReportFormat::Text => writeln!(out, "{}", linted.summary)?,
-        format => write_machine(&linted.findings, &args.path, format, linted.summary, out)?,
+        format => {
+            let findings = [read.unreadable, linted.findings].concat();
+            write_machine(&findings, &args.path, format, linted.summary, out)?;
+        }
     }
     Ok(exit_code(linted.summary.passes(args.deny_warnings)))
 }
@@ -106,13 +109,13 @@ fn write_file_findings(
     err: &mut dyn Write,
 ) -> io::Result<()> {
     if style != TextStyle::Plain {
-        return show_findings(&linted.findings, Path::new(""), style, err);
+        return report::write_text(&linted.findings, Path::new(""), style, err);
     }
     if !linted.refused.is_empty() {
         writeln!(err, "error: {name}: a create would refuse {} field(s)", linted.refused.len())?;
         linted.refused.iter().try_for_each(|refused| writeln!(err, "{refused}"))?;
     }
-    show_findings(linted.other_findings(), Path::new(""), style, err)
+    report::write_text(linted.other_findings(), Path::new(""), style, err)
 }
 
 /// Reads the shared definitions below a directory, with a warning for each file that cannot be read.
@@ -128,16 +131,6 @@ pub(super) fn read_definitions(
         Finding { fix: unreadable.fix.or(finding.fix.clone()), place: unreadable.place, ..finding }
     }));
     Ok(Some((shared, findings)))
-}
-
-/// Writes findings for people. `base` is the directory that their files are relative to.
-pub(super) fn show_findings(
-    findings: &[Finding],
-    base: &Path,
-    style: TextStyle,
-    err: &mut dyn Write,
-) -> io::Result<()> {
-    report::write_text(&FindingReport { findings, base, rules: &[] }, style, err)
 }
 
 fn write_machine(

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 
-use super::lint::{exit_code, show_findings};
+use super::lint::exit_code;
 use super::project_files::read_source;
-use super::report::TextStyle;
+use super::report::{self, TextStyle};
 use crate::exit::EXIT_FAILURE;
 use crate::offline;
 
@@ -48,7 +48,7 @@ pub(super) fn package(
     let Some(source) = read_source(file, err)? else { return Ok(EXIT_FAILURE) };
     let engine = Arc::new(offline::engine_builder().build());
     let (findings, summary) = svc_project::lint_package(&source, &engine);
-    show_findings(&findings, Path::new(""), style, err)?;
+    report::write_text(&findings, Path::new(""), style, err)?;
     writeln!(out, "{summary}")?;
     Ok(exit_code(summary.passes(*deny_warnings)))
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
-use svc_project::{Boundary, Project, ProjectFiles, SourceFile};
+use svc_project::{Boundary, Finding, Project, ProjectFiles, SourceFile};
 
+use super::report::{self, TextStyle};
 use crate::exit;
 
 /// The boundary of a set, as arguments.
@@ -62,14 +63,23 @@ pub(super) fn walk_directory(directory: &Path, err: &mut dyn Write) -> io::Resul
     }
 }
 
-/// Reads a project directory. Files that cannot be read, and files that are no part of the project, are told
-/// on `err`. Returns `None` for a directory without an entity.
-pub(super) fn read_project(directory: &Path, err: &mut dyn Write) -> io::Result<Option<Project>> {
+/// A project directory that was read.
+pub(super) struct ReadProject {
+    /// The project.
+    pub(super) project: Project,
+    /// A warning for each file that cannot be read. It counts neither as an error nor as a warning.
+    pub(super) unreadable: Vec<Finding>,
+}
+
+/// Reads a project directory. Files that are no part of the project are told on `err`. Returns `None` for a directory
+/// without an entity; `err` tells which files could not be read then.
+pub(super) fn read_project(
+    directory: &Path,
+    style: TextStyle,
+    err: &mut dyn Write,
+) -> io::Result<Option<ReadProject>> {
     let Some(walked) = walk_directory(directory, err)? else { return Ok(None) };
-    walked
-        .unreadable
-        .iter()
-        .try_for_each(|unreadable| writeln!(err, "warning: {}: {}", unreadable.entity, unreadable.message))?;
+    report::write_text(&walked.unreadable, directory, style, err)?;
     let project = Project::read(walked.files.into_iter().map(Arc::new).collect());
     let cases = walked.cases.iter().map(|name| (name, "skipped, a test case; svc-server test runs it"));
     let others =
@@ -79,7 +89,7 @@ pub(super) fn read_project(directory: &Path, err: &mut dyn Write) -> io::Result<
         let error = InputError::Empty { path: directory.display().to_string() };
         return exit::write_error(&error, err).map(|()| None);
     }
-    Ok(Some(project))
+    Ok(Some(ReadProject { project, unreadable: walked.unreadable }))
 }
 
 /// Reads a file; `None` for one that cannot be read, which is told on `err`.

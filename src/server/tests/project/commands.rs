@@ -97,7 +97,7 @@ fn lint_of_a_directory_ends_with_its_counts_and_fails_on_errors() {
     let ran = directory.run("lint src --deny-warnings");
     let counts = "1 connector(s), 1 workflow(s), 1 channel(s), 1 shared value(s), 1 fragment(s)";
     assert_eq!((ran.code, ran.out), (0, format!("{counts} — 0 error(s), 0 warning(s)\n")), "{}", ran.err);
-    assert!(ran.err.contains("warning: broken.json: "), "{}", ran.err);
+    assert!(ran.err.contains("warning: [source.unreadable] broken.json: "), "{}", ran.err);
     assert!(ran.err.contains("note: package.json: skipped"), "{}", ran.err);
     directory.write(&format!("src/{CHANNEL}"), "{\"protocol\": \"rest\"}");
     let ran = directory.run("lint src");

@@ -16,6 +16,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use serde_json::Value;
+use svc_project::Finding;
 
 pub use finding_report::{FindingReport, ReportRule};
 use test_report::CASE_FAILED;
@@ -75,14 +76,21 @@ impl TextStyle {
     }
 }
 
-/// Writes findings for people.
+/// Writes findings for people. `base` is the directory that their files are relative to.
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn write_text(report: &FindingReport<'_>, style: TextStyle, err: &mut dyn Write) -> io::Result<()> {
+pub fn write_text(
+    findings: &[Finding],
+    base: &Path,
+    style: TextStyle,
+    err: &mut dyn Write,
+) -> io::Result<()> {
     match style {
-        TextStyle::Plain => report.findings.iter().try_for_each(|finding| writeln!(err, "{finding}")),
-        TextStyle::Excerpt { color } => excerpt::write(report, color, err),
+        TextStyle::Plain => findings.iter().try_for_each(|finding| writeln!(err, "{finding}")),
+        TextStyle::Excerpt { color } => {
+            excerpt::write(&FindingReport { findings, base, rules: &[] }, color, err)
+        }
     }
 }
 

@@ -53,8 +53,7 @@ fn machine(format: ReportFormat, base: &str) -> String {
 
 fn text(style: TextStyle, base: &Path) -> String {
     let mut err = Vec::new();
-    let report = FindingReport { findings: &findings(), base, rules: &RULES };
-    write_text(&report, style, &mut err).unwrap();
+    write_text(&findings(), base, style, &mut err).unwrap();
     String::from_utf8(err).unwrap()
 }
 
