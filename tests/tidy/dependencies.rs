@@ -18,6 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("src/ledger", &[]),
     ("src/dialect", &["svc-model"]),
     ("src/project", &["svc-auth", "svc-engine", "svc-functions", "svc-model", "svc-outbound", "svc-secrets"]),
+    ("src/api", &["svc-model"]),
     ("actors/supervision", &[]),
     ("actors/store", &["actix-supervision", "svc-ledger", "svc-model", "svc-secrets"]),
     ("actors/keysets", &["actix-supervision", "svc-auth", "svc-outbound", "svc-single-flight"]),
@@ -84,6 +85,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "src/server",
         &[
             "actix-supervision",
+            "svc-api",
             "svc-auth",
             "svc-channels",
             "svc-connectors",
@@ -122,6 +124,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("chrono-tz", &["src/schedule"]),
     ("tokio-cron-scheduler", &["actors/housekeeping"]),
     ("clap", &["src/server"]),
+    ("utoipa", &["src/api"]),
     ("toml", &["src/server", "tests"]),
 ];
 

@@ -1,0 +1,60 @@
+//! Dead letters: asynchronous runs that failed and wait for another attempt, or for an operator.
+
+use serde::{Deserialize, Serialize};
+use svc_model::Timestamp;
+use utoipa::ToSchema;
+
+/// A dead letter without its payload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DeadLetterSummary {
+    /// Its id.
+    pub id: String,
+    /// Trace of the failed run.
+    pub trace_id: String,
+    /// Name of the channel.
+    pub channel: String,
+    /// Reason of the failure.
+    pub error_message: String,
+    /// Retries so far.
+    pub retry_count: i64,
+    /// Maximum number of retries.
+    pub max_retries: i64,
+    /// Instant at which the next retry is due.
+    #[schema(value_type = String, format = DateTime)]
+    pub next_retry_at: Timestamp,
+    /// Instant of the failure.
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    /// Instant of the last write of the letter.
+    #[schema(value_type = String, format = DateTime)]
+    pub updated_at: Timestamp,
+}
+
+/// A dead letter with its payload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DeadLetterDetail {
+    /// The fields that lists show.
+    #[serde(flatten)]
+    pub summary: DeadLetterSummary,
+    /// The payload, as JSON.
+    pub payload_json: String,
+    /// The metadata of the request, as JSON.
+    pub metadata_json: String,
+}
+
+/// The body of a purge.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PurgeRequest {
+    /// Letters without a retry left are deleted if they are older than this number of hours.
+    #[schema(minimum = 0)]
+    pub older_than_hours: u64,
+}
+
+/// The result of a purge.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PurgeResult {
+    /// Number of deleted letters.
+    pub purged: u64,
+    /// The age of the request.
+    pub older_than_hours: u64,
+}

@@ -1,0 +1,363 @@
+//! The description of one endpoint: everything that the OpenAPI document says about it, and the query parameters that the
+//! server lets through to it.
+
+use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
+
+use crate::envelope::{DataEnvelope, reference_to};
+use crate::parameter::{ParameterKind, PathParameter, QueryParameter};
+use crate::validation::ValidationResult;
+
+/// A method of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Method {
+    /// Reads; answers `HEAD` as well.
+    Get,
+    /// Creates or acts.
+    Post,
+    /// Replaces.
+    Put,
+    /// Changes a part.
+    Patch,
+    /// Removes.
+    Delete,
+}
+
+impl Method {
+    /// Returns the name in requests.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// The area of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Tag {
+    Channels,
+    Workflows,
+    Connectors,
+    Engine,
+    Functions,
+    Audit,
+    Traces,
+    DeadLetters,
+    Backups,
+    Packages,
+    Cron,
+    Data,
+    Operational,
+}
+
+impl Tag {
+    /// All tags, in the order of the document.
+    pub const ALL: [Self; 13] = [
+        Self::Channels,
+        Self::Workflows,
+        Self::Connectors,
+        Self::Engine,
+        Self::Functions,
+        Self::Audit,
+        Self::Traces,
+        Self::DeadLetters,
+        Self::Backups,
+        Self::Packages,
+        Self::Cron,
+        Self::Data,
+        Self::Operational,
+    ];
+
+    /// Returns the name in the document.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Channels => "Channels",
+            Self::Workflows => "Workflows",
+            Self::Connectors => "Connectors",
+            Self::Engine => "Engine",
+            Self::Functions => "Functions",
+            Self::Audit => "Audit",
+            Self::Traces => "Traces",
+            Self::DeadLetters => "Trace DLQ",
+            Self::Backups => "Backups",
+            Self::Packages => "Packages",
+            Self::Cron => "Cron",
+            Self::Data => "Data",
+            Self::Operational => "Operational",
+        }
+    }
+}
+
+/// The credential that an endpoint asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// None.
+    Open,
+    /// An admin key, where admin authentication is on.
+    Admin,
+    /// An admin key for details; the response without one is shorter.
+    Optional,
+    /// An admin key, or the token that came with the trace.
+    TraceToken,
+    /// The credential that the channel asks for.
+    Channel,
+}
+
+/// The schema of a body.
+#[derive(Clone, Copy)]
+pub struct SchemaSource {
+    /// Returns the reference to the schema.
+    pub(crate) reference: fn() -> RefOr<Schema>,
+    /// Collects the schema and those it refers to, by their names.
+    pub(crate) collect: fn(&mut Vec<(String, RefOr<Schema>)>),
+}
+
+impl SchemaSource {
+    /// Returns the schema of a type.
+    pub const fn of<T: ToSchema>() -> Self {
+        Self { reference: reference_to::<T>, collect: collect::<T> }
+    }
+}
+
+fn collect<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+    schemas.push((T::name().into_owned(), T::schema()));
+    T::schemas(schemas);
+}
+
+/// The body of a request.
+#[derive(Clone, Copy)]
+pub struct BodySchema {
+    /// Its schema.
+    pub(crate) schema: SchemaSource,
+    /// An example that runs, as JSON.
+    pub example: &'static str,
+    /// `true` if the request cannot do without it.
+    pub required: bool,
+}
+
+/// The body of a response.
+#[derive(Clone, Copy)]
+pub(crate) enum Content {
+    /// None.
+    Empty,
+    /// JSON of one of these schemas.
+    Json(&'static [SchemaSource]),
+    /// JSON of any form.
+    AnyJson,
+    /// A body of another media type.
+    Other(&'static str),
+}
+
+/// A response that is no refusal.
+#[derive(Clone, Copy)]
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// Its meaning.
+    pub description: &'static str,
+    pub(crate) content: Content,
+    /// `true` if it carries the header `ETag`.
+    pub(crate) tagged: bool,
+}
+
+impl Answer {
+    /// A response with JSON of one of these schemas.
+    pub const fn json(status: u16, description: &'static str, schemas: &'static [SchemaSource]) -> Self {
+        Self { status, description, content: Content::Json(schemas), tagged: false }
+    }
+
+    /// A response with JSON of any form.
+    pub const fn any_json(status: u16, description: &'static str) -> Self {
+        Self { status, description, content: Content::AnyJson, tagged: false }
+    }
+
+    /// A response without a body.
+    pub const fn empty(status: u16, description: &'static str) -> Self {
+        Self { status, description, content: Content::Empty, tagged: false }
+    }
+
+    /// A response with a body of another media type.
+    pub const fn text(status: u16, description: &'static str, media_type: &'static str) -> Self {
+        Self { status, description, content: Content::Other(media_type), tagged: false }
+    }
+
+    /// Adds the header `ETag`.
+    #[must_use]
+    pub const fn with_tag(mut self) -> Self {
+        self.tagged = true;
+        self
+    }
+}
+
+/// The report of a dry run, which answers in the place of the real response.
+pub(crate) const DRY_RUN_REPORT: SchemaSource = SchemaSource::of::<DataEnvelope<ValidationResult>>();
+
+/// The parameter of every request that can be tried without its effect.
+pub(crate) const DRY_RUN_PARAMETER: QueryParameter = QueryParameter::new(
+    "dry_run",
+    ParameterKind::Boolean,
+    "`true` answers 200 with the report of the checks and writes nothing",
+);
+
+/// Maximum number of rows of a page.
+pub(crate) const LIMIT: QueryParameter = QueryParameter::new(
+    "limit",
+    ParameterKind::Integer,
+    "Maximum number of rows; 50 by default, moved into 1 to 1000",
+);
+
+/// Number of rows before the page.
+pub(crate) const OFFSET: QueryParameter =
+    QueryParameter::new("offset", ParameterKind::Integer, "Number of rows to skip; 0 by default");
+
+/// A method and a path of the API, and its description.
+#[derive(Clone, Copy)]
+pub struct Endpoint {
+    /// Its method.
+    pub method: Method,
+    /// Its path, with `{name}` for parameters.
+    pub path: &'static str,
+    /// Its name in the document, by which generated clients call it.
+    pub id: &'static str,
+    /// Its area.
+    pub tag: Tag,
+    /// A short description.
+    pub summary: &'static str,
+    /// A longer description.
+    pub description: &'static str,
+    /// The credential it asks for.
+    pub access: Access,
+    /// The parameters of its path, in their order.
+    pub path_parameters: &'static [PathParameter],
+    /// The parameters of its query; the server refuses any other.
+    pub query: &'static [QueryParameter],
+    /// `true` if it honours `If-Match`.
+    pub precondition: bool,
+    /// The body of its requests.
+    pub body: Option<BodySchema>,
+    /// Its responses.
+    pub answers: &'static [Answer],
+    /// Statuses of refusals, besides those that every endpoint of its kind has.
+    pub refusals: &'static [u16],
+}
+
+impl Endpoint {
+    /// Starts the description of an endpoint.
+    pub const fn new(
+        method: Method,
+        path: &'static str,
+        id: &'static str,
+        tag: Tag,
+        summary: &'static str,
+    ) -> Self {
+        Self {
+            method,
+            path,
+            id,
+            tag,
+            summary,
+            description: "",
+            access: Access::Admin,
+            path_parameters: &[],
+            query: &[],
+            precondition: false,
+            body: None,
+            answers: &[],
+            refusals: &[],
+        }
+    }
+
+    /// Adds a longer description.
+    #[must_use]
+    pub const fn describes(mut self, description: &'static str) -> Self {
+        self.description = description;
+        self
+    }
+
+    /// Sets another credential than an admin key.
+    #[must_use]
+    pub const fn with_access(mut self, access: Access) -> Self {
+        self.access = access;
+        self
+    }
+
+    /// Adds the parameters of the path. An endpoint that has some can answer 404.
+    #[must_use]
+    pub const fn at(mut self, parameters: &'static [PathParameter]) -> Self {
+        self.path_parameters = parameters;
+        self
+    }
+
+    /// Adds the parameters of the query.
+    #[must_use]
+    pub const fn with_query(mut self, parameters: &'static [QueryParameter]) -> Self {
+        self.query = parameters;
+        self
+    }
+
+    /// Makes the endpoint honour `If-Match`.
+    #[must_use]
+    pub const fn with_precondition(mut self) -> Self {
+        self.precondition = true;
+        self
+    }
+
+    /// Adds the body of requests, with an example that runs.
+    #[must_use]
+    pub const fn takes<T: ToSchema>(mut self, example: &'static str) -> Self {
+        self.body = Some(BodySchema { schema: SchemaSource::of::<T>(), example, required: true });
+        self
+    }
+
+    /// Adds the body of requests that may do without it.
+    #[must_use]
+    pub const fn may_take<T: ToSchema>(mut self, example: &'static str) -> Self {
+        self.body = Some(BodySchema { schema: SchemaSource::of::<T>(), example, required: false });
+        self
+    }
+
+    /// Adds the responses.
+    #[must_use]
+    pub const fn answers(mut self, answers: &'static [Answer]) -> Self {
+        self.answers = answers;
+        self
+    }
+
+    /// Adds statuses of refusals.
+    #[must_use]
+    pub const fn refuses(mut self, statuses: &'static [u16]) -> Self {
+        self.refusals = statuses;
+        self
+    }
+
+    /// Lists the statuses of all refusals, in their order.
+    pub fn refusal_statuses(&self) -> Vec<u16> {
+        // A head that is no HTTP, comes too slowly or is too large; the platform rate limit; a fault; a node that
+        // stops, is full, or has no database.
+        let mut statuses = vec![400, 408, 429, 431, 500, 503];
+        if matches!(self.access, Access::Admin | Access::TraceToken) {
+            statuses.push(401);
+            if self.method != Method::Get {
+                statuses.push(403);
+            }
+        }
+        if !self.path_parameters.is_empty() {
+            statuses.push(404);
+        }
+        if self.precondition {
+            statuses.push(412);
+        }
+        if self.body.is_some() {
+            statuses.extend([413, 415]);
+        }
+        statuses.extend(self.refusals);
+        statuses.sort_unstable();
+        statuses.dedup();
+        statuses
+    }
+}

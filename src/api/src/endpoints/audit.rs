@@ -1,0 +1,26 @@
+//! Endpoints of the audit log.
+
+use crate::audit::AuditLogEntry;
+use crate::endpoint::{Answer, Endpoint, LIMIT, Method, OFFSET, SchemaSource, Tag};
+use crate::envelope::PageEnvelope;
+use crate::parameter::ParameterKind::{Instant, Text};
+use crate::parameter::QueryParameter;
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[Endpoint::new(
+    Method::Get,
+    "/api/v1/admin/audit-logs",
+    "listAuditLogs",
+    Tag::Audit,
+    "Lists the audit log, newest first",
+)
+.with_query(&[
+    QueryParameter::new("action", Text, "Only entries of this action"),
+    QueryParameter::new("resource_type", Text, "Only entries about resources of this type"),
+    QueryParameter::new("resource_id", Text, "Only entries about this resource"),
+    QueryParameter::new("principal", Text, "Only entries of this caller"),
+    QueryParameter::new("start_time", Instant, "Only entries from this instant on"),
+    QueryParameter::new("end_time", Instant, "Only entries before this instant"),
+    LIMIT,
+    OFFSET,
+])
+.answers(&[Answer::json(200, "A page of entries", &[SchemaSource::of::<PageEnvelope<AuditLogEntry>>()])])];

@@ -1,0 +1,78 @@
+//! Endpoints of dead letters.
+
+use crate::dead_letters::{DeadLetterDetail, DeadLetterSummary, PurgeRequest, PurgeResult};
+use crate::endpoint::{
+    Answer, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, LIMIT, Method, OFFSET, SchemaSource, Tag,
+};
+use crate::envelope::{DataEnvelope, PageEnvelope};
+use crate::parameter::ParameterKind::{Boolean, Text};
+use crate::parameter::{PathParameter, QueryParameter};
+
+const LETTER: &[PathParameter] =
+    &[PathParameter::new("id", "Id of the dead letter", "0190a1b2-0000-7000-8000-000000000000")];
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/trace-dlq",
+        "listDeadLetters",
+        Tag::DeadLetters,
+        "Lists the dead letters, newest first",
+    )
+    .with_query(&[
+        QueryParameter::new("channel", Text, "Only letters of the channel of this name"),
+        QueryParameter::new(
+            "exhausted",
+            Boolean,
+            "`true` lists letters without a retry left, `false` those with one",
+        ),
+        LIMIT,
+        OFFSET,
+    ])
+    .answers(&[Answer::json(
+        200,
+        "A page of dead letters",
+        &[SchemaSource::of::<PageEnvelope<DeadLetterSummary>>()],
+    )]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/trace-dlq/purge",
+        "purgeDeadLetters",
+        Tag::DeadLetters,
+        "Deletes dead letters that have no retry left",
+    )
+    .with_query(&[DRY_RUN_PARAMETER])
+    .takes::<PurgeRequest>(r#"{"older_than_hours": 720}"#)
+    .answers(&[Answer::json(
+        200,
+        "The number of deleted letters; with `dry_run=true` the report",
+        &[SchemaSource::of::<DataEnvelope<PurgeResult>>(), DRY_RUN_REPORT],
+    )]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/trace-dlq/{id}",
+        "getDeadLetter",
+        Tag::DeadLetters,
+        "Reads a dead letter with its payload",
+    )
+    .at(LETTER)
+    .answers(&[Answer::json(
+        200,
+        "The dead letter",
+        &[SchemaSource::of::<DataEnvelope<DeadLetterDetail>>()],
+    )]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/trace-dlq/{id}/requeue",
+        "requeueDeadLetter",
+        Tag::DeadLetters,
+        "Makes a dead letter due at once, with all its retries again",
+    )
+    .at(LETTER)
+    .with_query(&[DRY_RUN_PARAMETER])
+    .answers(&[Answer::json(
+        200,
+        "The dead letter; with `dry_run=true` the report",
+        &[SchemaSource::of::<DataEnvelope<DeadLetterDetail>>(), DRY_RUN_REPORT],
+    )]),
+];

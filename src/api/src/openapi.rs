@@ -1,0 +1,344 @@
+//! The OpenAPI 3.1 document, made from the table of endpoints and the types they name.
+
+use std::collections::BTreeSet;
+
+use utoipa::openapi::content::ContentBuilder;
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::path::{
+    HttpMethod, Operation, OperationBuilder, ParameterBuilder, ParameterIn, PathsBuilder,
+};
+use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
+use utoipa::openapi::response::{Response, ResponseBuilder, ResponsesBuilder};
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::tag::TagBuilder;
+use utoipa::openapi::{
+    Components, ComponentsBuilder, InfoBuilder, OpenApi, OpenApiBuilder, PathItem, Ref, RefOr, Required,
+    Schema, SecurityRequirement, Type,
+};
+
+use crate::endpoint::{Access, Answer, BodySchema, Content, Endpoint, Method, SchemaSource, Tag};
+use crate::endpoints;
+use crate::envelope::reference_to;
+use crate::error::ErrorEnvelope;
+
+/// Media type of all bodies but a few.
+const JSON: &str = "application/json";
+/// The scheme of an admin key as a bearer token.
+const BEARER: &str = "bearer";
+/// The scheme of an admin key in a header of its own.
+const API_KEY: &str = "api_key";
+/// The scheme of the token of one trace.
+const TRACE_TOKEN: &str = "trace_token";
+
+/// Returns the document of a server of this version.
+pub fn document(version: &str) -> OpenApi {
+    let mut paths = PathsBuilder::new();
+    for endpoint in endpoints::all() {
+        paths =
+            paths.path(endpoint.path, PathItem::new(to_http_method(endpoint.method), operation(endpoint)));
+    }
+    let tags = Tag::ALL.map(|tag| TagBuilder::new().name(tag.name()).build());
+    OpenApiBuilder::new()
+        .info(
+            InfoBuilder::new()
+                .title("svc")
+                .version(version)
+                .description(Some(
+                    "The data plane runs channels; the admin API edits, activates and observes them. Timestamps are \
+                     RFC 3339 in UTC. Every refusal and failure has the same envelope.",
+                ))
+                .build(),
+        )
+        .paths(paths.build())
+        .tags(Some(tags))
+        .components(Some(components()))
+        .build()
+}
+
+fn to_http_method(method: Method) -> HttpMethod {
+    match method {
+        Method::Get => HttpMethod::Get,
+        Method::Post => HttpMethod::Post,
+        Method::Put => HttpMethod::Put,
+        Method::Patch => HttpMethod::Patch,
+        Method::Delete => HttpMethod::Delete,
+    }
+}
+
+fn operation(endpoint: &Endpoint) -> Operation {
+    let mut operation = OperationBuilder::new()
+        .operation_id(Some(endpoint.id))
+        .tag(endpoint.tag.name())
+        .summary(Some(endpoint.summary))
+        .request_body(endpoint.body.map(request_body));
+    if !endpoint.description.is_empty() {
+        operation = operation.description(Some(endpoint.description));
+    }
+    for parameter in endpoint.path_parameters {
+        operation = operation.parameter(parameter.to_openapi());
+    }
+    for parameter in endpoint.query {
+        operation = operation.parameter(parameter.to_openapi());
+    }
+    if endpoint.precondition {
+        operation = operation.parameter(
+            ParameterBuilder::new()
+                .name("If-Match")
+                .parameter_in(ParameterIn::Header)
+                .required(Required::False)
+                .description(Some("The `ETag` of the state that the change is based on, or `*`"))
+                .schema(Some(ObjectBuilder::new().schema_type(Type::String))),
+        );
+    }
+    for requirement in security(endpoint.access) {
+        operation = operation.security(requirement);
+    }
+    let mut responses = ResponsesBuilder::new();
+    let answered: BTreeSet<u16> = endpoint.answers.iter().map(|answer| answer.status).collect();
+    for answer in endpoint.answers {
+        responses = responses.response(answer.status.to_string(), response(answer));
+    }
+    for status in endpoint.refusal_statuses().into_iter().filter(|status| !answered.contains(status)) {
+        responses =
+            responses.response(status.to_string(), RefOr::Ref(Ref::from_response_name(refusal_name(status))));
+    }
+    operation.responses(responses.build()).build()
+}
+
+fn security(access: Access) -> Vec<SecurityRequirement> {
+    let scopes: [&str; 0] = [];
+    let named = |name: &str| SecurityRequirement::new(name, scopes);
+    match access {
+        Access::Open | Access::Channel => Vec::new(),
+        Access::Admin => vec![named(BEARER), named(API_KEY)],
+        Access::Optional => vec![SecurityRequirement::default(), named(BEARER), named(API_KEY)],
+        Access::TraceToken => vec![named(BEARER), named(API_KEY), named(TRACE_TOKEN)],
+    }
+}
+
+fn request_body(body: BodySchema) -> RequestBody {
+    let content = ContentBuilder::new()
+        .schema(Some((body.schema.reference)()))
+        .example(serde_json::from_str(body.example).ok());
+    RequestBodyBuilder::new()
+        .content(JSON, content.build())
+        .required(Some(if body.required { Required::True } else { Required::False }))
+        .build()
+}
+
+fn response(answer: &Answer) -> Response {
+    let mut response = ResponseBuilder::new().description(answer.description);
+    response = match answer.content {
+        Content::Empty => response,
+        Content::Json(schemas) => {
+            response.content(JSON, ContentBuilder::new().schema(Some(one_of(schemas))).build())
+        }
+        Content::AnyJson => response.content(JSON, ContentBuilder::new().schema(Some(any())).build()),
+        Content::Other(media_type) => {
+            let text = ObjectBuilder::new().schema_type(Type::String);
+            response.content(media_type, ContentBuilder::new().schema(Some(text)).build())
+        }
+    };
+    if answer.tagged {
+        let tag = HeaderBuilder::new()
+            .schema(ObjectBuilder::new().schema_type(Type::String))
+            .description(Some("The state that the body shows, for `If-Match`"));
+        response = response.header("ETag", tag.build());
+    }
+    response.build()
+}
+
+/// Returns the schema of a value of any type.
+fn any() -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(utoipa::openapi::schema::SchemaType::AnyValue).into()
+}
+
+fn one_of(schemas: &[SchemaSource]) -> RefOr<Schema> {
+    match schemas {
+        [one] => (one.reference)(),
+        many => {
+            let alternatives = many.iter().fold(OneOfBuilder::new(), |all, one| all.item((one.reference)()));
+            alternatives.into()
+        }
+    }
+}
+
+/// Returns the name and the description of the refusals of a status.
+fn refusal(status: u16) -> (&'static str, &'static str) {
+    match status {
+        400 => ("BadRequest", "The request breaks a rule; `details` names each problem"),
+        401 => ("Unauthorized", "The credential is missing, malformed or wrong"),
+        403 => ("Forbidden", "The credential is valid and does not allow this"),
+        404 => ("NotFound", "The path or the resource does not exist"),
+        405 => ("MethodNotAllowed", "The path does not take this method; `Allow` lists those it takes"),
+        408 => ("RequestTimeout", "The request did not arrive in time"),
+        409 => ("Conflict", "The state of the resource stands against the request"),
+        412 => ("PreconditionFailed", "The resource is not in the state that `If-Match` names"),
+        413 => ("PayloadTooLarge", "The body is larger than the limit"),
+        415 => ("UnsupportedMediaType", "The content type of the body is not JSON"),
+        429 => ("TooManyRequests", "A rate limit is reached; wait for the seconds of `Retry-After`"),
+        431 => ("RequestHeaderFieldsTooLarge", "The head of the request is too large"),
+        500 => ("InternalServerError", "The service met a fault; its log has the cause under `request_id`"),
+        504 => ("GatewayTimeout", "The deadline of the run passed"),
+        _ => ("ServiceUnavailable", "A capacity is exhausted, or a component that is needed is away"),
+    }
+}
+
+fn refusal_name(status: u16) -> &'static str {
+    refusal(status).0
+}
+
+fn components() -> Components {
+    let mut schemas = Vec::new();
+    (SchemaSource::of::<ErrorEnvelope>().collect)(&mut schemas);
+    let mut refusals = BTreeSet::new();
+    for endpoint in endpoints::all() {
+        refusals.extend(endpoint.refusal_statuses());
+        if let Some(body) = endpoint.body {
+            (body.schema.collect)(&mut schemas);
+        }
+        for answer in endpoint.answers {
+            if let Content::Json(sources) = answer.content {
+                sources.iter().for_each(|source| (source.collect)(&mut schemas));
+            }
+        }
+    }
+    schemas.sort_by(|(one, _), (other, _)| one.cmp(other));
+    schemas.dedup_by(|(one, _), (other, _)| one == other);
+    let mut components = ComponentsBuilder::new().schemas_from_iter(schemas);
+    for status in refusals {
+        let (name, description) = refusal(status);
+        let envelope = ContentBuilder::new().schema(Some(reference_to::<ErrorEnvelope>())).build();
+        let mut response = ResponseBuilder::new().description(description).content(JSON, envelope);
+        if matches!(status, 429 | 503) {
+            let seconds = HeaderBuilder::new()
+                .schema(ObjectBuilder::new().schema_type(Type::Integer))
+                .description(Some("Seconds after which the request may be sent again"));
+            response = response.header("Retry-After", seconds.build());
+        }
+        components = components.response(name, response.build());
+    }
+    let header = |name: &str, text: &str| {
+        SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::with_description(name, text)))
+    };
+    components
+        .security_scheme(
+            BEARER,
+            SecurityScheme::Http(
+                HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some("An admin key")).build(),
+            ),
+        )
+        .security_scheme(API_KEY, header("x-api-key", "An admin key"))
+        .security_scheme(TRACE_TOKEN, header("x-trace-token", "The token that a 202 gave with the trace"))
+        .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, HashSet};
+
+    use serde_json::Value;
+
+    use super::*;
+
+    fn written() -> Value {
+        serde_json::to_value(document("1.2.3")).unwrap()
+    }
+
+    /// Collects the targets of all references below a value.
+    fn references(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+            Value::Object(members) => {
+                found.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                members.values().for_each(|member| references(member, found));
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_to_a_component() {
+        let document = written();
+        let mut found = Vec::new();
+        references(&document, &mut found);
+        assert!(found.len() > 20, "{found:?}");
+        for target in found {
+            assert!(document.pointer(&target[1..]).is_some(), "{target}");
+        }
+    }
+
+    #[test]
+    fn a_component_name_stands_for_one_schema() {
+        let mut schemas = Vec::new();
+        for endpoint in endpoints::all() {
+            let answers = endpoint.answers.iter().filter_map(|answer| match answer.content {
+                Content::Json(sources) => Some(sources),
+                _ => None,
+            });
+            answers.flatten().for_each(|source| (source.collect)(&mut schemas));
+            endpoint.body.iter().for_each(|body| (body.schema.collect)(&mut schemas));
+        }
+        let mut known: BTreeMap<String, Value> = BTreeMap::new();
+        for (name, schema) in schemas {
+            let schema = serde_json::to_value(schema).unwrap();
+            let first = known.entry(name.clone()).or_insert_with(|| schema.clone());
+            assert_eq!(*first, schema, "{name}");
+        }
+    }
+
+    #[test]
+    fn operations_have_names_of_their_own_and_all_parameters_of_their_paths() {
+        let mut ids = HashSet::new();
+        for endpoint in endpoints::all() {
+            assert!(ids.insert(endpoint.id), "{} stands twice", endpoint.id);
+            let in_path: Vec<_> =
+                endpoint.path.split('{').skip(1).map(|rest| rest.split('}').next().unwrap()).collect();
+            let described: Vec<_> = endpoint.path_parameters.iter().map(|parameter| parameter.name).collect();
+            assert_eq!(in_path, described, "{}", endpoint.id);
+            assert!(!endpoint.answers.is_empty(), "{} has no response", endpoint.id);
+        }
+        assert_eq!(
+            written()["paths"].as_object().unwrap().values().map(count_operations).sum::<usize>(),
+            ids.len()
+        );
+    }
+
+    fn count_operations(path: &Value) -> usize {
+        let methods = ["get", "post", "put", "patch", "delete"];
+        methods.iter().filter(|method| path.get(**method).is_some()).count()
+    }
+
+    #[test]
+    fn an_admin_operation_documents_its_credential_and_every_refusal() {
+        let document = written();
+        for endpoint in endpoints::all().filter(|endpoint| endpoint.access == Access::Admin) {
+            let operation = &document["paths"][endpoint.path][endpoint.method.name().to_lowercase()];
+            assert_eq!(operation["security"].as_array().map(Vec::len), Some(2), "{}", endpoint.id);
+            let has = |status: &str| operation["responses"].get(status).is_some();
+            assert!(has("400") && has("401") && has("500") && has("503"), "{}", endpoint.id);
+            assert_eq!(has("403"), endpoint.method != Method::Get, "{}", endpoint.id);
+            assert_eq!(has("413") && has("415"), endpoint.body.is_some(), "{}", endpoint.id);
+        }
+    }
+
+    #[test]
+    fn every_refusal_is_the_error_envelope() {
+        let document = written();
+        for (name, response) in document["components"]["responses"].as_object().unwrap() {
+            let schema = &response["content"][JSON]["schema"]["$ref"];
+            assert_eq!(schema, "#/components/schemas/ErrorEnvelope", "{name}");
+        }
+    }
+
+    #[test]
+    fn instants_are_dates_and_examples_are_json() {
+        let document = written();
+        let created_at = &document["components"]["schemas"]["AuditLogEntry"]["properties"]["created_at"];
+        assert_eq!((&created_at["type"], &created_at["format"]), (&"string".into(), &"date-time".into()));
+        for body in endpoints::all().filter_map(|endpoint| endpoint.body) {
+            assert!(serde_json::from_str::<Value>(body.example).is_ok(), "{}", body.example);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Parameters of the path and the query of an endpoint.
+
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat};
+use utoipa::openapi::{Required, Type};
+
+/// The values that a query parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterKind {
+    /// Any text.
+    Text,
+    /// An integer; a value outside of the range is moved into it.
+    Integer,
+    /// A whole number, 0 or more.
+    Natural,
+    /// `true` or `false`.
+    Boolean,
+    /// RFC 3339, or without a zone, taken as UTC.
+    Instant,
+    /// One of these names.
+    OneOf(&'static [&'static str]),
+}
+
+/// A parameter of the query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueryParameter {
+    /// Its name.
+    pub name: &'static str,
+    /// The values it takes.
+    pub kind: ParameterKind,
+    /// A description for people.
+    pub description: &'static str,
+}
+
+impl QueryParameter {
+    /// Creates a parameter.
+    pub const fn new(name: &'static str, kind: ParameterKind, description: &'static str) -> Self {
+        Self { name, kind, description }
+    }
+
+    /// Returns the description for the document.
+    pub(crate) fn to_openapi(self) -> Parameter {
+        let schema = match self.kind {
+            ParameterKind::Text => ObjectBuilder::new().schema_type(Type::String),
+            ParameterKind::Integer => ObjectBuilder::new().schema_type(Type::Integer),
+            ParameterKind::Natural => ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)),
+            ParameterKind::Boolean => ObjectBuilder::new().schema_type(Type::Boolean),
+            ParameterKind::Instant => ObjectBuilder::new()
+                .schema_type(Type::String)
+                .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))),
+            ParameterKind::OneOf(names) => {
+                ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names.iter().copied()))
+            }
+        };
+        ParameterBuilder::new()
+            .name(self.name)
+            .parameter_in(ParameterIn::Query)
+            .required(Required::False)
+            .description(Some(self.description))
+            .schema(Some(schema))
+            .build()
+    }
+}
+
+/// A parameter of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathParameter {
+    /// Its name, as it stands in the path between braces.
+    pub name: &'static str,
+    /// A description for people.
+    pub description: &'static str,
+    /// A value with which the examples run.
+    pub example: &'static str,
+}
+
+impl PathParameter {
+    /// Creates a parameter.
+    pub const fn new(name: &'static str, description: &'static str, example: &'static str) -> Self {
+        Self { name, description, example }
+    }
+
+    /// Returns the description for the document.
+    pub(crate) fn to_openapi(self) -> Parameter {
+        ParameterBuilder::new()
+            .name(self.name)
+            .parameter_in(ParameterIn::Path)
+            .required(Required::True)
+            .description(Some(self.description))
+            .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+            .example(Some(self.example.into()))
+            .build()
+    }
+}
