@@ -11,6 +11,9 @@ pub enum ServiceStartError {
     /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] OpenError),
+    /// The Redis server of the cluster cannot be reached.
+    #[error("{0}")]
+    Redis(String),
     /// An essential part did not start.
     #[error("{0}")]
     Tree(String),
@@ -35,7 +38,7 @@ impl ServiceStartError {
         match self {
             Self::Config(_) => 78,
             Self::Store(error) if error.is_configuration() => 78,
-            Self::Store(_) | Self::Tree(_) | Self::System { .. } => 1,
+            Self::Store(_) | Self::Redis(_) | Self::Tree(_) | Self::System { .. } => 1,
         }
     }
 }

@@ -55,6 +55,7 @@
 mod admin;
 mod assembly;
 pub mod cli;
+mod cluster;
 pub mod commands;
 pub mod config;
 mod descriptors;

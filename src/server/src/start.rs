@@ -14,6 +14,7 @@ use svc_engine::{Engine, EngineBuilder, Function};
 use svc_housekeeping::JobMetrics;
 use svc_nodes::NodeMetrics;
 use svc_outbound::Outbound;
+use svc_redis::RedisClient;
 use svc_registry::{Registry, RegistryMetrics, RegistryParts};
 use svc_secrets::Keyring;
 use svc_store::{FileLock, OpenedStore, Store, StoreConfig};
@@ -22,6 +23,7 @@ use svc_traces::TraceMetrics;
 use tokio::time::Instant;
 
 use crate::assembly::{Assembly, CoreServices};
+use crate::cluster;
 use crate::config::Config;
 use crate::descriptors::DescriptorWatch;
 use crate::error::ServiceStartError;
@@ -51,7 +53,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     let mut metrics = ServiceMetrics::register(&config);
     let assembly = build_tree(&resources.io, (seed, faults), &log)?;
     metrics.registry.registry_mut().register_collector(Box::new(TreeCollector::new(assembly.tree.clone())));
-    let Resources { io, outbound, secrets, node_id, file_lock, opened, engine } = resources;
+    let Resources { io, outbound, secrets, node_id, file_lock, opened, cluster_redis, engine } = resources;
 
     let core =
         start_core(&assembly, &config, (&node_id, file_lock.is_some()), &outbound, opened, &metrics).await?;
@@ -115,6 +117,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         config: Arc::new(config),
         store,
         nodes: core.nodes,
+        cluster_redis,
         connectors,
         brokers,
         kafka,
@@ -151,6 +154,8 @@ struct Resources {
     /// The exclusive use of a SQLite file; `None` for a database server.
     file_lock: Option<FileLock>,
     opened: OpenedStore,
+    /// The Redis server that the nodes of a cluster share; `None` outside cluster mode.
+    cluster_redis: Option<RedisClient>,
     /// The engine without functions, which need services that start later.
     engine: EngineBuilder,
 }
@@ -171,8 +176,9 @@ impl Resources {
         let node_id = settings::node_id(config);
         let file_lock = FileLock::acquire(&store_config, &node_id)?;
         let opened = Store::open(&store_config, io.handle().clone(), log.clone()).await?;
+        let cluster_redis = cluster::connect_redis(config, &outbound, io.handle(), log).await?;
         let engine = settings::engine_builder(config, &secrets, log).await?;
-        Ok(Self { io, outbound, secrets, node_id, file_lock, opened, engine })
+        Ok(Self { io, outbound, secrets, node_id, file_lock, opened, cluster_redis, engine })
     }
 }
 

@@ -12,6 +12,7 @@ use svc_connectors::{BrokerHealth, Connectors};
 use svc_cron::CronHandle;
 use svc_engine::Engine;
 use svc_nodes::NodeHandle;
+use svc_redis::RedisClient;
 use svc_registry::{Registry, ReloadError, ReloadReport, ReloadScope};
 use svc_secrets::Keyring;
 use svc_store::{FileLock, Store};
@@ -38,6 +39,8 @@ pub struct AppState {
     pub store: Store,
     /// The lease of this process.
     pub nodes: NodeHandle,
+    /// The Redis server that the nodes of a cluster share; `None` outside cluster mode.
+    pub cluster_redis: Option<RedisClient>,
     /// The connectors to outbound systems.
     pub connectors: Connectors,
     /// Health of the Kafka brokers of the settings; `None` where Kafka is off.

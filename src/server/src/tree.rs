@@ -336,7 +336,7 @@ const fn task(
 /// Every kind of thread or task outside the tree. Futures of an actor's own context are not listed: they end
 /// with it.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with the source"))]
-pub(crate) static TASKS: [TaskRow; 36] = [
+pub(crate) static TASKS: [TaskRow; 37] = [
     // The process.
     task(
         "runner of each supervised actor",
@@ -428,11 +428,12 @@ pub(crate) static TASKS: [TaskRow; 36] = [
         EndedBy::OwnerDrop,
     ),
     task(
-        "driver of a Redis connection",
-        ("actors/connectors", 1),
-        RunsOn::ConnectorThread,
+        "driver of a Redis connection, of a connector or the cluster",
+        ("src/redis", 1),
+        RunsOn::IoRuntime,
         EndedBy::OwnerDrop,
     ),
+    task("opening of the cluster's Redis connection", ("src/redis", 1), RunsOn::IoRuntime, EndedBy::Caller),
     task(
         "local proxy of a MongoDB client",
         ("actors/connectors", 1),

@@ -1,6 +1,7 @@
 //! Other nodes and brokers: `[kafka]`, `[cluster]`.
 
 use serde_json::{Value as Json, json};
+use svc_redis::RedisTarget;
 use svc_secrets::Secret;
 use svc_secrets::mask::mask_url;
 
@@ -135,11 +136,14 @@ impl Scalar for TopicMapping {
 scalar_settings!(TopicMapping);
 
 section! {
-    /// Several nodes on one database.
+    /// Several nodes on one database. Nodes that share a PostgreSQL database are correct together with or without these
+    /// settings; `enabled` adds the guards they share over Redis.
     pub struct ClusterSection {
-        /// Makes this node one of several.
+        /// Makes this node one of several that share limits, idempotency keys and cached answers over Redis. Needs PostgreSQL
+        /// and `redis_url`.
         pub enabled: bool = false,
-        /// Shared Redis; needed when enabled.
+        /// The shared Redis, `redis://` or `rediss://` with `[user[:password]@]host[:port][/database]`; needed when enabled. A
+        /// server that is away at the start is tried again for `storage.connect_retry_secs`.
         pub redis_url: String = String::new(),
         /// Milliseconds between two polls for changes made by other nodes.
         pub epoch_poll_interval_ms: u64 = 2000,
@@ -231,9 +235,13 @@ impl ClusterSection {
         diagnostics.require_within("cluster.node_lease_secs", self.node_lease_secs, 3..=300);
         if self.enabled {
             diagnostics.require_filled("cluster.redis_url", &self.redis_url);
+            if let Err(reason) = RedisTarget::new(&self.redis_url, true)
+                && !self.redis_url.is_empty()
+            {
+                diagnostics.refuse("cluster.redis_url", reason);
+            }
             if storage.url.starts_with("sqlite:") {
-                diagnostics
-                    .refuse("storage.url", "SQLite serves one node; a cluster needs postgres:// or mysql://");
+                diagnostics.refuse("storage.url", "SQLite serves one node; a cluster needs postgres://");
             }
         }
     }

@@ -27,7 +27,6 @@ const UNAVAILABLE: &[Unavailable] = &[
         remedy: "use sqlite: or postgres://",
     },
     Unavailable { key: "tracing.enabled", asked_for: |c| c.tracing.enabled, remedy: "set it to false" },
-    Unavailable { key: "cluster.enabled", asked_for: |c| c.cluster.enabled, remedy: "run one node" },
 ];
 
 /// Refuses settings that ask for a missing feature.

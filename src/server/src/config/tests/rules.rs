@@ -159,7 +159,7 @@ fn rules_of_a_section_that_is_off_wait_until_it_is_on() {
         ["rate_limit.default_rps", "rate_limit.default_burst", "rate_limit.endpoints.data_rps"]
     );
     let cluster = "[cluster]\nenabled = true";
-    assert_eq!(refused(cluster), ["cluster.redis_url", "storage.url", "cluster.enabled"]);
+    assert_eq!(refused(cluster), ["cluster.redis_url", "storage.url"]);
 }
 
 #[test]
@@ -205,6 +205,17 @@ fn production_refuses_what_elsewhere_is_a_warning() {
 }
 
 #[test]
+fn cluster_takes_a_postgres_database_and_a_redis_url() {
+    let cluster = "cluster.enabled = true\nstorage.url = \"postgres://h/d\"\n";
+    assert_eq!(refused(&format!("{cluster}cluster.redis_url = \"rediss://u:p@h:6380/1\"")), [""; 0]);
+    for url in ["http://h", "redis://:swordfish@", "h:6379"] {
+        let problems = problems(&format!("{cluster}cluster.redis_url = {url:?}"), &[]);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].starts_with("cluster.redis_url: ") && !problems[0].contains("swordfish"));
+    }
+}
+
+#[test]
 fn a_migrating_cluster_is_refused_in_production() {
     let text = "environment = \"production\"\ncluster.enabled = true\nstorage.url = \"postgres://h/d\"\n\
                 cluster.redis_url = \"redis://h\"";
@@ -220,11 +231,6 @@ fn every_unavailable_setting_is_refused() {
         ("server.docs.enabled", "server.docs.enabled = true".into()),
         ("storage.url", "storage.url = \"mysql://h/d\"".into()),
         ("tracing.enabled", "tracing.enabled = true".into()),
-        (
-            "cluster.enabled",
-            "cluster.enabled = true\ncluster.redis_url = \"redis://h\"\nstorage.url = \"postgres://h/d\""
-                .into(),
-        ),
     ];
     for (key, text) in &cases {
         let problems = problems(text, &[]);

@@ -1,0 +1,117 @@
+//! A Redis server, and who calls it.
+
+use std::fmt;
+use std::time::Duration;
+
+use redis::{
+    ConnectionAddr, ErrorKind, IntoConnectionInfo, RedisConnectionInfo, RedisError, ServerErrorKind,
+};
+
+use crate::failure::RedisFailure;
+
+/// The refusal of a URL, without the URL: it may hold a password.
+const UNUSABLE: &str = "use redis:// or rediss:// with [user[:password]@]host[:port][/database]";
+/// Bytes of a refusal that an error shows.
+const SHOWN: usize = 200;
+
+/// A Redis server, with user, password and database.
+#[derive(Clone)]
+pub struct RedisTarget {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) tls: bool,
+    pub(crate) login: RedisConnectionInfo,
+    pub(crate) allow_private: bool,
+}
+
+impl RedisTarget {
+    /// Reads a URL. `allow_private` permits addresses that are not public.
+    ///
+    /// # Errors
+    /// A text that says what a URL looks like, without the text of this one.
+    pub fn new(url: &str, allow_private: bool) -> Result<Self, String> {
+        let info = url.into_connection_info().map_err(|_| UNUSABLE.to_owned())?;
+        let (host, port, tls) = match info.addr() {
+            ConnectionAddr::Tcp(host, port) => (host.clone(), *port, false),
+            ConnectionAddr::TcpTls { insecure: true, .. } => {
+                return Err("#insecure is not served; certificates are always verified".to_owned());
+            }
+            ConnectionAddr::TcpTls { host, port, .. } => (host.clone(), *port, true),
+            _ => return Err(UNUSABLE.to_owned()),
+        };
+        // Who asks is nobody's business, and old servers do not know the command.
+        let login = info.redis_settings().clone().set_skip_set_lib_name();
+        Ok(Self { host, port, tls, login, allow_private })
+    }
+
+    /// Returns host and port as errors show them.
+    pub fn place(&self) -> String {
+        match self.host.contains(':') {
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
+        }
+    }
+
+    pub(crate) fn unreachable(&self, cause: impl fmt::Display) -> RedisFailure {
+        RedisFailure::Unreachable(format!("no connection to '{}' ({cause})", self.place()))
+    }
+
+    pub(crate) fn late(&self, limit: Duration) -> RedisFailure {
+        RedisFailure::Timeout(format!("no answer from '{}' within {} ms", self.place(), limit.as_millis()))
+    }
+
+    pub(crate) fn failed(&self, error: &RedisError, limit: Duration) -> RedisFailure {
+        use ServerErrorKind::{BusyLoading, ClusterDown, MasterDown, TryAgain};
+        let place = self.place();
+        match error.kind() {
+            _ if error.is_timeout() => self.late(limit),
+            ErrorKind::Io => self.unreachable(error),
+            ErrorKind::Server(BusyLoading | ClusterDown | MasterDown | TryAgain) => {
+                RedisFailure::Unreachable(format!("'{place}' cannot serve now ({})", said(error)))
+            }
+            ErrorKind::AuthenticationFailed => {
+                RedisFailure::Refused(format!("'{place}' refuses the user or the password of the url"))
+            }
+            _ => RedisFailure::Refused(format!("'{place}' refused ({})", said(error))),
+        }
+    }
+}
+
+/// Shows the place alone: the login has the password.
+impl fmt::Debug for RedisTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisTarget").field("place", &self.place()).finish_non_exhaustive()
+    }
+}
+
+/// Returns the server's text up to the first quote, where it may repeat the command.
+fn said(error: &RedisError) -> String {
+    let code = error.code().unwrap_or_else(|| error.category());
+    let detail = error.detail().unwrap_or_default().split(['\'', '"', '`']).next().unwrap_or_default();
+    let said: String = format!("{code} {detail}").chars().take(SHOWN).collect();
+    said.trim_end_matches([' ', ',', ':']).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_host_port_user_password_and_database() {
+        let target = RedisTarget::new("rediss://bob:p%40ss@cache.example:6380/3", false).unwrap();
+        assert_eq!((target.host.as_str(), target.port, target.tls), ("cache.example", 6380, true));
+        assert_eq!(target.login.username(), Some("bob"));
+        assert_eq!((target.login.password(), target.login.db()), (Some("p@ss"), 3));
+        assert!(!format!("{target:?}").contains("p@ss"));
+        let target = RedisTarget::new("redis://[::1]", true).unwrap();
+        assert_eq!((target.place().as_str(), target.tls), ("[::1]:6379", false));
+    }
+
+    #[test]
+    fn a_url_that_cannot_be_used_is_not_repeated() {
+        for url in ["redis://:swordfish@h/first", "redis://:swordfish@", "rediss://:swordfish@h#insecure"] {
+            let refused = RedisTarget::new(url, true).err().unwrap();
+            assert!(!refused.contains("swordfish"), "{refused}");
+        }
+    }
+}
