@@ -91,6 +91,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-api",
             "svc-auth",
             "svc-channels",
+            "svc-client",
             "svc-connectors",
             "svc-cron",
             "svc-engine",

@@ -82,7 +82,7 @@ impl ConnectionManager {
             return Err(StoreError::Database("not a sqlite database".into()));
         };
         let place = match purpose {
-            Purpose::Inspect => read_only_uri(path),
+            Purpose::Inspect => sqlite_uri(path, "mode=ro"),
             Purpose::Read | Purpose::Write => path.clone(),
         };
         let mut conn = SqliteConnection::establish(&place)
@@ -119,10 +119,10 @@ impl ConnectionManager {
     }
 }
 
-/// Returns the URI of a file for reads only.
-fn read_only_uri(path: &str) -> String {
+/// Returns the URI of a file with the parameters of its use.
+pub(crate) fn sqlite_uri(path: &str, parameters: &str) -> String {
     let escaped = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    format!("file:{escaped}?mode=ro")
+    format!("file:{escaped}?{parameters}")
 }
 
 async fn open_postgres(settings: &tokio_postgres::Config) -> Result<AsyncPgConnection, StoreError> {

@@ -8,6 +8,7 @@
 //! The database may go away and come back. Meanwhile reads and writes return [`StoreError::Unavailable`] within the
 //! acquire timeout; afterwards they work again without a restart. Committed data survives a restart.
 
+mod backup;
 mod checksums;
 mod clock;
 mod config;
@@ -29,6 +30,7 @@ mod status;
 mod store;
 mod writer;
 
+pub use backup::{BackupError, RestoreReport, Unfinished, back_up, check_source, restore};
 pub use config::{Backend, StoreConfig};
 pub use error::{OpenError, Outage, StoreError};
 pub use file_lock::FileLock;
@@ -40,10 +42,10 @@ pub use repo::{
     DeadLetterRepository, DeadLetterRow, EntityFilter, ExhaustedOccurrence, ExpectedTokens, ImportAction,
     ImportOutcome, Ledger, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewNode, NewTrace,
     NodeLeases, NodeRow, NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord,
-    OccurrenceRow, OnConflict, Ownership, PlatformRoute, References, RefreshLease, Repository,
-    RollbackSource, RowKey, SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState,
-    TokenStates, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord,
-    TraceRepository, TraceRow, TraceStatus, UnfinishedRun, Versioned, WorkflowGates,
+    OccurrenceRow, OnConflict, Ownership, PackageReceipts, PlatformRoute, References, RefreshLease,
+    Repository, RollbackSource, RowKey, SaveOutcome, ScheduleStatus, StartResult, StoredConnector,
+    TokenState, TokenStates, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
+    TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun, Versioned, WorkflowGates,
 };
 pub use status::DatabaseStatus;
 pub use store::{OpenedStore, Store};

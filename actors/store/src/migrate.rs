@@ -56,7 +56,7 @@ pub fn describe(config: &StoreConfig, name: &str) -> Result<String, OpenError> {
 }
 
 /// Returns every migration of SQLite, in order.
-fn all_sqlite(target: &str) -> Result<Vec<String>, OpenError> {
+pub(crate) fn all_sqlite(target: &str) -> Result<Vec<String>, OpenError> {
     let migrations: Vec<Box<dyn Migration<Sqlite>>> = SQLITE
         .migrations()
         .map_err(|error| OpenError::Migration { target: target.to_owned(), detail: error.to_string() })?;
@@ -90,6 +90,11 @@ pub(crate) async fn pending_with(connector: &ConnectionManager) -> Result<Vec<St
         return all_sqlite(&connector.target.to_string());
     }
     perform(connector, Task::Pending).await
+}
+
+/// Returns the migrations that an open file lacks, in order.
+pub(crate) fn pending_in(conn: &mut SqliteConnection, target: &str) -> Result<Vec<String>, OpenError> {
+    perform_sqlite(conn, Task::Pending, target)
 }
 
 /// Does the work of [`run`] with an existing connection manager.

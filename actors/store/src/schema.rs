@@ -150,6 +150,7 @@ table! {
         principal -> Text,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        inventory_json -> Nullable<Text>,
     }
 }
 

@@ -9,6 +9,7 @@ use slog::Logger;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
+use crate::backup::{self, BackupError};
 use crate::config::{Backend, StoreConfig};
 use crate::connection_manager::ConnectionManager;
 use crate::database::Database;
@@ -21,8 +22,8 @@ use svc_model::{Channel, Workflow};
 use svc_secrets::EnvelopeKeys;
 
 use crate::repo::{
-    AuditLog, ConfigEpoch, ConnectorRepository, DeadLetterRepository, Ledger, NodeLeases, Repository,
-    StatusChanges, TokenStates, TraceRepository,
+    AuditLog, ConfigEpoch, ConnectorRepository, DeadLetterRepository, Ledger, NodeLeases, PackageReceipts,
+    Repository, StatusChanges, TokenStates, TraceRepository,
 };
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::{StoreWriter, WriterConnection, WriterQueue};
@@ -45,6 +46,7 @@ pub struct OpenedStore {
     health_check: Duration,
     keys: Arc<EnvelopeKeys>,
     file: Option<PathBuf>,
+    connector: ConnectionManager,
 }
 
 /// A handle to the store. Cheap to clone; survives restarts of its actors.
@@ -59,6 +61,8 @@ struct StoreInner {
     keys: Arc<EnvelopeKeys>,
     file: Option<PathBuf>,
     status_changes: Arc<StatusChanges>,
+    connector: ConnectionManager,
+    io: Handle,
 }
 
 impl Store {
@@ -86,10 +90,11 @@ impl Store {
         path: &str,
         at: Placement,
     ) -> Result<Self, SpawnError> {
-        let OpenedStore { backend, pool, link, status, io, patience, health_check, keys, file } = opened;
+        let OpenedStore { backend, pool, link, status, io, patience, health_check, keys, file, connector } =
+            opened;
         tree.add_group(path, GroupSpec::new()).await?;
         let queue = Arc::new(WriterQueue::new(Arc::clone(&link), io.clone()));
-        let (of_writer, of_probe) = (Arc::clone(&queue), (link, io));
+        let (of_writer, of_probe) = (Arc::clone(&queue), (link, io.clone()));
         let writer = tree
             .spawn(
                 &format!("{path}/writer"),
@@ -105,7 +110,8 @@ impl Store {
         .await?;
         let database = Database::new(backend, pool, (writer, queue), patience);
         let status_changes = Arc::default();
-        Ok(Self { inner: Arc::new(StoreInner { database, status, keys, file, status_changes }) })
+        let inner = StoreInner { database, status, keys, file, status_changes, connector, io };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Returns the kind of database.
@@ -173,6 +179,24 @@ impl Store {
         Ledger(self.database())
     }
 
+    /// Copies the database file to a file that is absent or empty, and checks the copy. Writers go on meanwhile.
+    ///
+    /// # Errors
+    /// [`BackupError`]; the file at `to` may hold a part then.
+    pub async fn back_up(&self, to: PathBuf) -> Result<(), BackupError> {
+        let connector = self.inner.connector.clone();
+        let failed = to.clone();
+        let copying = self.inner.io.spawn_blocking(move || backup::copy_checked(&connector, &to));
+        copying.await.unwrap_or_else(|error| {
+            Err(BackupError::File { path: failed, detail: format!("the copy ended early: {error}") })
+        })
+    }
+
+    /// Returns the receipts of packages.
+    pub fn packages(&self) -> PackageReceipts {
+        PackageReceipts(self.database())
+    }
+
     /// Returns the configuration epoch.
     pub fn epoch(&self) -> ConfigEpoch {
         ConfigEpoch(self.database())
@@ -191,10 +215,11 @@ async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<OpenedSto
     let backend = connector.target.backend();
     // Made absolute now, so that a later change of the working directory has no effect.
     let file = connector.target.file().map(|file| absolute(file).unwrap_or_else(|_| file.to_owned()));
-    let link = Arc::new(WriterConnection::new(connector, config.acquire_timeout, Arc::clone(&status), log));
+    let link =
+        Arc::new(WriterConnection::new(connector.clone(), config.acquire_timeout, Arc::clone(&status), log));
     let (patience, keys) = (config.acquire_timeout, Arc::new(config.connector_keys.clone()));
     let health_check = config.health_check_timeout;
-    Ok(OpenedStore { backend, pool, link, status, io, patience, health_check, keys, file })
+    Ok(OpenedStore { backend, pool, link, status, io, patience, health_check, keys, file, connector })
 }
 
 /// Runs or checks migrations. This is also the first contact, so it waits for a server that is not up yet.

@@ -9,19 +9,23 @@
 //! The crate has no state and does no I/O.
 
 mod audit;
+mod backups;
 mod dead_letters;
 mod endpoint;
 pub mod endpoints;
 mod envelope;
 mod error;
 pub mod openapi;
+mod packages;
 mod parameter;
 mod validation;
 
 pub use audit::AuditLogEntry;
+pub use backups::{BackupFile, CreatedBackup};
 pub use dead_letters::{DeadLetterDetail, DeadLetterSummary, PurgeRequest, PurgeResult};
 pub use endpoint::{Access, Answer, BodySchema, Endpoint, Method, SchemaSource, Tag};
 pub use envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 pub use error::{ErrorDescription, ErrorDetail, ErrorEnvelope};
+pub use packages::{Inventory, PackageDetail, Receipt, ReceiptRequest};
 pub use parameter::{ParameterKind, PathParameter, QueryParameter};
 pub use validation::{ValidationIssue, ValidationResult};

@@ -12,7 +12,8 @@ use clap::{Parser, Subcommand};
 pub use crate::exit::{EXIT_CONFIG, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, write_error};
 
 use crate::commands::{
-    CaseArgs, CompileArgs, DryRunArgs, FmtArgs, LintArgs, NewArgs, PackageArgs, SchemaArgs, TestArgs,
+    BackupArgs, CaseArgs, CompileArgs, DryRunArgs, FmtArgs, LintArgs, NewArgs, PackageArgs, RestoreArgs,
+    SchemaArgs, TestArgs,
 };
 use crate::config::ConfigFormat;
 use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
@@ -36,6 +37,8 @@ pub struct Cli {
 /// The commands beside starting the server.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum CliCommand {
+    /// Copy the SQLite database to a file, while a server may use it
+    Backup(BackupArgs),
     /// Make a test case of the trace of a run
     Case(CaseArgs),
     /// Make a package, or documents to import, of a project directory
@@ -68,6 +71,8 @@ pub enum CliCommand {
     Preflight,
     /// Rewrite stored connectors under storage.connector_encryption_key
     Reencrypt,
+    /// Put a backup in the place of the SQLite database, which is kept aside
+    Restore(RestoreArgs),
     /// Print the JSON Schema of a kind of document, or of all, for editors
     Schema(SchemaArgs),
     /// Ask the database and the Kafka brokers for a sign of life

@@ -54,6 +54,7 @@
 
 mod admin;
 mod assembly;
+mod backups;
 pub mod cli;
 mod cluster;
 pub mod commands;

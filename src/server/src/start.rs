@@ -23,6 +23,7 @@ use svc_traces::TraceMetrics;
 use tokio::time::Instant;
 
 use crate::assembly::{Assembly, CoreServices};
+use crate::backups::BackupDirectory;
 use crate::cluster;
 use crate::config::Config;
 use crate::descriptors::DescriptorWatch;
@@ -114,6 +115,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         rate_limits: RateLimits::new(&config.rate_limit, metrics.channels),
         planes: Planes::new(&config.server.data_mounts),
         instance_id: settings::instance_id(&config),
+        backups: BackupDirectory::new(&config.storage),
         config: Arc::new(config),
         store,
         nodes: core.nodes,

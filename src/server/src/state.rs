@@ -19,6 +19,7 @@ use svc_store::{FileLock, Store};
 use svc_traces::Traces;
 use tokio::time::Instant;
 
+use crate::backups::BackupDirectory;
 use crate::config::Config;
 use crate::descriptors::DescriptorWatch;
 use crate::http::{
@@ -73,6 +74,8 @@ pub struct AppState {
     pub started_at: Instant,
     /// The root logger.
     pub log: Logger,
+    /// The directory of backups.
+    pub(crate) backups: BackupDirectory,
     pub(crate) workers: WorkerThreads,
     pub(crate) in_flight: InFlightBytes,
     pub(crate) compute_gate: ComputeGate,

@@ -10,6 +10,7 @@ pub(crate) mod metrics;
 pub(crate) mod mutations;
 pub(crate) mod nodes;
 pub(crate) mod outages;
+pub(crate) mod packages;
 pub(crate) mod races;
 pub(crate) mod schema;
 pub(crate) mod token_states;

@@ -1,12 +1,15 @@
 //! The table of all endpoints, area by area.
 
 mod audit;
+mod backups;
 mod dead_letters;
+mod packages;
 
 use crate::endpoint::Endpoint;
 
 /// The areas, in the order of the document.
-const AREAS: &[&[Endpoint]] = &[dead_letters::ENDPOINTS, audit::ENDPOINTS];
+const AREAS: &[&[Endpoint]] =
+    &[dead_letters::ENDPOINTS, audit::ENDPOINTS, packages::ENDPOINTS, backups::ENDPOINTS];
 
 /// Lists every endpoint.
 pub fn all() -> impl Iterator<Item = &'static Endpoint> {

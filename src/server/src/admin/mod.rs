@@ -6,6 +6,7 @@
 
 mod admin_entity;
 mod audit;
+mod backups;
 mod channels;
 mod connectors;
 mod cron;
@@ -16,6 +17,7 @@ mod import;
 mod kafka;
 mod mutation_request;
 mod nodes;
+mod packages;
 mod parameters;
 mod query;
 mod rate_groups;
@@ -59,6 +61,17 @@ pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
         .service(web::resource("/trace-dlq/{id}").route(get_or_head().to(dead_letters::read)))
         .service(web::resource("/trace-dlq/{id}/requeue").route(web::post().to(dead_letters::requeue)))
         .service(web::resource("/audit-logs").route(get_or_head().to(audit::list)))
+        .service(
+            web::resource("/backups")
+                .route(get_or_head().to(backups::list))
+                .route(web::post().to(backups::create)),
+        )
+        .service(web::resource("/packages").route(get_or_head().to(packages::list)))
+        .service(
+            web::resource("/packages/{name}")
+                .route(get_or_head().to(packages::read))
+                .route(web::put().to(packages::put)),
+        )
         .service(web::resource("/engine/status").route(get_or_head().to(engine::status)))
         .service(web::resource("/engine/reload").route(web::post().to(engine::reload)))
         .service(web::resource("/nodes").route(get_or_head().to(nodes::list)))

@@ -63,6 +63,7 @@ fn allowed_read_parameters(pattern: &str) -> &'static [&'static str] {
             "limit",
             "offset",
         ],
+        "/packages" => &["limit", "offset"],
         "/functions" => &["all"],
         _ => NONE,
     }

@@ -3,6 +3,7 @@
 //! Machine output goes to `out`; findings, notes and warnings go to `err`. Each command returns its exit
 //! code.
 
+mod backup;
 mod case;
 mod compile;
 mod definitions;
@@ -18,11 +19,13 @@ mod preflight;
 mod project_files;
 mod reencrypt;
 pub mod report;
+mod restore;
 mod schema;
 mod test;
 mod test_connectivity;
 mod validate_config;
 
+pub use backup::BackupArgs;
 pub use case::CaseArgs;
 pub use compile::{CompileArgs, CompileFormat};
 pub use dry_run::DryRunArgs;
@@ -31,6 +34,7 @@ pub use lint::LintArgs;
 pub use new::NewArgs;
 pub use package::{PackageArgs, PackageCommand};
 pub use project_files::Boundaries;
+pub use restore::RestoreArgs;
 pub use schema::SchemaArgs;
 pub use test::TestArgs;
 
@@ -60,6 +64,7 @@ pub fn run(
     }
     let style = TextStyle::detect(io::stderr().is_terminal(), environment);
     match command {
+        CliCommand::Backup(args) => backup::backup(args, file, environment, out, err),
         CliCommand::Case(args) => case::case(args, out, err),
         CliCommand::Compile(args) => compile::compile(args, style, out, err),
         CliCommand::DryRun(args) => dry_run::dry_run(args, out, err),
@@ -72,6 +77,7 @@ pub fn run(
         CliCommand::Migrate { dry_run } => migrate::migrate(file, environment, *dry_run, out, err),
         CliCommand::New(args) => new::new(args, out, err),
         CliCommand::Preflight => preflight::preflight(file, environment, out, err),
+        CliCommand::Restore(args) => restore::restore(args, file, environment, out, err),
         CliCommand::Schema(args) => schema::schema(file, environment, args, out, err),
         CliCommand::TestConnectivity => test_connectivity::test_connectivity(file, environment, out, err),
         CliCommand::Reencrypt => reencrypt::reencrypt(file, environment, err),
@@ -90,7 +96,9 @@ fn is_offline(command: &CliCommand) -> bool {
         | CliCommand::New(_)
         | CliCommand::Package(_)
         | CliCommand::Test(_) => true,
-        CliCommand::ValidateConfig { .. }
+        CliCommand::Backup(_)
+        | CliCommand::Restore(_)
+        | CliCommand::ValidateConfig { .. }
         | CliCommand::Migrate { .. }
         | CliCommand::Preflight
         | CliCommand::Schema(_)
@@ -110,6 +118,7 @@ mod tests {
     fn bad_configuration_fails_every_command_before_it_begins() {
         let environment = [("SVC_SERVER__PROT".to_owned(), "1".to_owned())];
         for line in [
+            "backup",
             "case --from-trace none.json",
             "compile none -o none.json",
             "dry-run -w none.json -i none.json",
@@ -120,6 +129,7 @@ mod tests {
             "package lint -f none.json",
             "preflight",
             "reencrypt",
+            "restore none.db",
             "schema",
             "test none",
             "test-connectivity",

@@ -25,9 +25,9 @@ section! {
         pub connector_encryption_key: Secret = Secret::default(),
         /// Former encryption keys, for reading only.
         pub previous_connector_encryption_keys: Vec<Secret> = Vec::new(),
-        /// Directory of backups.
+        /// Directory of backups, created when the first one is made.
         pub backup_dir: String = "./backups".into(),
-        /// Backups to keep. Unset: all.
+        /// Backups to keep, 1 or more; the oldest beyond are deleted after each new one. Unset: all.
         pub backup_retention_count: Option<u32> = None,
         /// Applies pending migrations at start; otherwise they prevent it.
         pub auto_migrate: bool = true,

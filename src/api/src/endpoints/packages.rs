@@ -1,0 +1,52 @@
+//! Endpoints of packages.
+
+use crate::endpoint::{
+    Answer, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, LIMIT, Method, OFFSET, SchemaSource, Tag,
+};
+use crate::envelope::{DataEnvelope, PageEnvelope};
+use crate::packages::{PackageDetail, Receipt, ReceiptRequest};
+use crate::parameter::PathParameter;
+
+const PACKAGE: &[PathParameter] = &[PathParameter::new("name", "Name of the package", "orders")];
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/packages",
+        "listPackages",
+        Tag::Packages,
+        "Lists the receipts of all packages, by name and newest first within a name",
+    )
+    .with_query(&[LIMIT, OFFSET])
+    .answers(&[Answer::json(200, "A page of receipts", &[SchemaSource::of::<PageEnvelope<Receipt>>()])]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/packages/{name}",
+        "getPackage",
+        Tag::Packages,
+        "Reads the current version of a package and the receipts of all its versions",
+    )
+    .at(PACKAGE)
+    .answers(&[Answer::json(200, "The package", &[SchemaSource::of::<DataEnvelope<PackageDetail>>()])]),
+    Endpoint::new(
+        Method::Put,
+        "/api/v1/admin/packages/{name}",
+        "putPackageReceipt",
+        Tag::Packages,
+        "Stores the receipt of a package version",
+    )
+    .describes(
+        "An apply stores `staged` before its first change and `applied` after its last one. A version that was applied \
+         keeps its content: another hash is 409. Storing `applied` again makes the version the current one, as a \
+         rollback does.",
+    )
+    .at(PACKAGE)
+    .with_query(&[DRY_RUN_PARAMETER])
+    .takes::<ReceiptRequest>(r#"{"version": "1.0.0", "content_hash": "sha256:00", "state": "staged"}"#)
+    .answers(&[Answer::json(
+        200,
+        "The receipt; with `dry_run=true` the report",
+        &[SchemaSource::of::<DataEnvelope<Receipt>>(), DRY_RUN_REPORT],
+    )])
+    .refuses(&[409]),
+];

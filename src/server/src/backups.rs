@@ -1,0 +1,247 @@
+//! The directory of backups: names, the list, and the number of files that stay.
+
+use std::fs::{self, DirEntry};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use chrono::{DateTime, Utc};
+use svc_api::{BackupFile, CreatedBackup};
+use svc_model::Timestamp;
+use svc_store::{BackupError, Unfinished};
+use tokio::sync::{Mutex, MutexGuard};
+
+use crate::config::StorageSection;
+
+/// Beginning of the name of a backup.
+const PREFIX: &str = "svc_backup_";
+/// End of the name of a backup.
+const SUFFIX: &str = ".db";
+/// End of the name of a backup that is being written.
+const PART: &str = ".part";
+/// Age of an unfinished file from which on its writer is known to be gone. A writer touches its file all the time.
+const ABANDONED: Duration = Duration::from_hours(24);
+
+/// The directory of backups.
+pub(crate) struct BackupDirectory {
+    path: PathBuf,
+    /// Files that stay; `None` for all.
+    retention: Option<usize>,
+    /// Held while a backup is made: two at once would only slow each other down.
+    turn: Mutex<()>,
+}
+
+impl BackupDirectory {
+    /// Returns the directory of the settings. A relative path is resolved now, so that a later change of the working
+    /// directory has no effect.
+    pub(crate) fn new(settings: &StorageSection) -> Self {
+        let path = PathBuf::from(&settings.backup_dir);
+        let retention =
+            settings.backup_retention_count.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+        Self { path: std::path::absolute(&path).unwrap_or(path), retention, turn: Mutex::new(()) }
+    }
+
+    /// Waits until no other backup is being made.
+    pub(crate) async fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().await
+    }
+
+    /// Lists the backups, newest first; none if the directory does not exist. Blocks.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub(crate) fn list(&self) -> io::Result<Vec<BackupFile>> {
+        let entries = match fs::read_dir(&self.path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut files: Vec<_> = entries.filter_map(|entry| describe(&entry.ok()?)).collect();
+        files.sort_by(|one, other| {
+            (other.modified_at, &other.filename).cmp(&(one.modified_at, &one.filename))
+        });
+        Ok(files)
+    }
+
+    /// Begins a backup at `now`: an empty file under a name that no other backup has. Blocks.
+    ///
+    /// # Errors
+    /// The directory cannot be created or written.
+    pub(crate) fn begin(&self, now: Timestamp) -> Result<BackupDraft, BackupError> {
+        create_private(&self.path)
+            .map_err(|error| BackupError::File { path: self.path.clone(), detail: error.to_string() })?;
+        self.remove_abandoned();
+        let stem = format!("{PREFIX}{}", now.naive().format("%Y%m%d_%H%M%S"));
+        let mut number = 1;
+        loop {
+            let suffix = if number == 1 { String::new() } else { format!("_{number}") };
+            let filename = format!("{stem}{suffix}{SUFFIX}");
+            let path = self.path.join(&filename);
+            let part = self.path.join(format!("{filename}{PART}"));
+            // Another server may keep its backups here too.
+            if !path.exists() && !part.exists() {
+                return Ok(BackupDraft {
+                    filename,
+                    path,
+                    unfinished: Unfinished::create(&part)?,
+                    begun_at: now,
+                });
+            }
+            number += 1;
+        }
+    }
+
+    /// Deletes the oldest backups beyond the number that stays, and returns their names. Blocks.
+    ///
+    /// # Errors
+    /// The directory cannot be read, or a file not deleted.
+    pub(crate) fn prune(&self) -> io::Result<Vec<String>> {
+        let Some(retention) = self.retention else { return Ok(Vec::new()) };
+        let mut pruned = Vec::new();
+        for file in self.list()?.into_iter().skip(retention) {
+            fs::remove_file(self.path.join(&file.filename))?;
+            pruned.push(file.filename);
+        }
+        Ok(pruned)
+    }
+
+    /// Deletes what a process left that was killed while it wrote.
+    fn remove_abandoned(&self) {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        for entry in entries {
+            let name = entry.file_name();
+            let is_part = name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(PART));
+            let age = entry.metadata().and_then(|data| data.modified()).ok();
+            let is_old = age.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > ABANDONED);
+            if is_part && is_old {
+                // The next backup tries again.
+                let _kept = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+/// A backup that is being written, and is removed unless it is finished.
+pub(crate) struct BackupDraft {
+    /// Its final name.
+    pub(crate) filename: String,
+    path: PathBuf,
+    unfinished: Unfinished,
+    begun_at: Timestamp,
+}
+
+impl BackupDraft {
+    /// Returns the path to write to.
+    pub(crate) fn part(&self) -> &Path {
+        self.unfinished.path()
+    }
+
+    /// Gives the file its final name. Blocks.
+    ///
+    /// # Errors
+    /// The name was taken meanwhile, or the directory cannot be written.
+    pub(crate) fn finish(self) -> Result<CreatedBackup, BackupError> {
+        let size = fs::metadata(self.unfinished.path()).map(|data| data.len());
+        let size_bytes =
+            size.map_err(|error| BackupError::File { path: self.path.clone(), detail: error.to_string() })?;
+        self.unfinished.publish(&self.path)?;
+        Ok(CreatedBackup {
+            filename: self.filename,
+            path: self.path.to_string_lossy().into_owned(),
+            size_bytes,
+            created_at: self.begun_at,
+        })
+    }
+}
+
+/// Creates a directory that only its owner can read, unless it exists.
+fn create_private(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Returns the row of a backup; `None` for any other file.
+fn describe(entry: &DirEntry) -> Option<BackupFile> {
+    let filename = entry.file_name().into_string().ok()?;
+    let data = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+    let is_backup = filename.starts_with(PREFIX) && filename.ends_with(SUFFIX);
+    is_backup.then_some(())?;
+    let modified_at = to_timestamp(data.modified().ok()?);
+    Some(BackupFile { filename, size_bytes: data.len(), modified_at })
+}
+
+fn to_timestamp(instant: SystemTime) -> Timestamp {
+    Timestamp::from_naive(DateTime::<Utc>::from(instant).naive_utc())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(path: &Path, retention: Option<u32>) -> BackupDirectory {
+        BackupDirectory::new(&StorageSection {
+            backup_dir: path.to_string_lossy().into_owned(),
+            backup_retention_count: retention,
+            ..StorageSection::default()
+        })
+    }
+
+    fn names(directory: &BackupDirectory) -> Vec<String> {
+        directory.list().unwrap().into_iter().map(|file| file.filename).collect()
+    }
+
+    #[test]
+    fn backups_of_one_second_have_different_names() {
+        let root = tempfile::tempdir().unwrap();
+        let backups = directory(&root.path().join("a/b"), None);
+        assert_eq!(names(&backups), Vec::<String>::new(), "the directory does not exist yet");
+        let now = Timestamp::parse("2026-01-02T03:04:05Z").unwrap();
+        let open = backups.begin(now).unwrap();
+        let first = backups.begin(now).unwrap().finish().unwrap();
+        assert_eq!(first.filename, "svc_backup_20260102_030405_2.db");
+        assert_eq!(open.finish().unwrap().filename, "svc_backup_20260102_030405.db");
+        assert_eq!(backups.begin(now).unwrap().finish().unwrap().filename, "svc_backup_20260102_030405_3.db");
+        assert_eq!(names(&backups).len(), 3);
+    }
+
+    #[test]
+    fn unfinished_backup_is_removed_and_never_listed() {
+        let root = tempfile::tempdir().unwrap();
+        let backups = directory(root.path(), None);
+        let draft = backups.begin(Timestamp::now()).unwrap();
+        assert_eq!(names(&backups), Vec::<String>::new());
+        drop(draft);
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn oldest_backups_are_pruned_and_other_files_stay() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("notes.txt"), "mine").unwrap();
+        let backups = directory(root.path(), Some(2));
+        let day = |day: u32| Timestamp::parse(&format!("2026-01-{day:02}T00:00:00Z")).unwrap();
+        for age in 1..=4 {
+            let made = backups.begin(day(age)).unwrap().finish().unwrap();
+            let written = fs::File::options().append(true).open(&made.path).unwrap();
+            written.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(u64::from(age))).unwrap();
+        }
+        let pruned = backups.prune().unwrap();
+        assert_eq!(pruned, ["svc_backup_20260102_000000.db", "svc_backup_20260101_000000.db"]);
+        assert_eq!(names(&backups), ["svc_backup_20260104_000000.db", "svc_backup_20260103_000000.db"]);
+        assert!(root.path().join("notes.txt").exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_reads_a_backup() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let root = tempfile::tempdir().unwrap();
+        let backups = directory(&root.path().join("backups"), None);
+        let made = backups.begin(Timestamp::now()).unwrap().finish().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(Path::new(&made.path)), mode(&root.path().join("backups"))), (0o600, 0o700));
+    }
+}

@@ -1,0 +1,3 @@
+//! Packages: their receipts, and the commands that carry them from one server to another.
+
+mod receipts;
