@@ -336,7 +336,7 @@ const fn task(
 /// Every kind of thread or task outside the tree. Futures of an actor's own context are not listed: they end
 /// with it.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with the source"))]
-pub(crate) static TASKS: [TaskRow; 37] = [
+pub(crate) static TASKS: [TaskRow; 38] = [
     // The process.
     task(
         "runner of each supervised actor",
@@ -412,6 +412,7 @@ pub(crate) static TASKS: [TaskRow; 37] = [
     task("key derivation and signatures", ("src/functions", 1), RunsOn::BlockingPool, EndedBy::Caller),
     // The database and the secret store.
     task("statements and migrations", ("actors/store", 9), RunsOn::IoRuntime, EndedBy::Caller),
+    task("copy of a SQLite file", ("actors/store", 1), RunsOn::BlockingPool, EndedBy::Caller),
     task("batches of writes", ("actors/store", 2), RunsOn::IoRuntime, EndedBy::Caller),
     task(
         "driver of a connection to the database",
