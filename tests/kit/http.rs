@@ -2,7 +2,11 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use serde_json::Value;
 
@@ -43,20 +47,60 @@ impl HttpResponse {
 pub struct HttpClient {
     address: SocketAddr,
     headers: Vec<(String, String)>,
-    kept: Option<BufReader<TcpStream>>,
+    kept: Option<BufReader<Stream>>,
     keep: bool,
+    tls: Option<Arc<ClientConfig>>,
+}
+
+/// A connection, in plain text or within TLS.
+#[derive(Debug)]
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.read(buffer),
+            Self::Tls(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.write(bytes),
+            Self::Tls(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(stream) => stream.flush(),
+            Self::Tls(stream) => stream.flush(),
+        }
+    }
 }
 
 impl HttpClient {
     /// Makes a client that opens a connection for each request.
     pub fn new(address: SocketAddr) -> Self {
-        Self { address, headers: Vec::new(), kept: None, keep: false }
+        Self { address, headers: Vec::new(), kept: None, keep: false, tls: None }
     }
 
     /// Keeps one connection open between requests.
     #[must_use]
     pub fn keep_alive(mut self) -> Self {
         self.keep = true;
+        self
+    }
+
+    /// Speaks TLS with these settings.
+    #[must_use]
+    pub fn over_tls(mut self, settings: Arc<ClientConfig>) -> Self {
+        self.tls = Some(settings);
         self
     }
 
@@ -113,6 +157,7 @@ impl HttpClient {
         let mut bytes = head.into_bytes();
         bytes.extend_from_slice(body);
         connection.get_mut().write_all(&bytes)?;
+        connection.get_mut().flush()?;
         let answer = read_answer(&mut connection, method == "HEAD")?;
         if self.keep && answer.header("connection") != Some("close") {
             self.kept = Some(connection);
@@ -120,15 +165,18 @@ impl HttpClient {
         Ok(answer)
     }
 
-    fn connect(&self) -> io::Result<BufReader<TcpStream>> {
+    fn connect(&self) -> io::Result<BufReader<Stream>> {
         let stream = TcpStream::connect_timeout(&self.address, EXCHANGE_LIMIT)?;
         stream.set_read_timeout(Some(EXCHANGE_LIMIT))?;
         stream.set_nodelay(true)?;
-        Ok(BufReader::new(stream))
+        let Some(settings) = &self.tls else { return Ok(BufReader::new(Stream::Plain(stream))) };
+        let name = ServerName::from(self.address.ip());
+        let connection = ClientConnection::new(Arc::clone(settings), name).map_err(io::Error::other)?;
+        Ok(BufReader::new(Stream::Tls(Box::new(StreamOwned::new(connection, stream)))))
     }
 }
 
-fn read_answer(stream: &mut BufReader<TcpStream>, bodiless: bool) -> io::Result<HttpResponse> {
+fn read_answer(stream: &mut BufReader<Stream>, bodiless: bool) -> io::Result<HttpResponse> {
     loop {
         let status_line = read_line(stream)?;
         let status = status_line
@@ -156,7 +204,7 @@ fn read_answer(stream: &mut BufReader<TcpStream>, bodiless: bool) -> io::Result<
     }
 }
 
-fn read_body(stream: &mut BufReader<TcpStream>, answer: &HttpResponse) -> io::Result<Vec<u8>> {
+fn read_body(stream: &mut BufReader<Stream>, answer: &HttpResponse) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
     if answer.header("transfer-encoding").is_some_and(|value| value.contains("chunked")) {
         loop {
@@ -182,7 +230,7 @@ fn read_body(stream: &mut BufReader<TcpStream>, answer: &HttpResponse) -> io::Re
     Ok(body)
 }
 
-fn read_line(stream: &mut BufReader<TcpStream>) -> io::Result<String> {
+fn read_line(stream: &mut BufReader<Stream>) -> io::Result<String> {
     let mut line = String::new();
     if stream.read_line(&mut line)? == 0 {
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection closed before the answer"));

@@ -5,9 +5,13 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::ClientConfig;
+
 use crate::http::HttpClient;
+use crate::tls::IssuedCertificate;
 
 /// Longest time of a start.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -23,6 +27,7 @@ pub struct ServerCommand {
     args: Vec<String>,
     port: u16,
     inherit_output: bool,
+    tls: Option<Arc<ClientConfig>>,
 }
 
 impl ServerCommand {
@@ -42,6 +47,7 @@ impl ServerCommand {
             args: Vec::new(),
             port,
             inherit_output: false,
+            tls: None,
         };
         launch.set("SVC_SERVER__HOST", "127.0.0.1");
         launch.set("SVC_STORAGE__URL", &format!("sqlite:{}", database.display()));
@@ -61,6 +67,20 @@ impl ServerCommand {
     pub fn args(mut self, args: &[&str]) -> Self {
         self.args.extend(args.iter().map(|arg| (*arg).to_owned()));
         self
+    }
+
+    /// Serves this certificate, whose files `cert.pem` and `key.pem` are in the directory; clients of the
+    /// server trust its authority.
+    ///
+    /// # Errors
+    /// The files cannot be written, or the certificate is refused.
+    pub fn over_tls(mut self, certificate: &IssuedCertificate) -> io::Result<Self> {
+        let [cert, key] = certificate.write(self.directory.path())?.map(|path| path.display().to_string());
+        self.set("SVC_SERVER__TLS__ENABLED", "true");
+        self.set("SVC_SERVER__TLS__CERT_PATH", &cert);
+        self.set("SVC_SERVER__TLS__KEY_PATH", &key);
+        self.tls = Some(certificate.client_settings(None)?);
+        Ok(self)
     }
 
     /// Listens on this port instead of a free one.
@@ -188,7 +208,7 @@ impl ServerProcess {
                 let ended = format!("the server ended with {status}\n{}", self.log_text());
                 return Err(io::Error::other(ended));
             }
-            Ok(HttpClient::new(self.address).get("/readyz").is_ok_and(|answer| answer.status == 200))
+            Ok(self.client().get("/readyz").is_ok_and(|answer| answer.status == 200))
         })?;
         if ready {
             Ok(())
@@ -204,7 +224,11 @@ impl ServerProcess {
 
     /// Makes a client of this server.
     pub fn client(&self) -> HttpClient {
-        HttpClient::new(self.address)
+        let client = HttpClient::new(self.address);
+        match &self.launch.tls {
+            Some(settings) => client.over_tls(Arc::clone(settings)),
+            None => client,
+        }
     }
 
     /// The process id.
@@ -273,6 +297,7 @@ impl ServerProcess {
                 args: Vec::new(),
                 port,
                 inherit_output: false,
+                tls: None,
             },
         );
         launch.spawn()

@@ -16,7 +16,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::{ClientConfig, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 /// Longest silence of a client before its connection is closed.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -219,7 +219,7 @@ fn answer(stream: &mut impl Write, behaviour: &Behaviour) -> io::Result<()> {
 }
 
 /// A certificate for `localhost`, `127.0.0.1` and `::1`, its key, and the issuing authority, each as PEM.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct IssuedCertificate {
     /// The authority's certificate.
     pub authority: String,
@@ -227,6 +227,41 @@ pub struct IssuedCertificate {
     pub certificate: String,
     /// The private key.
     pub key: String,
+}
+
+impl IssuedCertificate {
+    /// Writes `cert.pem` and `key.pem` into a directory, one after the other, and returns their paths.
+    ///
+    /// # Errors
+    /// Any error of the file system.
+    pub fn write(&self, directory: &Path) -> io::Result<[PathBuf; 2]> {
+        let paths = [directory.join("cert.pem"), directory.join("key.pem")];
+        std::fs::write(&paths[0], &self.certificate)?;
+        std::fs::write(&paths[1], &self.key)?;
+        Ok(paths)
+    }
+
+    /// Makes the settings of a client that trusts the authority and shows a certificate of its own, if any.
+    ///
+    /// # Errors
+    /// The PEM cannot be read.
+    pub fn client_settings(&self, own: Option<&Self>) -> io::Result<Arc<ClientConfig>> {
+        let read = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).map_err(io::Error::other);
+        let mut roots = RootCertStore::empty();
+        roots.add(read(&self.authority)?).map_err(io::Error::other)?;
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(io::Error::other)?
+            .with_root_certificates(roots);
+        let settings = match own {
+            None => builder.with_no_client_auth(),
+            Some(own) => {
+                let key = PrivateKeyDer::from_pem_slice(own.key.as_bytes()).map_err(io::Error::other)?;
+                builder.with_client_auth_cert(vec![read(&own.certificate)?], key).map_err(io::Error::other)?
+            }
+        };
+        Ok(Arc::new(settings))
+    }
 }
 
 /// Issues a certificate from an authority of its own.

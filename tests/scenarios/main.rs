@@ -64,6 +64,7 @@ mod status;
 mod stop;
 mod submissions;
 mod support;
+mod tls;
 mod traces;
 mod transport;
 mod vault_by_wire_contract;

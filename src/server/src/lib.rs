@@ -55,6 +55,7 @@
 mod admin;
 mod assembly;
 mod backups;
+mod certificates;
 pub mod cli;
 mod cluster;
 pub mod commands;

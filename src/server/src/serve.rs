@@ -79,7 +79,8 @@ pub async fn serve(
     let door =
         ListenerShutdown::new(&listener).map_err(ServiceStartError::system("cannot share the listener"))?;
     let routes = service.mount(MountMode::WholeApplication);
-    let transport = service.transport(transport::settings::main_listener_limits(&config, descriptors, &log));
+    let transport =
+        service.main_transport(transport::settings::main_listener_limits(&config, descriptors, &log));
     let application = move || App::new().configure(routes.clone());
     let server = Server::build()
         .listen("svc", listener, move || transport.clone().factory(application.clone()))
@@ -90,7 +91,8 @@ pub async fn serve(
         .run();
     let handle = server.handle();
     let running = actix_rt::spawn(server);
-    info!(log, "listening"; "host" => config.listen_host(), "port" => config.server.port);
+    info!(log, "listening"; "host" => config.listen_host(), "port" => config.server.port,
+        "tls" => config.server.tls.enabled);
 
     let mut watchdog = Watchdog::new(force_exit);
     let ending =
@@ -160,9 +162,13 @@ fn log_failure(exit: &TreeExit, log: &Logger) -> ServeOutcome {
     ServeOutcome::Failed
 }
 
-/// Reloads on `SIGHUP`, like `POST /engine/reload`, with an audit row.
+/// Reloads on `SIGHUP`: the certificate of the listeners, and the definitions like `POST /engine/reload`, with
+/// an audit row.
 fn reload_on_signal(state: web::Data<AppState>) {
     actix_rt::spawn(async move {
+        if let Some(certificates) = &state.certificates {
+            certificates.reload();
+        }
         let entry = AuditEntry {
             principal: "signal".to_owned(),
             action: "reload".to_owned(),

@@ -54,18 +54,26 @@ impl Service {
         move |cfg| routes::configure(cfg, &state, mode)
     }
 
-    /// Serves health and metrics at `host:port`, on a thread of its own that answers while every worker is
+    /// Serves health and metrics at `host:port`, over TLS where `metrics.tls_enabled` is true, on a thread of its own that answers while every worker is
     /// blocked.
     ///
     /// # Errors
     /// The address cannot be listened on.
     pub fn listen_for_operations(&self, address: &str) -> Result<Operations, ServiceStartError> {
         let what = format!("cannot listen on {address} (metrics.bind_addr)");
-        let transport = self.transport(transport::settings::operations_listener_limits());
+        let mut transport = self.transport(transport::settings::operations_listener_limits());
+        if self.state.config.metrics.tls_enabled {
+            transport.certificates = self.state.certificates.clone();
+        }
         Operations::listen(self.state.clone(), transport, address).map_err(ServiceStartError::system(what))
     }
 
-    /// Returns the transport of a listener with these bounds.
+    /// Returns the transport of the main listener: over TLS where `server.tls.enabled` is true.
+    pub(crate) fn main_transport(&self, limits: ConnectionLimits) -> Transport {
+        Transport { certificates: self.state.certificates.clone(), ..self.transport(limits) }
+    }
+
+    /// Returns the transport of a plain listener with these bounds.
     pub(crate) fn transport(&self, limits: ConnectionLimits) -> Transport {
         let state = self.state.clone();
         Transport {
@@ -73,6 +81,7 @@ impl Service {
             admission: ConnectionAdmission::new(limits),
             refusals: ConnectionAdmission::new(transport::settings::refusal_limits()),
             reports: RefusalReporter::new(state.connections.clone(), state.log.clone()),
+            certificates: None,
             state,
         }
     }

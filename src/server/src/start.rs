@@ -24,6 +24,7 @@ use tokio::time::Instant;
 
 use crate::assembly::{Assembly, CoreServices};
 use crate::backups::BackupDirectory;
+use crate::certificates::Certificates;
 use crate::cluster;
 use crate::config::Config;
 use crate::descriptors::DescriptorWatch;
@@ -50,6 +51,7 @@ use crate::worker_threads::WorkerThreads;
 /// The reason, in one line.
 pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, ServiceStartError> {
     let Options { log, environment, functions, faults, seed } = options;
+    let certificates = load_certificates(&config, &log)?;
     let resources = Resources::open(&config, &environment, &log).await?;
     let mut metrics = ServiceMetrics::register(&config);
     let assembly = build_tree(&resources.io, (seed, faults), &log)?;
@@ -106,7 +108,11 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     #[cfg(not(feature = "kafka"))]
     let kafka = None;
 
+    if let Some(certificates) = &certificates {
+        certificates.watch(io.handle());
+    }
     let state = AppState {
+        certificates,
         auth: AdminAuthenticator::new(&config.admin_auth),
         proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
         cors: CorsPolicy::new(&config.cors),
@@ -145,6 +151,13 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         "channels" => state.registry.snapshot().channels_count(),
         "quarantined" => state.registry.snapshot().quarantined_count());
     Ok(state)
+}
+
+/// Loads the certificate of the listeners; `None` where TLS is off.
+fn load_certificates(config: &Config, log: &Logger) -> Result<Option<Arc<Certificates>>, ServiceStartError> {
+    let section = Some(&config.server.tls).filter(|tls| tls.enabled);
+    let loaded = section.map(|section| Certificates::load(section, log.clone())).transpose();
+    loaded.map_err(ServiceStartError::Config)
 }
 
 /// The resources that exist before the tree.

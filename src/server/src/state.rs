@@ -20,6 +20,7 @@ use svc_traces::Traces;
 use tokio::time::Instant;
 
 use crate::backups::BackupDirectory;
+use crate::certificates::Certificates;
 use crate::config::Config;
 use crate::descriptors::DescriptorWatch;
 use crate::http::{
@@ -83,6 +84,8 @@ pub struct AppState {
     pub(crate) cors: CorsPolicy,
     pub(crate) connections: ConnectionMetrics,
     pub(crate) descriptors: Arc<DescriptorWatch>,
+    /// The certificate of the listeners; `None` where TLS is off.
+    pub(crate) certificates: Option<Arc<Certificates>>,
     pub(crate) rate_limits: RateLimits,
     pub(crate) planes: Planes,
     /// Owned here, so that the actor threads live as long as anything is mounted.

@@ -336,7 +336,7 @@ const fn task(
 /// Every kind of thread or task outside the tree. Futures of an actor's own context are not listed: they end
 /// with it.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with the source"))]
-pub(crate) static TASKS: [TaskRow; 38] = [
+pub(crate) static TASKS: [TaskRow; 39] = [
     // The process.
     task(
         "runner of each supervised actor",
@@ -359,6 +359,12 @@ pub(crate) static TASKS: [TaskRow; 38] = [
         EndedBy::ProcessExit,
     ),
     task("watch of file descriptors, each second", ("src/server", 1), RunsOn::IoRuntime, EndedBy::OwnerDrop),
+    task(
+        "watch of the certificate files, each second",
+        ("src/server", 1),
+        RunsOn::IoRuntime,
+        EndedBy::OwnerDrop,
+    ),
     task("watchdog of the shutdown deadline", ("src/server", 1), RunsOn::OwnThread, EndedBy::ProcessExit),
     // The listeners.
     task("HTTP server", ("src/server", 1), RunsOn::HttpWorkers, EndedBy::ListenerStop),

@@ -1,12 +1,11 @@
 //! The HTTP edge: `[server]`, `[ingest]`, `[admin_auth]`, `[cors]`, `[rate_limit]`, `[channel_filter]`.
 
-use std::path::Path;
-
 use svc_secrets::Secret;
 
 use super::network::Network;
 use super::problem::Diagnostics;
 use super::setting::section;
+use super::tls::TlsSection;
 
 section! {
     /// The main listener and what it answers.
@@ -73,18 +72,6 @@ section! {
     pub struct CompressionSection {
         /// Compresses responses with gzip for clients that accept it.
         pub enabled: bool = false,
-    }
-}
-
-section! {
-    /// TLS instead of plain HTTP on the main listener.
-    pub struct TlsSection {
-        /// Enables TLS on the main listener.
-        pub enabled: bool = false,
-        /// PEM file with the certificate chain.
-        pub cert_path: String = String::new(),
-        /// PEM file with the private key.
-        pub key_path: String = String::new(),
     }
 }
 
@@ -189,16 +176,7 @@ impl ServerSection {
         diagnostics.require_within("server.transfer_window_secs", self.transfer_window_secs, 1..=3_600);
         diagnostics.require_positive("server.max_admin_body_size", self.max_admin_body_size);
         self.check_mounts(diagnostics);
-        if self.tls.enabled {
-            for (key, path) in
-                [("server.tls.cert_path", &self.tls.cert_path), ("server.tls.key_path", &self.tls.key_path)]
-            {
-                if !Path::new(path).is_file() {
-                    diagnostics
-                        .refuse(key, format!("needed with server.tls.enabled: no PEM file at {path:?}"));
-                }
-            }
-        }
+        self.tls.check(diagnostics);
     }
 
     fn check_mounts(&self, diagnostics: &mut Diagnostics) {

@@ -65,7 +65,7 @@ impl Config {
         self.server.check(diagnostics);
         self.storage.check(diagnostics);
         self.ingest.check(diagnostics);
-        self.metrics.check((self.listen_host(), self.server.port), diagnostics);
+        self.metrics.check(&self.server, self.listen_host(), diagnostics);
         self.tracing.check(diagnostics);
         self.trace_storage.check(diagnostics);
         self.trace_queue.check(diagnostics);

@@ -18,6 +18,7 @@ mod setting;
 mod show;
 mod storage;
 mod telemetry;
+mod tls;
 mod unavailable;
 
 pub use cluster::{
@@ -27,7 +28,7 @@ pub use cluster::{
 pub use declared::{ClientProperties, SecretsSection, VarsSection};
 pub use edge::{
     AdminAuthSection, ChannelFilterSection, CompressionSection, CorsSection, DocsSection, IngestSection,
-    RateLimitEndpointsSection, RateLimitSection, ServerSection, TlsSection,
+    RateLimitEndpointsSection, RateLimitSection, ServerSection,
 };
 pub use execution::{
     CircuitBreakerSection, CronSection, EngineSection, JwtSection, QuerySection, WriteSection,
@@ -41,6 +42,7 @@ pub use storage::{
     AuditSection, StorageSection, TraceOverflow, TraceQueueSection, TraceStorageMode, TraceStorageSection,
 };
 pub use telemetry::{LogFormat, LogLevel, LoggingSection, MetricsSection, TracingSection};
+pub use tls::{TlsSection, TlsVersion};
 
 use setting::section;
 

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use super::edge::ServerSection;
 use super::problem::Diagnostics;
 use super::setting::{choice, section};
 
@@ -49,6 +50,8 @@ section! {
         /// `host:port` of a listener of its own for metrics and health, plain HTTP without authentication.
         /// Unset: none.
         pub bind_addr: Option<String> = None,
+        /// Speaks TLS on that listener, with the certificate of `server.tls`, instead of plain HTTP.
+        pub tls_enabled: bool = false,
     }
 }
 
@@ -69,7 +72,12 @@ section! {
 }
 
 impl MetricsSection {
-    pub(crate) fn check(&self, (host, port): (&str, u16), diagnostics: &mut Diagnostics) {
+    pub(crate) fn check(&self, server: &ServerSection, host: &str, diagnostics: &mut Diagnostics) {
+        let port = server.port;
+        if self.tls_enabled && !server.tls.enabled {
+            diagnostics
+                .refuse("metrics.tls_enabled", "uses the certificate of server.tls; set server.tls.enabled");
+        }
         const KEY: &str = "metrics.bind_addr";
         let Some(address) = &self.bind_addr else { return };
         match host_and_port(address) {

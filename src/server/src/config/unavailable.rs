@@ -12,11 +12,6 @@ struct Unavailable {
 
 const UNAVAILABLE: &[Unavailable] = &[
     Unavailable {
-        key: "server.tls.enabled",
-        asked_for: |c| c.server.tls.enabled,
-        remedy: "let a proxy speak TLS",
-    },
-    Unavailable {
         key: "server.docs.enabled",
         asked_for: |c| c.server.docs.enabled == Some(true),
         remedy: "leave it unset",

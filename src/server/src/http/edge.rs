@@ -28,10 +28,10 @@ use super::auth::AuthFailureReason;
 use super::metrics::method_label;
 use super::plane::{ADMIN, DATA_PREFIX, Plane, channel_path_start, reads_trace};
 use super::request_id::X_REQUEST_ID;
-use super::security_headers::SECURITY_HEADERS;
+use super::security_headers::{SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY};
 use super::{Error, RequestContext, RequestId};
 use crate::state::AppState;
-use crate::transport::ConnectionState;
+use crate::transport::{ConnectionState, TlsPeer};
 
 /// Mounts the middleware for one worker.
 #[derive(Debug, Clone)]
@@ -123,6 +123,8 @@ struct Exchange {
     cors: Option<HeaderValue>,
     /// The connection; `None` inside a larger application, which has a server of its own.
     connection: Option<Rc<ConnectionState>>,
+    /// The client of a TLS connection; `None` in plain text.
+    tls: Option<TlsPeer>,
     is_stream: Cell<bool>,
 }
 
@@ -152,6 +154,7 @@ impl Exchange {
             client_ip,
             forwarded: client_ip != peer,
             cors: state.cors.allowed_origin(headers, plane),
+            tls: connection.as_ref().and_then(|connection| connection.tls()),
             connection,
             is_stream: Cell::new(false),
         }
@@ -164,6 +167,9 @@ impl Exchange {
         }
         // Checked before any credential, so that guessing keys is limited too.
         if let Err(error) = self.check_rate_limit(public) {
+            return Some(Error(error).to_response(Some(&self.id)));
+        }
+        if let Err(error) = self.check_client_certificate() {
             return Some(Error(error).to_response(Some(&self.id)));
         }
         let principal = match self.plane {
@@ -197,6 +203,16 @@ impl Exchange {
 
     fn check_rate_limit(&self, public: bool) -> Result<(), ServiceError> {
         if public { self.state.rate_limits.check(self.plane, self.client_ip) } else { Ok(()) }
+    }
+
+    /// Refuses a client of the admin API without the certificate that `server.tls.client_ca_path` asks for.
+    fn check_client_certificate(&self) -> Result<(), ServiceError> {
+        let is_required =
+            self.plane == Plane::Admin && self.state.config.server.tls.requires_client_certificate();
+        if is_required && !self.tls.is_some_and(|peer| peer.has_certificate) {
+            return Err(ServiceError::forbidden("The admin API needs a client certificate"));
+        }
+        Ok(())
     }
 
     fn authorize(&self, headers: &HeaderMap) -> Result<super::Principal, ServiceError> {
@@ -281,6 +297,10 @@ impl Exchange {
         let headers = answer.headers_mut();
         headers.insert(X_REQUEST_ID, self.id.header());
         for (name, value) in SECURITY_HEADERS {
+            headers.insert(name, value);
+        }
+        if self.tls.is_some() {
+            let (name, value) = STRICT_TRANSPORT_SECURITY;
             headers.insert(name, value);
         }
         if self.plane == Plane::Admin {

@@ -57,7 +57,9 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     let troubles = state.kafka_troubles();
     let kafka = troubles.as_ref().map(Vec::is_empty);
     let exhaustion = state.descriptors.check();
+    let certificate = state.certificates.as_ref().map(|certificates| certificates.problem());
     let degraded = !(exhaustion.is_none()
+        && certificate.as_ref().is_none_or(Option::is_none)
         && kafka.unwrap_or(true)
         && database
         && connectors
@@ -86,10 +88,16 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     if let Some(well) = kafka {
         body["components"]["kafka"] = status_text(well, "degraded").into();
     }
+    if let Some(problem) = &certificate {
+        body["components"]["tls"] = status_text(problem.is_none(), "degraded").into();
+    }
     if let (Some(_), Some(body)) = (&context.principal, body.as_object_mut()) {
         body.extend(operator_details(&state, &tree, failed));
         if let Some(troubles) = troubles {
             body.insert("kafka".into(), kafka_to_json(&state, &troubles));
+        }
+        if let Some(reason) = certificate.flatten() {
+            body.insert("tls".into(), json!({"reason": reason}));
         }
         if let Some(exhaustion) = exhaustion {
             body.insert("descriptors".into(), json!({"reason": exhaustion.reason()}));

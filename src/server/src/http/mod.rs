@@ -45,6 +45,6 @@ pub(crate) use query::parse as parse_query;
 pub(crate) use rate_limit::RateLimits;
 pub(crate) use refusal_pacer::RefusalPacer;
 pub use request_id::RequestId;
-pub(crate) use security_headers::SECURITY_HEADERS;
+pub(crate) use security_headers::{SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY};
 pub(crate) use trace_access::TraceReader;
 pub(crate) use tree_metrics::TreeCollector;

@@ -1,7 +1,7 @@
 //! The security headers of every response.
 
 use actix_web::http::header::{
-    CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    self, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
     X_FRAME_OPTIONS,
 };
 
@@ -16,3 +16,7 @@ pub(crate) const SECURITY_HEADERS: [(HeaderName, HeaderValue); 5] = [
         HeaderValue::from_static("camera=(), microphone=(), geolocation=()"),
     ),
 ];
+
+/// The header of responses within TLS (HSTS): browsers shall not use plain HTTP for two years.
+pub(crate) const STRICT_TRANSPORT_SECURITY: (HeaderName, HeaderValue) =
+    (header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=63072000; includeSubDomains"));

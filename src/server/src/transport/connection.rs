@@ -5,19 +5,17 @@
 //! judged only after the socket was read until it is empty. The readiness that the poller reports is not
 //! enough for that: it may be out of date after the process was stopped.
 
-use std::io::{self, Read, Write};
-use std::net::Shutdown;
+use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use actix_rt::net::TcpStream;
-use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
 use super::refusal;
 use super::state::{ConnectionState, Expiry, ReturnedStream};
+use super::stream::ClientStream;
 use super::timer::{LINGER, Timer};
 use super::transfer_window::TransferWindow;
 
@@ -29,7 +27,7 @@ const DISCARD_PASS: usize = 64 * 1024;
 /// A connection as the HTTP dispatcher sees it.
 pub(crate) struct HttpConnection {
     /// Taken only when dropped.
-    io: Option<TcpStream>,
+    io: Option<ClientStream>,
     state: Rc<ConnectionState>,
     timer: Timer,
     /// Bytes read since the socket was last empty.
@@ -41,10 +39,12 @@ pub(crate) struct HttpConnection {
     /// Output that may be the dispatcher's own refusal, held until the dispatcher goes on or ends.
     held: Vec<u8>,
     is_closing: bool,
+    /// The client was told that no more output comes.
+    is_shut: bool,
 }
 
 impl HttpConnection {
-    pub(crate) fn new(io: TcpStream, state: Rc<ConnectionState>) -> Self {
+    pub(super) fn new(io: ClientStream, state: Rc<ConnectionState>) -> Self {
         let timer = Timer::new(Instant::now() + state.timeouts().shortest());
         Self {
             io: Some(io),
@@ -55,6 +55,7 @@ impl HttpConnection {
             output: None,
             held: Vec::new(),
             is_closing: false,
+            is_shut: false,
         }
     }
 
@@ -62,12 +63,8 @@ impl HttpConnection {
         &self.state
     }
 
-    fn io(&mut self) -> io::Result<Pin<&mut TcpStream>> {
-        self.io.as_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
-    }
-
-    fn raw(&self) -> io::Result<SockRef<'_>> {
-        self.io.as_ref().map(SockRef::from).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    fn io(&mut self) -> io::Result<&mut ClientStream> {
+        self.io.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
     /// Excludes the time that this thread was blocked, once the timer has fired.
@@ -109,25 +106,20 @@ impl HttpConnection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let read = (&*self.raw()?).read(buffer.initialize_unfilled());
-        match read {
-            Ok(count) => {
-                buffer.advance(count);
+        let before = buffer.filled().len();
+        match self.io()?.attempt_directly(|io| Pin::new(io).poll_read(context, buffer)) {
+            Poll::Ready(Ok(())) => {
                 self.has_unjudged = true;
-                self.state.record_received(count);
+                self.state.record_received(buffer.filled().len() - before);
                 Poll::Ready(Ok(()))
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                context.waker().wake_by_ref();
-                Poll::Pending
-            }
-            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Poll::Ready(Err(error)),
-            Err(_) if std::mem::take(&mut self.has_unjudged) => {
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending if std::mem::take(&mut self.has_unjudged) => {
                 // The read bytes may have completed the head or the body; the next poll shows it.
                 context.waker().wake_by_ref();
                 Poll::Pending
             }
-            Err(_) => {
+            Poll::Pending => {
                 self.state.expire(expiry);
                 match expiry {
                     Expiry::Head => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
@@ -139,8 +131,19 @@ impl HttpConnection {
         }
     }
 
-    /// Waits for the client to take output, as long as it may take.
-    fn await_output(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    /// Makes an attempt to write. While the client takes nothing it is waited for, as long as it may take.
+    fn attempt_output<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        mut attempt: impl FnMut(Pin<&mut ClientStream>, &mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        let written = attempt(Pin::new(self.io()?), context);
+        if self.record_sent()? > 0 {
+            self.state.record_sent();
+        }
+        if written.is_ready() {
+            return written;
+        }
         let limits = *self.state.timeouts();
         let mut window = self.output.unwrap_or_else(|| TransferWindow::starting_at(Instant::now()));
         self.output = Some(window);
@@ -149,15 +152,15 @@ impl HttpConnection {
             self.exclude_blocked_time(now);
             window = self.output.unwrap_or(window);
             if window.is_too_slow(now, &limits) {
-                match (&*self.raw()?).write(bytes) {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        self.state.expire(Expiry::Answer);
-                        return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-                    }
-                    written => {
-                        self.output = Some(TransferWindow::starting_at(now));
-                        return Poll::Ready(written);
-                    }
+                let written = self.io()?.attempt_directly(|io| attempt(Pin::new(io), context));
+                if self.record_sent()? == 0 && written.is_pending() {
+                    self.state.expire(Expiry::Answer);
+                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                }
+                window = TransferWindow::starting_at(now);
+                self.output = Some(window);
+                if written.is_ready() {
+                    return written;
                 }
             }
             self.output = Some(window);
@@ -166,18 +169,17 @@ impl HttpConnection {
         Poll::Pending
     }
 
-    fn write_now(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.io()?.poll_write(context, bytes) {
-            Poll::Ready(Ok(count)) => {
-                if let Some(output) = &mut self.output {
-                    output.record(count);
-                }
-                self.state.record_sent();
-                Poll::Ready(Ok(count))
-            }
-            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            Poll::Pending => self.await_output(context, bytes),
+    /// Counts the bytes that the system has taken, and returns their number.
+    fn record_sent(&mut self) -> io::Result<usize> {
+        let sent = self.io()?.take_sent();
+        if let Some(output) = &mut self.output {
+            output.record(sent);
         }
+        Ok(sent)
+    }
+
+    fn write_now(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.attempt_output(context, |io, context| io.poll_write(context, bytes))
     }
 
     /// Writes held output: the dispatcher went on, so that it was part of a response.
@@ -199,7 +201,7 @@ impl HttpConnection {
         while discarded < DISCARD_PASS {
             let mut buffer = ReadBuf::new(&mut scratch);
             let Ok(io) = self.io() else { return Poll::Ready(()) };
-            match io.poll_read(context, &mut buffer) {
+            match Pin::new(io).poll_read(context, &mut buffer) {
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => discarded += buffer.filled().len(),
                 Poll::Ready(_) => return Poll::Ready(()),
                 Poll::Pending => return Poll::Pending,
@@ -228,7 +230,7 @@ impl AsyncRead for HttpConnection {
             return Poll::Pending;
         }
         let before = buffer.filled().len();
-        match this.io()?.poll_read(context, buffer) {
+        match Pin::new(this.io()?).poll_read(context, buffer) {
             Poll::Ready(Ok(())) => {
                 let count = buffer.filled().len() - before;
                 this.pass += count;
@@ -265,6 +267,8 @@ impl AsyncWrite for HttpConnection {
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         if this.held.is_empty() {
+            // Within TLS, written bytes may wait for the socket.
+            ready!(this.attempt_output(context, |io, context| io.poll_flush(context)))?;
             this.output = None;
             this.state.mark_flushed();
         } else {
@@ -279,11 +283,16 @@ impl AsyncWrite for HttpConnection {
         ready!(this.write_held(context))?;
         if !this.is_closing {
             this.is_closing = true;
-            // A connection that the client has reset is as good as closed.
-            if this.raw()?.shutdown(Shutdown::Write).is_err() {
-                return Poll::Ready(Ok(()));
-            }
             this.timer.arm(Instant::now() + LINGER);
+        }
+        if !this.is_shut {
+            match Pin::new(this.io()?).poll_shutdown(context) {
+                Poll::Ready(Ok(())) => this.is_shut = true,
+                // A connection that the client has reset is as good as closed.
+                Poll::Ready(Err(_)) => return Poll::Ready(Ok(())),
+                Poll::Pending if this.timer.has_fired(context) => return Poll::Ready(Ok(())),
+                Poll::Pending => return Poll::Pending,
+            }
         }
         if this.discard_input(context).is_ready() || this.timer.has_fired(context) {
             return Poll::Ready(Ok(()));

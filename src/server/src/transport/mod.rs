@@ -1,4 +1,4 @@
-//! The sockets below HTTP: listening, time limits, bounds on connections, and the answers that no handler
+//! The sockets below HTTP: listening, TLS, time limits, bounds on connections, and the answers that no handler
 //! gives.
 //!
 //! [`Transport`] serves any application that it is given, over HTTP/1.1. A request finds the state of its
@@ -13,6 +13,7 @@ mod refusal_reporter;
 mod service;
 pub(crate) mod settings;
 mod state;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod timer;
@@ -22,4 +23,4 @@ pub(crate) use admission::{ConnectionAdmission, ConnectionLimits};
 pub(crate) use listener::bind;
 pub(crate) use refusal_reporter::{ConnectionMetrics, RefusalReporter};
 pub(crate) use service::Transport;
-pub(crate) use state::ConnectionState;
+pub(crate) use state::{ConnectionState, TlsPeer};

@@ -1,18 +1,20 @@
 //! Responses without a handler: for a malformed head, an exceeded limit, a connection too many.
 
-use std::net::Shutdown;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
 
 use actix_http::error::{DispatchError, ParseError};
-use actix_rt::net::TcpStream;
 use actix_web::http::StatusCode;
 use actix_web::http::header::HttpDate;
-use socket2::SockRef;
 use svc_model::{Code, ServiceError};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::timeout;
 
 use super::state::Expiry;
+use super::stream::ClientStream;
 use super::timer::LINGER;
-use crate::http::{RequestId, SECURITY_HEADERS};
+use crate::http::{RequestId, SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY};
 
 /// Longest answer the dispatcher gives by itself: a status line, a length, a date.
 const BARE: usize = 200;
@@ -34,10 +36,16 @@ pub(crate) enum ConnectionRefusal {
     TooManyConnections,
     /// This address has as many connections as it may.
     TooManyOfAddress,
+    /// The TLS handshake failed.
+    FailedHandshake,
+    /// The TLS handshake did not end in time.
+    SlowHandshake,
+    /// The client speaks plain HTTP where TLS is spoken.
+    PlainText,
 }
 
 impl ConnectionRefusal {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::MalformedHead,
         Self::HeadTooLarge,
         Self::SlowHead,
@@ -45,6 +53,9 @@ impl ConnectionRefusal {
         Self::SlowReader,
         Self::TooManyConnections,
         Self::TooManyOfAddress,
+        Self::FailedHandshake,
+        Self::SlowHandshake,
+        Self::PlainText,
     ];
 
     /// The name in metrics and logs.
@@ -57,6 +68,9 @@ impl ConnectionRefusal {
             Self::SlowReader => "slow_reader",
             Self::TooManyConnections => "too_many_connections",
             Self::TooManyOfAddress => "too_many_connections_of_address",
+            Self::FailedHandshake => "tls_handshake_failed",
+            Self::SlowHandshake => "slow_tls_handshake",
+            Self::PlainText => "plain_text",
         }
     }
 
@@ -68,6 +82,15 @@ impl ConnectionRefusal {
             (Some(Expiry::Answer), _) => Some(Self::SlowReader),
             (_, Some(DispatchError::Parse(ParseError::TooLarge))) => Some(Self::HeadTooLarge),
             (_, Some(DispatchError::Parse(_))) => Some(Self::MalformedHead),
+            _ => None,
+        }
+    }
+
+    /// Returns the reason for which a handshake failed; `None` if the client has gone away.
+    pub(super) fn from_handshake(error: &io::Error) -> Option<Self> {
+        match error.kind() {
+            io::ErrorKind::Unsupported => Some(Self::PlainText),
+            io::ErrorKind::InvalidData => Some(Self::FailedHandshake),
             _ => None,
         }
     }
@@ -87,7 +110,8 @@ impl ConnectionRefusal {
                     .with_retry_after(1)
             }
             Self::TooManyOfAddress => ServiceError::rate_limited(),
-            Self::SlowBody | Self::SlowReader => return None,
+            Self::PlainText => ServiceError::validation("This port speaks TLS: use https:// in the URL"),
+            Self::SlowBody | Self::SlowReader | Self::FailedHandshake | Self::SlowHandshake => return None,
         };
         Some(error)
     }
@@ -112,7 +136,7 @@ fn last_position(text: &[u8], part: &[u8]) -> Option<usize> {
 
 /// Encodes a response with the envelope and a generated id: that of the request is not known.
 #[expect(clippy::disallowed_methods, reason = "the date of an answer is that of the machine")]
-pub(super) fn encode(error: &ServiceError) -> Vec<u8> {
+pub(super) fn encode(error: &ServiceError, is_tls: bool) -> Vec<u8> {
     let id = RequestId::generate();
     let body = serde_json::to_vec(&error.body(Some(id.as_str()))).unwrap_or_default();
     let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::BAD_REQUEST);
@@ -126,7 +150,8 @@ pub(super) fn encode(error: &ServiceError) -> Vec<u8> {
     if let Some(seconds) = error.retry_after() {
         head.push_str(&format!("retry-after: {seconds}\r\n"));
     }
-    for (name, value) in SECURITY_HEADERS {
+    let transport_security = is_tls.then_some(STRICT_TRANSPORT_SECURITY);
+    for (name, value) in SECURITY_HEADERS.into_iter().chain(transport_security) {
         head.push_str(&format!("{name}: {}\r\n", value.to_str().unwrap_or_default()));
     }
     head.push_str("\r\n");
@@ -134,27 +159,22 @@ pub(super) fn encode(error: &ServiceError) -> Vec<u8> {
 }
 
 /// Sends a last response and closes in order, so that a client that still sends gets to read it.
-pub(super) async fn deliver(stream: TcpStream, answer: &[u8]) {
+pub(super) async fn deliver(mut stream: ClientStream, answer: &[u8]) {
     // A client that takes neither the response nor the end of the connection gets no more time.
     let _ = timeout(LINGER, async {
         let mut rest = answer;
         while !rest.is_empty() {
-            stream.writable().await?;
-            match stream.try_write(rest) {
-                Ok(count) => rest = &rest[count..],
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
-            }
+            let count = poll_fn(|context| Pin::new(&mut stream).poll_write(context, rest)).await?;
+            rest = &rest[count..];
         }
-        SockRef::from(&stream).shutdown(Shutdown::Write)?;
+        poll_fn(|context| Pin::new(&mut stream).poll_flush(context)).await?;
+        poll_fn(|context| Pin::new(&mut stream).poll_shutdown(context)).await?;
         let mut scratch = [0; 4096];
         loop {
-            stream.readable().await?;
-            match stream.try_read(&mut scratch) {
-                Ok(0) => return Ok(()),
-                Ok(_) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
+            let mut buffer = ReadBuf::new(&mut scratch);
+            poll_fn(|context| Pin::new(&mut stream).poll_read(context, &mut buffer)).await?;
+            if buffer.filled().is_empty() {
+                return Ok::<_, io::Error>(());
             }
         }
     })
@@ -191,10 +211,15 @@ mod tests {
     #[test]
     fn encoded_answer_has_the_envelope_and_the_id() {
         let error = ConnectionRefusal::TooManyConnections.error().unwrap();
-        let text = String::from_utf8(encode(&error)).unwrap();
+        let text = String::from_utf8(encode(&error, false)).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{head}");
         assert!(head.contains("\r\nretry-after: 1") && head.contains("x-content-type-options: nosniff"));
+        assert!(!head.contains("strict-transport-security"), "{head}");
+        let within_tls = String::from_utf8(encode(&error, true)).unwrap();
+        assert!(
+            within_tls.contains("\r\nstrict-transport-security: max-age=63072000; includeSubDomains\r\n")
+        );
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
         let id = body["error"]["request_id"].as_str().unwrap();
         assert!(head.contains(&format!("x-request-id: {id}\r\n")), "{head}");

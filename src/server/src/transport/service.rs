@@ -17,8 +17,11 @@ use super::admission::{ConnectionAdmission, ConnectionPermit};
 use super::connection::HttpConnection;
 use super::refusal::{self, ConnectionRefusal};
 use super::refusal_reporter::RefusalReporter;
-use super::state::ConnectionState;
+use super::state::{ConnectionState, TlsPeer};
+use super::stream::{ClientStream, Socket};
+use super::timer::within;
 use super::transfer_window::ConnectionTimeouts;
+use crate::certificates::Certificates;
 use crate::http::Metrics;
 use crate::state::AppState;
 
@@ -30,6 +33,8 @@ pub(crate) struct Transport {
     /// Bounds the refused connections that still get an answer.
     pub(crate) refusals: Arc<ConnectionAdmission>,
     pub(crate) reports: Arc<RefusalReporter>,
+    /// The certificate of a listener within TLS; `None` for plain text.
+    pub(crate) certificates: Option<Arc<Certificates>>,
     pub(crate) state: actix_web::web::Data<AppState>,
 }
 
@@ -83,8 +88,12 @@ impl Transport {
             Ok(permit) => Some((stream, permit)),
             Err(refusal) => {
                 self.reports.record(refusal, Some(peer));
+                if self.certificates.is_some() {
+                    // No handshake is worth a refusal.
+                    return None;
+                }
                 let permit = self.refusals.admit(peer).ok()?;
-                self.refuse(refusal, stream).await;
+                self.refuse(refusal, ClientStream::Plain(Socket::new(stream))).await;
                 drop(permit);
                 None
             }
@@ -97,12 +106,49 @@ impl Transport {
     {
         let peer = stream.peer_addr().ok();
         let open = self.reports.metrics().open();
-        let state = Rc::new(ConnectionState::new(self.timeouts));
+        let Some((stream, tls)) = self.secure(stream, peer.map(|peer| peer.ip())).await else { return };
+        let state = Rc::new(match tls {
+            None => ConnectionState::new(self.timeouts),
+            Some(tls) => ConnectionState::within_tls(self.timeouts, tls),
+        });
         let connection = HttpConnection::new(stream, Rc::clone(&state));
         let ended = http.call((connection, peer)).await;
         drop(open);
         self.report_end(&state, ended.as_ref().err(), peer.map(|peer| peer.ip())).await;
         drop(permit);
+    }
+
+    /// Completes the handshake where the listener speaks TLS; `None` if it failed, which is reported.
+    async fn secure(
+        &self,
+        stream: TcpStream,
+        peer: Option<IpAddr>,
+    ) -> Option<(ClientStream, Option<TlsPeer>)> {
+        let Some(certificates) = &self.certificates else {
+            return Some((ClientStream::Plain(Socket::new(stream)), None));
+        };
+        let accepting = certificates.acceptor().accept(Socket::expecting_tls(stream)).into_fallible();
+        let Some(accepted) = within(self.timeouts.head, accepting).await else {
+            self.reports.record(ConnectionRefusal::SlowHandshake, peer);
+            return None;
+        };
+        match accepted {
+            Ok(stream) => {
+                let has_certificate = stream.get_ref().1.peer_certificates().is_some();
+                Some((ClientStream::Tls(Box::new(stream)), Some(TlsPeer { has_certificate })))
+            }
+            Err((error, socket)) => {
+                let refusal = ConnectionRefusal::from_handshake(&error)?;
+                self.reports.record(refusal, peer);
+                let stream = ClientStream::Plain(socket);
+                match refusal {
+                    // The client gets to read the alert.
+                    ConnectionRefusal::FailedHandshake => refusal::deliver(stream, &[]).await,
+                    _ => self.refuse(refusal, stream).await,
+                }
+                None
+            }
+        }
     }
 
     /// Reports a connection that the service ended, and responds if no handler has.
@@ -115,10 +161,11 @@ impl Transport {
         }
     }
 
-    async fn refuse(&self, refusal: ConnectionRefusal, stream: TcpStream) {
+    async fn refuse(&self, refusal: ConnectionRefusal, stream: ClientStream) {
         let Some(error) = refusal.error() else { return };
+        let is_tls = matches!(stream, ClientStream::Tls(_));
         let metrics: &Metrics = &self.state.metrics;
         metrics.record_http("OTHER", "unmatched".into(), error.status(), Duration::ZERO);
-        refusal::deliver(stream, &refusal::encode(&error)).await;
+        refusal::deliver(stream, &refusal::encode(&error, is_tls)).await;
     }
 }

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::task::Waker;
 use std::time::Duration;
 
-use actix_rt::net::TcpStream;
 use tokio::time::Instant;
 
+use super::stream::ClientStream;
 use super::transfer_window::{ConnectionTimeouts, TransferWindow};
 
 /// Bytes taken from a socket while nobody asks for them: the start of a body, or requests sent ahead.
@@ -56,6 +56,14 @@ pub(crate) struct ConnectionState {
     expired: Cell<Option<Expiry>>,
     paused: Cell<Option<Waker>>,
     stream: Cell<Option<ReturnedStream>>,
+    tls: Option<TlsPeer>,
+}
+
+/// The client at the other end of a TLS connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TlsPeer {
+    /// It has proved a certificate of `server.tls.client_ca_path`.
+    pub(crate) has_certificate: bool,
 }
 
 impl ConnectionState {
@@ -70,7 +78,18 @@ impl ConnectionState {
             expired: Cell::new(None),
             paused: Cell::new(None),
             stream: Cell::new(None),
+            tls: None,
         }
+    }
+
+    /// Makes the state of a connection within TLS.
+    pub(super) fn within_tls(timeouts: ConnectionTimeouts, peer: TlsPeer) -> Self {
+        Self { tls: Some(peer), ..Self::new(timeouts) }
+    }
+
+    /// Returns the client of a TLS connection; `None` in plain text.
+    pub(crate) fn tls(&self) -> Option<TlsPeer> {
+        self.tls
     }
 
     pub(crate) fn timeouts(&self) -> &ConnectionTimeouts {
@@ -227,7 +246,7 @@ impl ConnectionState {
 
 /// A socket that the dispatcher has released.
 pub(super) struct ReturnedStream {
-    pub(super) stream: TcpStream,
+    pub(super) stream: ClientStream,
     /// `true` if a response of the dispatcher was held back and is owed to the client.
     pub(super) owes_refusal: bool,
 }

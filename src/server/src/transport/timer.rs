@@ -1,7 +1,7 @@
 //! One timer for each connection, armed coarsely: no request sets it.
 
-use std::future::Future;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -44,5 +44,51 @@ impl Timer {
     pub(super) fn missed_time(&self, now: Instant) -> Option<Duration> {
         let late = now.saturating_duration_since(self.sleep.deadline());
         (late > TOLERANCE).then_some(late)
+    }
+}
+
+/// Waits for a future, at most `limit` without the time in which this thread did not run; `None` after that.
+pub(super) async fn within<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut timer = Timer::new(Instant::now() + limit);
+    poll_fn(|context| {
+        if let Poll::Ready(output) = future.as_mut().poll(context) {
+            return Poll::Ready(Some(output));
+        }
+        while timer.has_fired(context) {
+            let now = Instant::now();
+            let Some(missed) = timer.missed_time(now) else { return Poll::Ready(None) };
+            timer.arm(now + missed.min(limit));
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_future_has_its_time_and_no_more() {
+        let limit = Duration::from_secs(10);
+        let started = Instant::now();
+        assert_eq!(within(limit, tokio::time::sleep(limit / 2)).await, Some(()));
+        assert_eq!(within(limit, std::future::pending::<()>()).await, None);
+        assert_eq!(started.elapsed(), limit * 3 / 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn time_in_which_the_thread_did_not_run_does_not_count() {
+        let limit = Duration::from_secs(10);
+        let mut waiting = std::pin::pin!(within(limit, std::future::pending::<()>()));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        tokio::time::advance(limit * 3).await;
+        let resumed = Instant::now();
+        assert!(waiting.as_mut().now_or_never().is_none(), "the thread was blocked past the limit");
+        assert_eq!(waiting.await, None);
+        assert_eq!(resumed.elapsed(), limit);
     }
 }

@@ -224,13 +224,10 @@ fn a_migrating_cluster_is_refused_in_production() {
 
 #[test]
 fn every_unavailable_setting_is_refused() {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let tls = format!("enabled = true\ncert_path = {:?}\nkey_path = {:?}", file.path(), file.path());
     let cases = [
-        ("server.tls.enabled", format!("[server.tls]\n{tls}")),
-        ("server.docs.enabled", "server.docs.enabled = true".into()),
-        ("storage.url", "storage.url = \"mysql://h/d\"".into()),
-        ("tracing.enabled", "tracing.enabled = true".into()),
+        ("server.docs.enabled", "server.docs.enabled = true"),
+        ("storage.url", "storage.url = \"mysql://h/d\""),
+        ("tracing.enabled", "tracing.enabled = true"),
     ];
     for (key, text) in &cases {
         let problems = problems(text, &[]);
@@ -244,7 +241,18 @@ fn every_unavailable_setting_is_refused() {
 #[test]
 fn tls_needs_both_of_its_files() {
     let problems = refused("server.tls.enabled = true\nserver.tls.cert_path = \"/nowhere.pem\"");
-    assert_eq!(problems[..2], ["server.tls.cert_path", "server.tls.key_path"]);
+    assert_eq!(problems, ["server.tls.cert_path", "server.tls.key_path"]);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let files = format!("cert_path = {:?}\nkey_path = {:?}", file.path(), file.path());
+    assert_eq!(refused(&format!("[server.tls]\nenabled = true\n{files}")), [""; 0]);
+    let clients = format!("[server.tls]\nenabled = true\n{files}\nclient_ca_path = \"/nowhere.pem\"");
+    assert_eq!(refused(&clients), ["server.tls.client_ca_path"]);
+}
+
+#[test]
+fn settings_of_tls_need_tls() {
+    let unused = "server.tls.client_ca_path = \"/ca.pem\"\nmetrics.tls_enabled = true";
+    assert_eq!(refused(unused), ["server.tls.client_ca_path", "metrics.tls_enabled"]);
 }
 
 #[test]
