@@ -4,7 +4,7 @@ CARGO ?= cargo
 DRIVERS = es kafka mongo smtp sql storage
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test fuzz schedules drill-cron drill-kafka attack lint features fmt bench doc deny
+.PHONY: help demo run install test fuzz schedules drill-cron drill-kafka attack lint features fmt bench doc deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-10s %s\n' "$$name" "$$text"; done
@@ -16,6 +16,11 @@ demo: ## build the service without the heavy drivers, load examples/quickstart, 
 
 run: ## start the service with its defaults (SVC_CONFIG=file.toml: with a configuration)
 	$(CARGO) run -p svc --bin svc-server -- $(if $(SVC_CONFIG),-c $(SVC_CONFIG))
+
+install: ## build the release and put both programs, completions and manual pages under PREFIX, by default /usr/local (DESTDIR=dir: a root for packagers)
+	$(CARGO) build --release -p svc --bin svc-server -p svc-cli --bin svc-cli
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	packaging/install "$$target/release" "$(or $(PREFIX),/usr/local)"
 
 test: ## every test; installs or finds what they need
 	@tests/run

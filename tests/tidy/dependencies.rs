@@ -15,6 +15,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("src/outbound", &[]),
     ("src/redis", &["svc-outbound"]),
     ("src/client", &["svc-outbound"]),
+    // Light: it starts in milliseconds and needs neither engine nor database.
+    ("src/cli", &["svc-client"]),
     ("src/single-flight", &[]),
     ("src/vault", &["svc-outbound", "svc-secrets"]),
     ("src/ledger", &[]),
@@ -130,7 +132,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("cron", &["src/schedule"]),
     ("chrono-tz", &["src/schedule"]),
     ("tokio-cron-scheduler", &["actors/housekeeping"]),
-    ("clap", &["src/server"]),
+    ("clap", &["src/server", "src/cli"]),
     ("utoipa", &["src/api"]),
     ("toml", &["src/server", "tests"]),
 ];

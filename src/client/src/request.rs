@@ -99,10 +99,13 @@ impl ApiRequest {
     /// Adds a header.
     ///
     /// # Errors
-    /// [`ClientError::HeaderText`] when the value cannot stand in a header.
-    pub fn header(mut self, name: &'static str, value: &str) -> Result<Self, ClientError> {
-        let value = HeaderValue::try_from(value).map_err(|_| ClientError::HeaderText { item: name })?;
-        self.headers.insert(HeaderName::from_static(name), value);
+    /// [`ClientError::HeaderText`] when the name or the value cannot stand in a header.
+    pub fn header(mut self, name: &str, value: &str) -> Result<Self, ClientError> {
+        let refused = || ClientError::HeaderText { item: "header" };
+        let name = HeaderName::try_from(name).map_err(|_| refused())?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| refused())?;
+        value.set_sensitive(true);
+        self.headers.insert(name, value);
         Ok(self)
     }
 

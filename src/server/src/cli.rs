@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
+use clap_complete::Shell;
 
 pub use crate::exit::{EXIT_CONFIG, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, write_error};
 
@@ -77,6 +78,17 @@ pub enum CliCommand {
     Schema(SchemaArgs),
     /// Ask the database and the Kafka brokers for a sign of life
     TestConnectivity,
+    /// Print the completions of a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write the manual pages into a directory
+    #[command(hide = true)]
+    Man {
+        /// The directory
+        directory: PathBuf,
+    },
 }
 
 /// Returns the process environment for [`config::load`](crate::config::load). Invalid UTF-8 is replaced, so

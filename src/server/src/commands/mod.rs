@@ -6,10 +6,12 @@
 mod backup;
 mod case;
 mod compile;
+mod completions;
 mod definitions;
 mod dry_run;
 mod fmt;
 mod lint;
+mod man;
 mod migrate;
 mod new;
 mod offline_files;
@@ -82,6 +84,8 @@ pub fn run(
         CliCommand::TestConnectivity => test_connectivity::test_connectivity(file, environment, out, err),
         CliCommand::Reencrypt => reencrypt::reencrypt(file, environment, err),
         CliCommand::Test(args) => test::test(args, out, err),
+        CliCommand::Completions { shell } => completions::completions(*shell, out),
+        CliCommand::Man { directory } => man::man(directory, err),
     }
 }
 
@@ -90,9 +94,11 @@ fn is_offline(command: &CliCommand) -> bool {
     match command {
         CliCommand::Case(_)
         | CliCommand::Compile(_)
+        | CliCommand::Completions { .. }
         | CliCommand::DryRun(_)
         | CliCommand::Fmt(_)
         | CliCommand::Lint(_)
+        | CliCommand::Man { .. }
         | CliCommand::New(_)
         | CliCommand::Package(_)
         | CliCommand::Test(_) => true,

@@ -1,0 +1,62 @@
+//! The remedies of errors of the server.
+
+use svc_client::ClientError;
+
+use crate::context::CommandContext;
+use crate::error::CliError;
+
+/// Sources of the key.
+const KEY_SOURCES: &str = "--api-key, SVC_API_KEY or 'svc-cli config set api_key <key>'";
+
+/// Adds the remedy to an error, where there is a usual one.
+pub(crate) async fn advise(error: ClientError, context: &CommandContext) -> CliError {
+    let code = error.api().map(|api| api.code.as_str());
+    let advice = match (&error, code) {
+        (ClientError::Unreachable { .. }, _) => Some(
+            "start the server, or name another with --server, SVC_SERVER_URL or 'svc-cli config set-server <url>'"
+                .to_owned(),
+        ),
+        (_, Some("UNAUTHORIZED")) => Some(key_advice(context.has_key)),
+        (_, Some("FORBIDDEN")) => Some("the key may be one that only reads".to_owned()),
+        (ClientError::Shape { .. }, _)
+        | (_, Some("NOT_FOUND" | "METHOD_NOT_ALLOWED" | "VALIDATION_ERROR")) => {
+            version_advice(context.client.server_version().await)
+        }
+        _ => None,
+    };
+    match advice {
+        Some(advice) => CliError::Advised { error, advice },
+        None => CliError::Client(error),
+    }
+}
+
+fn key_advice(has_key: bool) -> String {
+    if has_key {
+        format!(
+            "the server does not accept this key; another comes from {KEY_SOURCES}. The server may want it in another \
+             header: --api-key-header"
+        )
+    } else {
+        format!("no key was sent; it comes from {KEY_SOURCES}")
+    }
+}
+
+/// Returns a note when the server is of another version; `None` when it is of the same, or does not tell.
+fn version_advice(server: Option<String>) -> Option<String> {
+    let (server, own) = (server?, env!("CARGO_PKG_VERSION"));
+    (server != own).then(|| {
+        format!("the server is version {server} and svc-cli {own}; they may not know the same requests")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_version_is_named_and_the_same_is_not() {
+        assert_eq!(version_advice(Some(env!("CARGO_PKG_VERSION").to_owned())), None);
+        assert_eq!(version_advice(None), None);
+        assert!(version_advice(Some("9.8.7".to_owned())).unwrap().contains("9.8.7"));
+    }
+}

@@ -1,0 +1,100 @@
+//! The command line: global options and commands.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::actors::ActorsArgs;
+use crate::commands::audit_logs::AuditCommand;
+use crate::commands::backups::BackupCommand;
+use crate::commands::benchmark::BenchmarkArgs;
+use crate::commands::channels::ChannelCommand;
+use crate::commands::completions::CompletionsArgs;
+use crate::commands::config::ConfigCommand;
+use crate::commands::connectors::ConnectorCommand;
+use crate::commands::cron::CronCommand;
+use crate::commands::dlq::DeadLetterCommand;
+use crate::commands::engine::EngineCommand;
+use crate::commands::functions::FunctionCommand;
+use crate::commands::health::HealthArgs;
+use crate::commands::kafka::KafkaCommand;
+use crate::commands::man::ManArgs;
+use crate::commands::nodes::NodesArgs;
+use crate::commands::packages::PackagesCommand;
+use crate::commands::send::SendArgs;
+use crate::commands::traces::TraceCommand;
+use crate::commands::workflows::WorkflowCommand;
+use crate::globals::GlobalArgs;
+
+/// Manages and calls a svc-server over its HTTP API.
+///
+/// An option wins over its environment variable, that over ~/.svc/config.toml.
+#[derive(Debug, Parser)]
+#[command(name = "svc-cli", version, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct CommandLine {
+    #[command(flatten)]
+    pub(crate) globals: GlobalArgs,
+    /// The command
+    #[command(subcommand)]
+    pub(crate) command: ClientCommand,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClientCommand {
+    /// Show and change the settings of this client
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Show the health of the server; exits with 1 when a component is degraded
+    Health(HealthArgs),
+    /// Manage workflows
+    #[command(subcommand, visible_alias = "rules")]
+    Workflows(WorkflowCommand),
+    /// Manage channels
+    #[command(subcommand, visible_alias = "ch")]
+    Channels(ChannelCommand),
+    /// Manage connectors
+    #[command(subcommand, visible_alias = "conn")]
+    Connectors(ConnectorCommand),
+    /// Send a message, or a message a line, to a channel
+    Send(SendArgs),
+    /// Show, wait for and follow traces
+    #[command(subcommand)]
+    Traces(TraceCommand),
+    /// Show, requeue and purge dead letters
+    #[command(subcommand)]
+    Dlq(DeadLetterCommand),
+    /// Show schedules and their occurrences
+    #[command(subcommand)]
+    Cron(CronCommand),
+    /// Show and skip records of Kafka partitions
+    #[command(subcommand)]
+    Kafka(KafkaCommand),
+    /// Show and reload the engine
+    #[command(subcommand, visible_alias = "eng")]
+    Engine(EngineCommand),
+    /// Show the supervision tree, and restart a part of it
+    Actors(ActorsArgs),
+    /// Show the nodes that share the database
+    Nodes(NodesArgs),
+    /// Show the functions that tasks can call
+    #[command(subcommand)]
+    Functions(FunctionCommand),
+    /// Print the metrics of the server
+    Metrics,
+    /// Show and make backups of the database
+    #[command(subcommand)]
+    Backups(BackupCommand),
+    /// Show the packages that were applied
+    #[command(subcommand, visible_alias = "pkg")]
+    Packages(PackagesCommand),
+    /// Show the audit log
+    #[command(subcommand, visible_alias = "audit")]
+    AuditLogs(AuditCommand),
+    /// Measure the server with messages of many callers
+    #[command(visible_alias = "bench")]
+    Benchmark(BenchmarkArgs),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Write the manual pages into a directory
+    #[command(hide = true)]
+    Man(ManArgs),
+}

@@ -1,0 +1,67 @@
+//! `audit-logs`: the changes that admins made.
+
+use clap::{Args, Subcommand};
+use svc_client::{ApiRequest, admin_path};
+
+use super::entity::show_page;
+use crate::context::CommandContext;
+use crate::error::CliError;
+use crate::output::{CellKind, TableColumn, TableLayout};
+use crate::paging::PageArgs;
+
+const AUDIT_ROWS: TableLayout = TableLayout {
+    id: "id",
+    columns: &[
+        TableColumn::new("TIME", "created_at", CellKind::Time),
+        TableColumn::new("PRINCIPAL", "principal", CellKind::Id).optional(1),
+        TableColumn::new("ACTION", "action", CellKind::Id),
+        TableColumn::new("RESOURCE", "resource_type", CellKind::Id),
+        TableColumn::new("ID", "resource_id", CellKind::Id),
+        TableColumn::new("DETAILS", "details", CellKind::Text).optional(2),
+    ],
+};
+
+/// The commands of the audit log.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// List the changes, newest first
+    List(AuditListArgs),
+}
+
+/// The filters of the list.
+#[derive(Args, Debug)]
+pub(crate) struct AuditListArgs {
+    /// Show this action alone, such as status_active
+    #[arg(long)]
+    action: Option<String>,
+    /// Show this type of resources alone, such as workflow
+    #[arg(long, value_name = "TYPE")]
+    resource_type: Option<String>,
+    /// Show this resource alone
+    #[arg(long, value_name = "ID")]
+    resource_id: Option<String>,
+    /// Show the changes of this key alone
+    #[arg(long)]
+    principal: Option<String>,
+    /// Show changes from this time on (RFC 3339)
+    #[arg(long, value_name = "TIME")]
+    start_time: Option<String>,
+    /// Show changes before this time (RFC 3339)
+    #[arg(long, value_name = "TIME")]
+    end_time: Option<String>,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+/// Runs a command of the audit log.
+pub(crate) async fn run(command: AuditCommand, context: &CommandContext) -> Result<u8, CliError> {
+    let AuditCommand::List(args) = command;
+    let request = ApiRequest::get(admin_path(&["audit-logs"]))
+        .optional("action", args.action)
+        .optional("resource_type", args.resource_type)
+        .optional("resource_id", args.resource_id)
+        .optional("principal", args.principal)
+        .optional("start_time", args.start_time)
+        .optional("end_time", args.end_time);
+    show_page(args.page.add_to(request), &AUDIT_ROWS, "changes", context).await
+}

@@ -1,0 +1,151 @@
+//! `connectors`: definitions of connectors, their probes, their circuit breakers.
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+use svc_client::ApiRequest;
+
+use super::entity::{CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs};
+use super::import::ImportArgs;
+use super::validation::ValidateArgs;
+use crate::context::CommandContext;
+use crate::error::{CliError, EXIT_FAILURE};
+use crate::output::{CellKind, TableColumn, TableLayout};
+use crate::watch::{Frame, WatchArgs};
+
+pub(super) const CONNECTORS: EntityGroup = EntityGroup {
+    plural: "connectors",
+    singular: "connector",
+    id: "id",
+    layout: TableLayout {
+        id: "id",
+        columns: &[
+            TableColumn::new("ID", "id", CellKind::Id),
+            TableColumn::new("NAME", "name", CellKind::Text),
+            TableColumn::new("TYPE", "connector_type", CellKind::Id),
+            TableColumn::new("ENABLED", "enabled", CellKind::State).optional(2),
+            TableColumn::new("LOAD", "load_status", CellKind::State),
+            TableColumn::new("TAGS", "tags", CellKind::Text).optional(3),
+            TableColumn::new("UPDATED", "updated_at", CellKind::Time).optional(1),
+            TableColumn::new("ERROR", "load_error", CellKind::Text).optional(4),
+        ],
+    },
+};
+
+const BREAKERS: TableLayout = TableLayout {
+    id: "key",
+    columns: &[
+        TableColumn::new("CHANNEL:CONNECTOR", "key", CellKind::Id),
+        TableColumn::new("STATE", "state", CellKind::State),
+    ],
+};
+
+/// The commands of connectors.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConnectorCommand {
+    /// List connectors
+    List {
+        #[command(flatten)]
+        args: EntityListArgs,
+    },
+    /// Show a connector, secrets masked
+    Get {
+        /// Id of the connector
+        id: String,
+    },
+    /// Create a connector; it is used at once
+    Create(CreateArgs),
+    /// Change a connector; the change is used at once
+    Update(UpdateArgs),
+    /// Delete a connector
+    Delete(DeleteArgs),
+    /// Permit its use
+    Enable {
+        /// Id of the connector
+        id: String,
+    },
+    /// Refuse its use
+    Disable {
+        /// Id of the connector
+        id: String,
+    },
+    /// Reach for the system behind it; exits with 1 when it is out of reach
+    Test {
+        /// Id of the connector
+        id: String,
+    },
+    /// Check a definition; exits with 1 when it is invalid
+    Validate(ValidateArgs),
+    /// Print the definitions as an array, secrets masked
+    Export(ExportArgs),
+    /// Create or update definitions; exits with 1 when one failed
+    Import(ImportArgs),
+    /// List the circuit breakers of this node
+    CircuitBreakers {
+        #[command(flatten)]
+        watch: WatchArgs,
+    },
+    /// Close a circuit breaker
+    ResetBreaker {
+        /// Key of the breaker, <channel>:<connector>
+        key: String,
+    },
+}
+
+/// Runs a command of connectors.
+pub(crate) async fn run(command: ConnectorCommand, context: &CommandContext) -> Result<u8, CliError> {
+    let group = CONNECTORS;
+    match command {
+        ConnectorCommand::List { args } => group.list(&args, &[], context).await,
+        ConnectorCommand::Get { id } => group.get(&id, context).await,
+        ConnectorCommand::Create(args) => group.create(&args, context).await,
+        ConnectorCommand::Update(args) => group.update(&args, context).await,
+        ConnectorCommand::Delete(args) => group.delete(&args, "", context).await,
+        ConnectorCommand::Enable { id } => set_enabled(&id, "active", "Enabled", context).await,
+        ConnectorCommand::Disable { id } => set_enabled(&id, "archived", "Disabled", context).await,
+        ConnectorCommand::Test { id } => test(&id, context).await,
+        ConnectorCommand::Validate(args) => group.validate(&args, context).await,
+        ConnectorCommand::Export(args) => group.export(&args, &[], context).await,
+        ConnectorCommand::Import(args) => group.import(&args, context).await,
+        ConnectorCommand::CircuitBreakers { watch } => {
+            watch.show(context, async || breakers(context).await).await
+        }
+        ConnectorCommand::ResetBreaker { key } => reset_breaker(&key, context).await,
+    }
+}
+
+async fn set_enabled(id: &str, status: &str, verb: &str, context: &CommandContext) -> Result<u8, CliError> {
+    let request =
+        ApiRequest::patch(CONNECTORS.path(&[id, "status"])).json(&json!({"status": status}))?.repeatable();
+    let answer = context.fetch(&request).await?;
+    CONNECTORS.show_change(&answer, verb, context)
+}
+
+async fn test(id: &str, context: &CommandContext) -> Result<u8, CliError> {
+    let answer = context.fetch(&ApiRequest::post(CONNECTORS.path(&[id, "test"])).repeatable()).await?;
+    let probe = &answer["data"];
+    context.output.print(&context.output.record(&answer, probe, "reachable")?)?;
+    // A type without a probe is neither in reach nor out of it.
+    let is_out_of_reach = probe["supported"] == json!(true) && probe["reachable"] != json!(true);
+    let is_broken = probe.get("error").is_some_and(|error| !error.is_null());
+    Ok(if is_out_of_reach || is_broken { EXIT_FAILURE } else { 0 })
+}
+
+async fn breakers(context: &CommandContext) -> Result<Frame, CliError> {
+    let answer = context.fetch(&ApiRequest::get(CONNECTORS.path(&["circuit-breakers"]))).await?;
+    let breakers = answer["data"]["breakers"].as_object();
+    let rows: Vec<Value> =
+        breakers.into_iter().flatten().map(|(key, state)| json!({"key": key, "state": state})).collect();
+    if answer["data"]["enabled"] == json!(false) && context.output.is_table() {
+        context.output.note("circuit breakers are off (engine.circuit_breaker.enabled)");
+    }
+    Ok(Frame::new(context.output.list(&answer, &rows, &BREAKERS)?))
+}
+
+async fn reset_breaker(key: &str, context: &CommandContext) -> Result<u8, CliError> {
+    let request = ApiRequest::post(CONNECTORS.path(&["circuit-breakers", key])).repeatable();
+    let answer = context.fetch(&request).await?;
+    let place = if answer["data"]["found_on_this_node"] == json!(true) { "" } else { " on the other nodes" };
+    let sentence = format!("Reset circuit breaker '{key}'{place}.");
+    context.output.print(&context.output.change(Some(&answer), key, &sentence)?)?;
+    Ok(0)
+}

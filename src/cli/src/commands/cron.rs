@@ -1,0 +1,109 @@
+//! `cron`: schedules and their occurrences.
+
+use clap::{Args, Subcommand};
+use svc_client::{ApiRequest, admin_path};
+
+use super::entity::{rows, show_page, show_record};
+use crate::context::CommandContext;
+use crate::error::CliError;
+use crate::output::{CellKind, TableColumn, TableLayout, plain};
+use crate::paging::PageArgs;
+use crate::watch::{Frame, WatchArgs};
+
+const SCHEDULES: TableLayout = TableLayout {
+    id: "channel_id",
+    columns: &[
+        TableColumn::new("CHANNEL", "channel_id", CellKind::Id),
+        TableColumn::new("SCHEDULE", "schedule", CellKind::Text),
+        TableColumn::new("ZONE", "timezone", CellKind::Id).optional(2),
+        TableColumn::new("NEXT", "next_fire_at", CellKind::Time),
+        TableColumn::new("LAST", "last_status", CellKind::State),
+        TableColumn::new("LAST DUE", "last_scheduled_for", CellKind::Time).optional(1),
+        TableColumn::new("PENDING", "pending", CellKind::Number).optional(3),
+    ],
+};
+
+const OCCURRENCES: TableLayout = TableLayout {
+    id: "id",
+    columns: &[
+        TableColumn::new("ID", "id", CellKind::Id),
+        TableColumn::new("CHANNEL", "channel_name", CellKind::Text),
+        TableColumn::new("DUE", "scheduled_for", CellKind::Time),
+        TableColumn::new("STATUS", "status", CellKind::State),
+        TableColumn::new("TRIGGER", "trigger", CellKind::Id).optional(3),
+        TableColumn::new("ATTEMPT", "attempt", CellKind::Number).optional(2),
+        TableColumn::new("COMPLETED", "completed_at", CellKind::Time).optional(1),
+    ],
+};
+
+/// The commands of schedules.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CronCommand {
+    /// Show every schedule with its next instant
+    Status {
+        #[command(flatten)]
+        watch: WatchArgs,
+    },
+    /// List occurrences, newest first
+    List(OccurrenceListArgs),
+    /// Show an occurrence
+    Get {
+        /// Id of the occurrence
+        id: String,
+    },
+    /// Run a failed or skipped occurrence again
+    Retry {
+        /// Id of the occurrence
+        id: String,
+    },
+}
+
+/// The filters of the list.
+#[derive(Args, Debug)]
+pub(crate) struct OccurrenceListArgs {
+    /// Show those of this channel alone
+    #[arg(long, value_name = "ID")]
+    channel_id: Option<String>,
+    /// Show those in this state alone, such as failed
+    #[arg(long)]
+    status: Option<String>,
+    /// Show those due at this time or later (RFC 3339)
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Show those due at this time or earlier (RFC 3339)
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+/// Runs a command of schedules.
+pub(crate) async fn run(command: CronCommand, context: &CommandContext) -> Result<u8, CliError> {
+    match command {
+        CronCommand::Status { watch } => watch.show(context, async || status(context).await).await,
+        CronCommand::List(args) => {
+            let request = ApiRequest::get(admin_path(&["cron", "occurrences"]))
+                .optional("channel_id", args.channel_id)
+                .optional("status", args.status)
+                .optional("since", args.since)
+                .optional("until", args.until);
+            show_page(args.page.add_to(request), &OCCURRENCES, "occurrences", context).await
+        }
+        CronCommand::Get { id } => {
+            show_record(&ApiRequest::get(admin_path(&["cron", "occurrences", &id])), "id", context).await
+        }
+        CronCommand::Retry { id } => {
+            let request = ApiRequest::post(admin_path(&["cron", "occurrences", &id, "retry"]));
+            let answer = context.fetch(&request).await?;
+            let sentence =
+                format!("Occurrence '{id}' is due again, attempt {}.", plain(&answer["data"]["attempt"]));
+            context.output.print(&context.output.change(Some(&answer), &id, &sentence)?)?;
+            Ok(0)
+        }
+    }
+}
+
+async fn status(context: &CommandContext) -> Result<Frame, CliError> {
+    let answer = context.fetch(&ApiRequest::get(admin_path(&["cron", "status"]))).await?;
+    Ok(Frame::new(context.output.list(&answer, &rows(&answer), &SCHEDULES)?))
+}

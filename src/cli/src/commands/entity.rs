@@ -1,0 +1,245 @@
+//! The requests that workflows, channels and connectors share.
+
+use clap::Args;
+use serde_json::Value;
+use svc_client::{ApiRequest, admin_path};
+
+use crate::context::CommandContext;
+use crate::error::CliError;
+use crate::input::{InputArgs, input_error};
+use crate::output::{TableLayout, member, plain};
+use crate::paging::{PageArgs, SortArgs};
+
+/// A kind of definitions.
+pub(super) struct EntityGroup {
+    /// The segment of its paths.
+    pub(super) plural: &'static str,
+    /// The word for one.
+    pub(super) singular: &'static str,
+    /// The member that holds the id.
+    pub(super) id: &'static str,
+    /// The columns of lists.
+    pub(super) layout: TableLayout,
+}
+
+/// The options of a list.
+#[derive(Args, Debug)]
+pub(crate) struct EntityListArgs {
+    /// Show those with this tag alone
+    #[arg(long)]
+    tag: Option<String>,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    sort: SortArgs,
+}
+
+/// The options of an export.
+#[derive(Args, Debug)]
+pub(crate) struct ExportArgs {
+    /// Export those with this tag alone
+    #[arg(long)]
+    tag: Option<String>,
+}
+
+/// The options of a creation.
+#[derive(Args, Debug)]
+pub(crate) struct CreateArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    /// Id of the definition, instead of the one in the document
+    #[arg(long)]
+    id: Option<String>,
+}
+
+/// The options of an update.
+#[derive(Args, Debug)]
+pub(crate) struct UpdateArgs {
+    /// Id of the definition
+    id: String,
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+/// The options of a deletion.
+#[derive(Args, Debug)]
+pub(crate) struct DeleteArgs {
+    /// Id of the definition
+    id: String,
+    /// Delete it even if active definitions use it
+    #[arg(long)]
+    force: bool,
+}
+
+impl EntityGroup {
+    /// Returns the path of a part of the group.
+    pub(super) fn path(&self, segments: &[&str]) -> String {
+        let all: Vec<_> = [self.plural].iter().chain(segments).copied().collect();
+        admin_path(&all)
+    }
+
+    pub(super) async fn list(
+        &self,
+        args: &EntityListArgs,
+        filters: &[(&str, Option<&str>)],
+        context: &CommandContext,
+    ) -> Result<u8, CliError> {
+        let mut request = ApiRequest::get(self.path(&[])).optional("tag", args.tag.as_deref());
+        for (name, value) in filters {
+            request = request.optional(name, *value);
+        }
+        show_page(args.sort.add_to(args.page.add_to(request)), &self.layout, self.plural, context).await
+    }
+
+    pub(super) async fn get(&self, id: &str, context: &CommandContext) -> Result<u8, CliError> {
+        show_record(&ApiRequest::get(self.path(&[id])), self.id, context).await
+    }
+
+    pub(super) async fn create(&self, args: &CreateArgs, context: &CommandContext) -> Result<u8, CliError> {
+        let document = args.input.require()?;
+        let mut body = document.json()?;
+        let Some(members) = body.as_object_mut() else {
+            let cause = format!("one {} is wanted, an object; 'import' takes several", self.singular);
+            return Err(input_error(&document.place, &cause));
+        };
+        if let Some(id) = &args.id {
+            members.insert(self.id.to_owned(), id.as_str().into());
+        }
+        let answer = context.fetch(&ApiRequest::post(self.path(&[])).json(&body)?).await?;
+        self.show_change(&answer, "Created", context)
+    }
+
+    pub(super) async fn update(&self, args: &UpdateArgs, context: &CommandContext) -> Result<u8, CliError> {
+        let document = args.input.require()?;
+        document.json()?;
+        let request = ApiRequest::put(self.path(&[&args.id])).json_bytes(document.text);
+        let answer = context.fetch(&request).await?;
+        self.show_change(&answer, "Updated", context)
+    }
+
+    /// Deletes after a question. `loss` says what goes with it.
+    pub(super) async fn delete(
+        &self,
+        args: &DeleteArgs,
+        loss: &str,
+        context: &CommandContext,
+    ) -> Result<u8, CliError> {
+        let DeleteArgs { id, force } = args;
+        context.confirm(&format!("Delete {} '{id}'{loss}?", self.singular))?;
+        let request = ApiRequest::delete(self.path(&[id]));
+        context.send(&if *force { request.query("force", true) } else { request }).await?;
+        let sentence = format!("Deleted {} '{id}'.", self.singular);
+        context.output.print(&context.output.change(None, id, &sentence)?)?;
+        Ok(0)
+    }
+
+    pub(super) async fn export(
+        &self,
+        args: &ExportArgs,
+        filters: &[(&str, Option<&str>)],
+        context: &CommandContext,
+    ) -> Result<u8, CliError> {
+        let mut request = ApiRequest::get(self.path(&["export"])).optional("tag", args.tag.as_deref());
+        for (name, value) in filters {
+            request = request.optional(name, *value);
+        }
+        let rows = rows(&context.fetch(&request).await?);
+        let text = if context.output.is_quiet {
+            context.output.list(&Value::Null, &rows, &self.layout)?
+        } else {
+            context.output.document(&Value::Array(rows))?
+        };
+        context.output.print(&text)?;
+        Ok(0)
+    }
+
+    /// Shows the entity that a change answered with.
+    pub(super) fn show_change(
+        &self,
+        answer: &Value,
+        verb: &str,
+        context: &CommandContext,
+    ) -> Result<u8, CliError> {
+        let entity = &answer["data"];
+        let id = plain(member(entity, self.id));
+        let name = if self.id == "id" { plain(&entity["name"]) } else { id.clone() };
+        let state = match (&entity["version"], &entity["status"], &entity["enabled"]) {
+            (Value::Number(version), Value::String(status), _) => format!(", version {version} ({status})"),
+            (_, _, Value::Bool(false)) => " (disabled)".to_owned(),
+            _ => String::new(),
+        };
+        let sentence = format!("{verb} {} '{name}'{state}.", self.singular);
+        context.output.print(&context.output.change(Some(answer), &id, &sentence)?)?;
+        Ok(0)
+    }
+}
+
+/// Returns the rows of an answer.
+pub(super) fn rows(answer: &Value) -> Vec<Value> {
+    answer["data"].as_array().cloned().unwrap_or_default()
+}
+
+/// Shows a page of a list. `what` names its rows.
+pub(super) async fn show_page(
+    request: ApiRequest,
+    layout: &TableLayout,
+    what: &str,
+    context: &CommandContext,
+) -> Result<u8, CliError> {
+    let answer = context.fetch(&request).await?;
+    let rows = rows(&answer);
+    context.output.print(&context.output.list(&answer, &rows, layout)?)?;
+    if context.output.is_table() {
+        page_notes(&answer, rows.len(), what).iter().for_each(|note| context.output.note(note));
+    }
+    Ok(0)
+}
+
+/// Returns the notes below a page: none when it is all there is.
+fn page_notes(answer: &Value, shown: usize, what: &str) -> Vec<String> {
+    let offset = answer["offset"].as_u64().unwrap_or(0);
+    let end = offset + u64::try_from(shown).unwrap_or(u64::MAX);
+    if let Some(cursor) = answer["next_cursor"].as_str() {
+        return vec![format!("more follow: --cursor {cursor}")];
+    }
+    match answer["total"].as_u64() {
+        Some(total) if end < total && shown > 0 => {
+            vec![format!("{end} of {total} {what}; more follow: --offset {end}")]
+        }
+        Some(total) if shown == 0 && total > 0 => vec![format!("none of {total} {what} from {offset} on")],
+        _ if shown == 0 => vec![format!("no {what}")],
+        _ => Vec::new(),
+    }
+}
+
+/// Shows the object that a request answers with.
+pub(super) async fn show_record(
+    request: &ApiRequest,
+    id: &str,
+    context: &CommandContext,
+) -> Result<u8, CliError> {
+    let answer = context.fetch(request).await?;
+    context.output.print(&context.output.record(&answer, &answer["data"], id)?)?;
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn page_says_how_to_get_the_next_one() {
+        for (answer, shown, expected) in [
+            (json!({"total": 3, "offset": 0}), 3, None),
+            (json!({"total": 3, "offset": 1}), 1, Some("2 of 3 rows; more follow: --offset 2")),
+            (json!({"total": 3, "offset": 9}), 0, Some("none of 3 rows from 9 on")),
+            (json!({"total": 0}), 0, Some("no rows")),
+            (json!({}), 0, Some("no rows")),
+            (json!({"next_cursor": "abc"}), 2, Some("more follow: --cursor abc")),
+        ] {
+            assert_eq!(page_notes(&answer, shown, "rows").first().map(String::as_str), expected, "{answer}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `health`: the state of the server and of its components.
+
+use clap::Args;
+use serde_json::{Value, json};
+use svc_client::{ApiRequest, ClientError, StatusCode};
+
+use crate::context::CommandContext;
+use crate::error::{CliError, EXIT_FAILURE};
+use crate::output::{CellKind, TableColumn, TableLayout, plain};
+use crate::watch::{Frame, WatchArgs};
+
+const COMPONENTS: TableLayout = TableLayout {
+    id: "component",
+    columns: &[
+        TableColumn::new("COMPONENT", "component", CellKind::Id),
+        TableColumn::new("STATE", "state", CellKind::State),
+        TableColumn::new("REASON", "reason", CellKind::Text),
+    ],
+};
+
+/// The options of the command.
+#[derive(Args, Debug)]
+pub(crate) struct HealthArgs {
+    #[command(flatten)]
+    watch: WatchArgs,
+}
+
+/// Shows the health; exits with 1 when a component is degraded.
+pub(crate) async fn run(args: &HealthArgs, context: &CommandContext) -> Result<u8, CliError> {
+    args.watch.show(context, async || draw(context).await).await
+}
+
+async fn draw(context: &CommandContext) -> Result<Frame, CliError> {
+    // A server without its database answers 503 and says so in the body.
+    let response = context.exchange(&ApiRequest::get("/health")).await?;
+    let body: Value = match response.status {
+        StatusCode::OK | StatusCode::SERVICE_UNAVAILABLE => response.json()?,
+        // The usual error of any other answer.
+        _ => context.fetch(&ApiRequest::get("/health")).await?,
+    };
+    let status = body["status"].as_str().ok_or_else(|| {
+        CliError::Client(ClientError::Shape {
+            request: "GET /health".to_owned(),
+            cause: "it has no status".to_owned(),
+        })
+    })?;
+    let components = body["components"].as_object();
+    let is_well = status == "ok" && components.into_iter().flatten().all(|(_, state)| state == "ok");
+    let text = if context.output.is_quiet {
+        format!("{}\n", plain(&body["status"]))
+    } else if context.output.is_table() {
+        let rows: Vec<_> =
+            components.into_iter().flatten().map(|(name, state)| row(name, state, &body)).collect();
+        let head = format!(
+            "{status}, version {}, up {}\n\n",
+            plain(&body["version"]),
+            uptime(body["uptime_seconds"].as_u64().unwrap_or(0))
+        );
+        head + &context.output.list(&body, &rows, &COMPONENTS)?
+    } else {
+        context.output.document(&body)?
+    };
+    warn_of_version(&body, context);
+    Ok(Frame { text, code: if is_well { 0 } else { EXIT_FAILURE } })
+}
+
+fn warn_of_version(body: &Value, context: &CommandContext) {
+    let (server, own) = (body["version"].as_str().unwrap_or_default(), env!("CARGO_PKG_VERSION"));
+    if server != own && context.output.is_table() {
+        context.output.warn(&format!("the server is version {server} and svc-cli {own}"));
+    }
+}
+
+/// Returns the row of a component, with the reasons that an operator is told.
+fn row(name: &str, state: &Value, body: &Value) -> Value {
+    let items = match name {
+        "connectors" => body["connectors"]["failed_to_load"].as_array(),
+        "channels" => body["channels"]["quarantined"].as_array(),
+        _ => None,
+    };
+    let reasons = items.into_iter().flatten().map(|item| {
+        let subject = if item["channel"].is_null() { &item["connector"] } else { &item["channel"] };
+        format!("{}: {}", plain(subject), plain(&item["reason"]))
+    });
+    let reasons: Vec<_> = reasons.collect();
+    let own = body[name]["reason"].as_str().map(str::to_owned);
+    let reason = if reasons.is_empty() { own.unwrap_or_default() } else { reasons.join("; ") };
+    json!({"component": name, "state": state, "reason": reason})
+}
+
+/// Returns a number of seconds in its two largest units.
+fn uptime(seconds: u64) -> String {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, minutes) => format!("{minutes} min {} s", seconds % 60),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, hours, _) => format!("{days} d {hours} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uptime_has_its_two_largest_units() {
+        for (seconds, expected) in [(7, "7 s"), (67, "1 min 7 s"), (3_720, "1 h 2 min"), (180_000, "2 d 2 h")]
+        {
+            assert_eq!(uptime(seconds), expected);
+        }
+    }
+}

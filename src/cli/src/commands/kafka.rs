@@ -1,0 +1,76 @@
+//! `kafka`: the partitions that a node reads.
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+use svc_client::{ApiRequest, admin_path};
+
+use super::entity::rows;
+use crate::context::CommandContext;
+use crate::error::CliError;
+use crate::output::{CellKind, TableColumn, TableLayout, plain};
+use crate::watch::{Frame, WatchArgs};
+
+const PARTITIONS: TableLayout = TableLayout {
+    id: "name",
+    columns: &[
+        TableColumn::new("TOPIC", "topic", CellKind::Id),
+        TableColumn::new("PARTITION", "partition", CellKind::Number),
+        TableColumn::new("CHANNEL", "channel", CellKind::Text).optional(2),
+        TableColumn::new("STATE", "state", CellKind::State),
+        TableColumn::new("OFFSET", "offset", CellKind::Number),
+        TableColumn::new("COMMITTED", "committed_offset", CellKind::Number).optional(3),
+        TableColumn::new("LAG", "lag", CellKind::Number),
+        TableColumn::new("WAITING", "waiting_records", CellKind::Number).optional(4),
+        TableColumn::new("ATTEMPTS", "attempts", CellKind::Number).optional(5),
+        TableColumn::new("ERROR", "last_error", CellKind::Text).optional(1),
+    ],
+};
+
+/// The commands of partitions.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KafkaCommand {
+    /// List the partitions assigned to this node
+    Partitions {
+        #[command(flatten)]
+        watch: WatchArgs,
+    },
+    /// Write the record that a partition holds back to the dead letters, and go on
+    Skip {
+        /// The topic
+        topic: String,
+        /// The number of the partition
+        partition: u32,
+        /// Skip the record at this offset alone
+        #[arg(long)]
+        offset: Option<u64>,
+    },
+}
+
+/// Runs a command of partitions.
+pub(crate) async fn run(command: KafkaCommand, context: &CommandContext) -> Result<u8, CliError> {
+    match command {
+        KafkaCommand::Partitions { watch } => watch.show(context, async || partitions(context).await).await,
+        KafkaCommand::Skip { topic, partition, offset } => {
+            let number = partition.to_string();
+            context.confirm(&format!("Skip the record that partition {number} of '{topic}' holds back?"))?;
+            let path = admin_path(&["kafka", "partitions", &topic, &number, "skip"]);
+            let answer = context.fetch(&ApiRequest::post(path).optional("offset", offset)).await?;
+            let skipped = plain(&answer["data"]["skipped_offset"]);
+            let sentence = format!("Skipped offset {skipped} of partition {number} of '{topic}'.");
+            context.output.print(&context.output.change(Some(&answer), &skipped, &sentence)?)?;
+            Ok(0)
+        }
+    }
+}
+
+async fn partitions(context: &CommandContext) -> Result<Frame, CliError> {
+    let answer = context.fetch(&ApiRequest::get(admin_path(&["kafka", "partitions"]))).await?;
+    let rows: Vec<Value> = rows(&answer).into_iter().map(named).collect();
+    Ok(Frame::new(context.output.list(&answer, &rows, &PARTITIONS)?))
+}
+
+/// Adds the name that a partition is known by.
+fn named(mut row: Value) -> Value {
+    row["name"] = json!(format!("{}/{}", plain(&row["topic"]), plain(&row["partition"])));
+    row
+}

@@ -1,0 +1,145 @@
+//! The live tail of traces: which rows of a page are new. No clock, no I/O.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, FixedOffset, TimeDelta};
+use serde_json::Value;
+
+use super::trace_wait::has_ended;
+
+/// Time for which a row is remembered beyond the newest one: rows of the same moment may become visible late.
+const GRACE: TimeDelta = TimeDelta::seconds(10);
+/// Time after which a run without an end is not waited for any longer.
+const PATIENCE: TimeDelta = TimeDelta::hours(1);
+
+type Instant = DateTime<FixedOffset>;
+
+/// The rows that were shown already.
+#[derive(Default)]
+pub(super) struct TraceTail {
+    newest: Option<Instant>,
+    /// Rows that may come again, with their state as shown.
+    shown: HashMap<String, ShownTrace>,
+}
+
+struct ShownTrace {
+    created_at: Instant,
+    status: String,
+    has_ended: bool,
+}
+
+impl TraceTail {
+    /// Marks the rows that were there before.
+    pub(super) fn skip(&mut self, rows: &[Value]) {
+        self.take(rows);
+    }
+
+    /// Returns the rows that are new, or whose state has changed, the oldest first. `rows` come newest first.
+    pub(super) fn take(&mut self, rows: &[Value]) -> Vec<Value> {
+        let mut fresh = Vec::new();
+        for row in rows.iter().rev() {
+            let (Some(id), Some(created_at)) = (row["id"].as_str(), created_at(row)) else { continue };
+            let status = row["status"].as_str().unwrap_or_default().to_owned();
+            let is_known = match self.shown.get(id) {
+                Some(shown) => shown.status == status,
+                None => self.oldest_of_interest().is_some_and(|oldest| created_at < oldest),
+            };
+            if !is_known {
+                fresh.push(row.clone());
+                let shown = ShownTrace { created_at, status, has_ended: has_ended(row) };
+                self.shown.insert(id.to_owned(), shown);
+                self.newest = self.newest.max(Some(created_at));
+            }
+        }
+        self.forget();
+        fresh
+    }
+
+    /// Returns `true` if the page behind these rows cannot hold anything new.
+    pub(super) fn reaches(&self, rows: &[Value]) -> bool {
+        let oldest = rows.last().and_then(created_at);
+        match (oldest, self.oldest_of_interest()) {
+            (Some(oldest), Some(interest)) => oldest < interest,
+            _ => true,
+        }
+    }
+
+    /// Returns the creation of the oldest row that may still be new or change.
+    fn oldest_of_interest(&self) -> Option<Instant> {
+        let newest = self.newest?;
+        let open = self.shown.values().filter(|shown| !shown.has_ended).map(|shown| shown.created_at).min();
+        Some(open.map_or(newest - GRACE, |open| open.min(newest - GRACE)))
+    }
+
+    fn forget(&mut self) {
+        let Some(newest) = self.newest else { return };
+        self.shown.retain(|_, shown| {
+            let kept = if shown.has_ended { GRACE } else { PATIENCE };
+            shown.created_at >= newest - kept
+        });
+    }
+}
+
+fn created_at(row: &Value) -> Option<Instant> {
+    DateTime::parse_from_rfc3339(row["created_at"].as_str()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn row(id: &str, second: u32, status: &str) -> Value {
+        json!({"id": id, "created_at": format!("2026-01-01T00:{:02}:{:02}Z", second / 60, second % 60), "status": status})
+    }
+
+    fn ids(rows: &[Value]) -> Vec<&str> {
+        rows.iter().map(|row| row["id"].as_str().unwrap()).collect()
+    }
+
+    #[test]
+    fn row_is_shown_once_and_again_when_its_state_changes() {
+        let mut tail = TraceTail::default();
+        tail.skip(&[row("a", 1, "completed")]);
+        assert_eq!(
+            ids(&tail.take(&[row("c", 3, "pending"), row("b", 2, "completed"), row("a", 1, "completed")])),
+            ["b", "c"]
+        );
+        assert!(tail.take(&[row("c", 3, "pending"), row("b", 2, "completed")]).is_empty());
+        assert_eq!(ids(&tail.take(&[row("c", 3, "failed"), row("b", 2, "completed")])), ["c"]);
+    }
+
+    #[test]
+    fn late_row_of_the_same_moment_is_shown_and_an_old_one_is_not() {
+        let mut tail = TraceTail::default();
+        tail.skip(&[row("a", 60, "completed")]);
+        assert_eq!(
+            ids(&tail.take(&[
+                row("a", 60, "completed"),
+                row("late", 59, "completed"),
+                row("old", 1, "completed")
+            ])),
+            ["late"]
+        );
+    }
+
+    #[test]
+    fn pages_are_read_until_nothing_new_can_follow() {
+        let mut tail = TraceTail::default();
+        assert!(tail.reaches(&[row("a", 60, "completed")]), "the first page is enough to begin with");
+        tail.skip(&[row("a", 60, "completed")]);
+        assert!(!tail.reaches(&[row("c", 70, "completed"), row("b", 65, "completed")]));
+        assert!(tail.reaches(&[row("c", 70, "completed"), row("b", 49, "completed")]));
+        assert!(tail.reaches(&[]));
+    }
+
+    #[test]
+    fn run_without_an_end_is_looked_at_again() {
+        let mut tail = TraceTail::default();
+        tail.skip(&[row("slow", 0, "running")]);
+        tail.take(&[row("b", 100, "completed"), row("slow", 0, "running")]);
+        assert!(!tail.reaches(&[row("b", 100, "completed")]), "the slow one may be on the next page");
+        assert_eq!(ids(&tail.take(&[row("b", 100, "completed"), row("slow", 0, "completed")])), ["slow"]);
+    }
+}

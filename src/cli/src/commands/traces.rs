@@ -1,0 +1,206 @@
+//! `traces`: the records of runs.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::Value;
+use svc_client::{ApiRequest, admin_path};
+
+use super::entity::{rows, show_page};
+use super::trace_tail::TraceTail;
+use super::trace_wait::{TraceWait, request};
+use crate::context::CommandContext;
+use crate::error::CliError;
+use crate::output::{CellKind, TableColumn, TableLayout, json_line, member, plain};
+use crate::paging::{PageArgs, SortArgs};
+use crate::watch::parse_interval;
+
+/// Rows of a page of the live tail.
+const TAIL_PAGE: u64 = 200;
+/// Pages that the live tail reads at once; behind them it has fallen too far behind.
+const TAIL_PAGES: usize = 50;
+
+const TRACES: TableLayout = TableLayout {
+    id: "id",
+    columns: &[
+        TableColumn::new("ID", "id", CellKind::Id),
+        TableColumn::new("CHANNEL", "channel", CellKind::Text),
+        TableColumn::new("MODE", "mode", CellKind::Id).optional(2),
+        TableColumn::new("STATUS", "status", CellKind::State),
+        TableColumn::new("MS", "duration_ms", CellKind::Number),
+        TableColumn::new("CREATED", "created_at", CellKind::Time).optional(1),
+        TableColumn::new("ERROR", "error_message", CellKind::Text).optional(3),
+    ],
+};
+
+/// The commands of traces.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    /// List traces, newest first
+    List(TraceListArgs),
+    /// Show a trace with its result
+    Get {
+        /// Id of the trace
+        id: String,
+        /// Token of the submission, instead of a key
+        #[arg(long)]
+        token: Option<String>,
+    },
+    /// Wait for the end of a run; exits with 0 when it completed, 1 when it failed, 2 when it took too long
+    Wait(WaitArgs),
+    /// Show traces as they come, until it is interrupted
+    Follow(FollowArgs),
+}
+
+/// The filters of traces.
+#[derive(Args, Debug)]
+pub(crate) struct TraceFilterArgs {
+    /// Show those in this state alone: pending, running, completed, failed
+    #[arg(long)]
+    status: Option<String>,
+    /// Show those of this channel alone
+    #[arg(long)]
+    channel: Option<String>,
+    /// Show those of this mode alone: sync, async, kafka, cron
+    #[arg(long)]
+    mode: Option<String>,
+}
+
+/// The options of a list.
+#[derive(Args, Debug)]
+pub(crate) struct TraceListArgs {
+    #[command(flatten)]
+    filter: TraceFilterArgs,
+    /// Go on behind this position
+    #[arg(long)]
+    cursor: Option<String>,
+    /// Count all that match
+    #[arg(long)]
+    include_total: bool,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    sort: SortArgs,
+}
+
+/// The options of a wait.
+#[derive(Args, Debug)]
+pub(crate) struct WaitArgs {
+    /// Id of the trace
+    id: String,
+    /// Seconds between two looks
+    #[arg(long, default_value = "1", value_name = "SECS", value_parser = parse_interval)]
+    interval: f64,
+    /// Give up after so many seconds
+    #[arg(long, default_value = "60", value_name = "SECS", value_parser = parse_interval)]
+    timeout: f64,
+    /// Token of the submission, instead of a key
+    #[arg(long)]
+    token: Option<String>,
+}
+
+/// The options of the live tail.
+#[derive(Args, Debug)]
+pub(crate) struct FollowArgs {
+    #[command(flatten)]
+    filter: TraceFilterArgs,
+    /// Seconds between two looks
+    #[arg(long, default_value = "1", value_name = "SECS", value_parser = parse_interval)]
+    interval: f64,
+    /// End after so many lines
+    #[arg(long, value_name = "N")]
+    count: Option<usize>,
+}
+
+impl TraceFilterArgs {
+    fn request(&self) -> ApiRequest {
+        ApiRequest::get(admin_path(&["traces"]))
+            .optional("status", self.status.as_deref())
+            .optional("channel", self.channel.as_deref())
+            .optional("mode", self.mode.as_deref())
+    }
+}
+
+/// Runs a command of traces.
+pub(crate) async fn run(command: TraceCommand, context: &CommandContext) -> Result<u8, CliError> {
+    match command {
+        TraceCommand::List(args) => {
+            let total = args.include_total.then_some(true);
+            let request =
+                args.filter.request().optional("cursor", args.cursor).optional("include_total", total);
+            show_page(args.sort.add_to(args.page.add_to(request)), &TRACES, "traces", context).await
+        }
+        TraceCommand::Get { id, token } => {
+            let answer = context.fetch(&request(&id, token.as_deref())?).await?;
+            context.output.print(&context.output.record(&answer, &answer["data"], "id")?)?;
+            Ok(0)
+        }
+        TraceCommand::Wait(args) => {
+            let wait = TraceWait {
+                id: &args.id,
+                token: args.token.as_deref(),
+                interval: Duration::from_secs_f64(args.interval),
+                limit: Duration::from_secs_f64(args.timeout),
+            };
+            wait.show(context).await
+        }
+        TraceCommand::Follow(args) => follow(&args, context).await,
+    }
+}
+
+/// Prints a line for each trace that comes, and another when its state changes.
+async fn follow(args: &FollowArgs, context: &CommandContext) -> Result<u8, CliError> {
+    let mut tail = TraceTail::default();
+    tail.skip(&tail_rows(args, &tail, context).await?);
+    let mut left = args.count.unwrap_or(usize::MAX);
+    while left > 0 {
+        tokio::time::sleep(Duration::from_secs_f64(args.interval)).await;
+        let found = tail_rows(args, &tail, context).await?;
+        for row in tail.take(&found).iter().take(left) {
+            context.output.print(&tail_line(row, context))?;
+            left -= 1;
+        }
+    }
+    Ok(0)
+}
+
+/// Reads pages, newest first, until nothing new can follow.
+async fn tail_rows(
+    args: &FollowArgs,
+    tail: &TraceTail,
+    context: &CommandContext,
+) -> Result<Vec<Value>, CliError> {
+    let (mut all, mut cursor) = (Vec::new(), None::<String>);
+    for _ in 0..TAIL_PAGES {
+        let request = args.filter.request().query("limit", TAIL_PAGE).optional("cursor", cursor.as_deref());
+        let answer = context.fetch(&request).await?;
+        all.extend(rows(&answer));
+        cursor = answer["next_cursor"].as_str().map(str::to_owned);
+        if cursor.is_none() || tail.reaches(&all) {
+            return Ok(all);
+        }
+    }
+    context.output.warn("more traces come than can be shown; narrow the filter");
+    Ok(all)
+}
+
+fn tail_line(row: &Value, context: &CommandContext) -> String {
+    if context.output.is_quiet {
+        return format!("{}\n", plain(&row["id"]));
+    }
+    if !context.output.is_table() {
+        return json_line(row);
+    }
+    let column = |path: &str| plain(member(row, path));
+    let duration = row["duration_ms"].as_f64().map(|ms| format!("  {ms:.1} ms")).unwrap_or_default();
+    let error =
+        row["error_message"].as_str().map(|_| format!("  {}", column("error_message"))).unwrap_or_default();
+    format!(
+        "{}  {}  {:9}  {:5}  {}{duration}{error}\n",
+        column("created_at"),
+        column("id"),
+        column("status"),
+        column("mode"),
+        column("channel")
+    )
+}

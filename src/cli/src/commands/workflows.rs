@@ -1,0 +1,222 @@
+//! `workflows`: definitions of workflows, their versions, trial runs.
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+use svc_client::ApiRequest;
+
+use super::definition_diff::{ContentMembers, DiffArgs};
+use super::entity::{
+    CreateArgs, DeleteArgs, EntityGroup, EntityListArgs, ExportArgs, UpdateArgs, show_record,
+};
+use super::import::ImportArgs;
+use super::lifecycle::{NewVersionArgs, RollbackArgs, ServingArgs, VersionsArgs};
+use super::validation::ValidateArgs;
+use crate::context::CommandContext;
+use crate::error::{CliError, EXIT_FAILURE};
+use crate::input::{InputArgs, input_error};
+use crate::output::{CellKind, TableColumn, TableLayout};
+
+pub(super) const WORKFLOWS: EntityGroup = EntityGroup {
+    plural: "workflows",
+    singular: "workflow",
+    id: "workflow_id",
+    layout: TableLayout {
+        id: "workflow_id",
+        columns: &[
+            TableColumn::new("ID", "workflow_id", CellKind::Id),
+            TableColumn::new("NAME", "name", CellKind::Text).optional(2),
+            TableColumn::new("VERSION", "version", CellKind::Number),
+            TableColumn::new("STATUS", "status", CellKind::State),
+            TableColumn::new("ROLLOUT", "rollout_percentage", CellKind::Number),
+            TableColumn::new("PRIORITY", "priority", CellKind::Number).optional(3),
+            TableColumn::new("TAGS", "tags", CellKind::Text).optional(4),
+            TableColumn::new("UPDATED", "updated_at", CellKind::Time).optional(1),
+        ],
+    },
+};
+
+const CONTENT: ContentMembers = &[
+    ("name", || Value::Null),
+    ("description", || Value::Null),
+    ("priority", || json!(0)),
+    ("condition", || json!(true)),
+    ("tasks", || json!([])),
+    ("tags", || json!([])),
+    ("continue_on_error", || json!(false)),
+    ("loop", || Value::Null),
+];
+
+const STEPS: TableLayout = TableLayout {
+    id: "task_id",
+    columns: &[
+        TableColumn::new("TASK", "task_id", CellKind::Id),
+        TableColumn::new("RESULT", "result", CellKind::State),
+        TableColumn::new("MICROSECONDS", "duration_us", CellKind::Number).optional(1),
+    ],
+};
+
+/// The commands of workflows.
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkflowCommand {
+    /// List workflows by their latest version
+    List {
+        /// Show those in this state alone: draft, active, archived
+        #[arg(long)]
+        status: Option<String>,
+        #[command(flatten)]
+        args: EntityListArgs,
+    },
+    /// Show the latest version
+    Get {
+        /// Id of the workflow
+        id: String,
+    },
+    /// Create a draft
+    Create(CreateArgs),
+    /// Change the draft
+    Update(UpdateArgs),
+    /// Delete all versions
+    Delete(DeleteArgs),
+    /// Serve the draft
+    Activate {
+        #[command(flatten)]
+        args: ServingArgs,
+        /// Give it this share of the traffic, in percent, beside the active version
+        #[arg(long, value_name = "PERCENT")]
+        rollout: Option<u8>,
+        /// Replace the version that has a share now
+        #[arg(long, requires = "rollout")]
+        replace_canary: bool,
+    },
+    /// End serving
+    Archive(ServingArgs),
+    /// Make a new version of an earlier one and serve it
+    Rollback(RollbackArgs),
+    /// Show the connectors and channels that it names
+    Dependencies {
+        /// Id of the workflow
+        id: String,
+    },
+    /// Check a definition; exits with 1 when it is invalid
+    Validate(ValidateArgs),
+    /// Change the share of the traffic of the newest active version
+    Rollout {
+        /// Id of the workflow
+        id: String,
+        /// The share in percent
+        #[arg(short, long, value_name = "PERCENT")]
+        percentage: u8,
+        /// Leave what is served as it is until `engine reload`
+        #[arg(long)]
+        defer_reload: bool,
+    },
+    /// List the versions, newest first
+    Versions(VersionsArgs),
+    /// Copy a version into a new draft
+    NewVersion(NewVersionArgs),
+    /// Run it once and show what happened; exits with 1 when it failed
+    Test(TrialArgs),
+    /// Print the definitions as an array that can be imported
+    Export {
+        /// Export those in this state alone
+        #[arg(long)]
+        status: Option<String>,
+        #[command(flatten)]
+        args: ExportArgs,
+    },
+    /// Create or update definitions; exits with 1 when one failed
+    Import(ImportArgs),
+    /// Compare definitions with the server; exits with 1 when one differs or is missing
+    Diff(DiffArgs),
+}
+
+/// The options of a trial run.
+#[derive(Args, Debug)]
+pub(crate) struct TrialArgs {
+    /// Id of the workflow
+    id: String,
+    #[command(flatten)]
+    input: InputArgs,
+    /// Metadata of the message, a JSON object
+    #[arg(long, value_name = "JSON")]
+    metadata: Option<String>,
+    /// Show the steps alone
+    #[arg(long)]
+    trace: bool,
+}
+
+/// Runs a command of workflows.
+pub(crate) async fn run(command: WorkflowCommand, context: &CommandContext) -> Result<u8, CliError> {
+    let group = WORKFLOWS;
+    match command {
+        WorkflowCommand::List { status, args } => {
+            group.list(&args, &[("status", status.as_deref())], context).await
+        }
+        WorkflowCommand::Get { id } => group.get(&id, context).await,
+        WorkflowCommand::Create(args) => group.create(&args, context).await,
+        WorkflowCommand::Update(args) => group.update(&args, context).await,
+        WorkflowCommand::Delete(args) => group.delete(&args, " with all its versions", context).await,
+        WorkflowCommand::Activate { args, rollout, replace_canary } => {
+            group.change_status(&args, &activation(rollout, replace_canary), "Activated", context).await
+        }
+        WorkflowCommand::Archive(args) => {
+            group.change_status(&args, &json!({"status": "archived"}), "Archived", context).await
+        }
+        WorkflowCommand::Rollback(args) => group.rollback(&args, context).await,
+        WorkflowCommand::Dependencies { id } => {
+            show_record(&ApiRequest::get(group.path(&[&id, "dependencies"])), "workflow_id", context).await
+        }
+        WorkflowCommand::Validate(args) => group.validate(&args, context).await,
+        WorkflowCommand::Rollout { id, percentage, defer_reload } => {
+            let request = ApiRequest::patch(group.path(&[&id, "rollout"]));
+            let request = request.json(&json!({"rollout_percentage": percentage}))?;
+            let request = if defer_reload { request.query("reload", "defer") } else { request };
+            let answer = context.fetch(&request).await?;
+            group.show_change(&answer, &format!("Gave {percentage} % to"), context)
+        }
+        WorkflowCommand::Versions(args) => group.versions(&args, context).await,
+        WorkflowCommand::NewVersion(args) => group.new_version(&args, context).await,
+        WorkflowCommand::Test(args) => test(&args, context).await,
+        WorkflowCommand::Export { status, args } => {
+            group.export(&args, &[("status", status.as_deref())], context).await
+        }
+        WorkflowCommand::Import(args) => group.import(&args, context).await,
+        WorkflowCommand::Diff(args) => group.diff(&args, CONTENT, context).await,
+    }
+}
+
+fn activation(rollout: Option<u8>, replace_canary: bool) -> Value {
+    let mut body = json!({"status": "active"});
+    if let Some(percentage) = rollout {
+        body["rollout_percentage"] = percentage.into();
+    }
+    if replace_canary {
+        body["replace_canary"] = true.into();
+    }
+    body
+}
+
+async fn test(args: &TrialArgs, context: &CommandContext) -> Result<u8, CliError> {
+    let data = args.input.read()?.map_or_else(|| Ok(json!({})), |document| document.json())?;
+    let mut body = Map::from_iter([("data".to_owned(), data)]);
+    if let Some(metadata) = &args.metadata {
+        body.insert("metadata".to_owned(), parse_object("--metadata", metadata)?);
+    }
+    let answer = context.fetch(&ApiRequest::post(WORKFLOWS.path(&[&args.id, "test"])).json(&body)?).await?;
+    let result = &answer["data"];
+    let steps = result["trace"]["steps"].as_array().cloned().unwrap_or_default();
+    let text = if args.trace || context.output.is_quiet {
+        context.output.list(&answer, &steps, &STEPS)?
+    } else {
+        context.output.record(&answer, result, "matched")?
+    };
+    context.output.print(&text)?;
+    Ok(if result.get("error").is_some() { EXIT_FAILURE } else { 0 })
+}
+
+/// Parses an option that holds a JSON object.
+pub(super) fn parse_object(option: &str, text: &str) -> Result<Value, CliError> {
+    let value: Value = serde_json::from_str(text)
+        .map_err(|error| input_error(option, &format!("it is not JSON: {error}")))?;
+    if value.is_object() { Ok(value) } else { Err(input_error(option, "a JSON object is wanted")) }
+}

@@ -1,0 +1,137 @@
+//! Errors of commands, as they stand on standard error.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use svc_client::ClientError;
+
+use crate::output::printable;
+
+/// Exit code of an error.
+pub(crate) const EXIT_FAILURE: u8 = 1;
+/// Exit code of a wait that timed out, and of wrong usage.
+pub(crate) const EXIT_USAGE: u8 = 2;
+
+/// The reason why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    /// The server refused, or did not respond.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// As [`Client`](Self::Client), with a remedy.
+    #[error("{error}")]
+    Advised {
+        /// The error.
+        error: ClientError,
+        /// The remedy.
+        advice: String,
+    },
+    /// The input of the user cannot be used.
+    #[error("{place}: {cause}")]
+    Input {
+        /// The file or option.
+        place: String,
+        /// The cause and the remedy.
+        cause: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The options do not fit each other.
+    #[error("{0}")]
+    Usage(String),
+    /// The question was answered with no, or not at all.
+    #[error("{0}")]
+    Declined(String),
+    /// A part of the work failed; the details were written before.
+    #[error("{0}")]
+    Partial(String),
+    /// A wait took longer than it may.
+    #[error("{subject} has not ended within {} s", limit.as_secs_f64())]
+    TimedOut {
+        /// The subject of the wait.
+        subject: String,
+        /// The limit.
+        limit: Duration,
+    },
+    /// The answer of the server cannot be shown in this format.
+    #[error("the answer cannot be written as {format}: {cause}")]
+    Format {
+        /// The format.
+        format: &'static str,
+        /// The cause.
+        cause: String,
+    },
+    /// Standard output is closed.
+    #[error("standard output: {source}")]
+    Output {
+        /// The reason.
+        source: io::Error,
+    },
+    /// The asynchronous runtime does not start.
+    #[error("the runtime does not start: {source}")]
+    Runtime {
+        /// The reason.
+        source: io::Error,
+    },
+}
+
+impl CliError {
+    /// Returns the exit code. A reader that went away has what it wanted: that is no failure.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) | Self::TimedOut { .. } => EXIT_USAGE,
+            Self::Output { source } if source.kind() == io::ErrorKind::BrokenPipe => 0,
+            _ => EXIT_FAILURE,
+        }
+    }
+
+    /// Writes the error: its code and message, a line for each field, the id of the request, the remedy.
+    pub(crate) fn write(&self, err: &mut dyn Write, is_verbose: bool) {
+        if self.exit_code() == 0 {
+            return;
+        }
+        // Nothing can be reported when standard error is closed.
+        let _unwritten = err.write_all(self.text(is_verbose).as_bytes());
+    }
+
+    fn text(&self, is_verbose: bool) -> String {
+        let mut lines = vec![format!("Error: {}", printable(&self.to_string()))];
+        let (error, advice) = match self {
+            Self::Client(error) => (Some(error), None),
+            Self::Advised { error, advice } => (Some(error), Some(advice)),
+            _ => (None, None),
+        };
+        if let Some(api) = error.and_then(ClientError::api) {
+            lines.extend(api.details.iter().map(|field| printable(&format!("  {field}"))));
+            if let Some(id) = api.request_id.as_deref().filter(|_| is_verbose || api.status >= 500) {
+                lines.push(format!("  request id: {}", printable(id)));
+            }
+        }
+        lines.extend(advice.map(|advice| format!("hint: {}", printable(advice))));
+        lines.join("\n") + "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_of_a_message_do_not_reach_the_terminal() {
+        let error = CliError::Usage("a\u{1b}[2Jb".to_owned());
+        assert_eq!(error.text(false), "Error: a\\u{1b}[2Jb\n");
+    }
+
+    #[test]
+    fn closed_pipe_is_no_failure() {
+        let source = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert_eq!(CliError::Output { source }.exit_code(), 0);
+    }
+}

@@ -1,0 +1,71 @@
+//! The command-line client of the HTTP API.
+//!
+//! A command makes requests through [`svc_client`] and shows their answers. JSON and YAML are the answer of the server as
+//! it is; tables and sentences are made for people. Standard output holds results alone: errors, notes, questions and
+//! progress go to standard error. Exit codes: 0 success, 1 an error, 2 wrong usage or a wait that timed out.
+
+mod advice;
+mod args;
+mod commands;
+mod config_file;
+mod confirmation;
+mod context;
+mod environment;
+mod error;
+mod globals;
+mod input;
+mod output;
+mod paging;
+mod progress;
+mod settings;
+mod watch;
+
+use std::ffi::OsString;
+use std::io;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use args::{ClientCommand, CommandLine};
+use config_file::ConfigFile;
+use context::CommandContext;
+use environment::Environment;
+use error::CliError;
+use settings::Settings;
+
+/// Returns the definition of the command line, of which help, completions and manual pages are made.
+#[must_use]
+pub fn command() -> clap::Command {
+    CommandLine::command()
+}
+
+/// Runs one command line and returns its exit code. A usage error and `--help` end the process themselves.
+pub fn run(arguments: impl Iterator<Item = OsString>, environment: Vec<(String, String)>) -> u8 {
+    let environment = Environment::new(environment);
+    let CommandLine { globals, command } = CommandLine::parse_from(arguments);
+    let is_verbose = globals.verbose;
+    let result = match command {
+        ClientCommand::Completions(args) => commands::completions::run(&args),
+        ClientCommand::Man(args) => commands::man::run(&args),
+        ClientCommand::Config(command) => commands::config::run(&command, &globals, &environment),
+        command => ConfigFile::load(&environment)
+            .and_then(|file| Settings::resolve(&globals, &environment, &file))
+            .and_then(|settings| run_online(command, settings)),
+    };
+    result.unwrap_or_else(|error| {
+        error.write(&mut io::stderr(), is_verbose);
+        error.exit_code()
+    })
+}
+
+/// Runs a command that talks to the server.
+fn run_online(command: ClientCommand, settings: Settings) -> Result<u8, CliError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|source| CliError::Runtime { source })?;
+    let context = CommandContext::new(settings)?;
+    runtime.block_on(async {
+        match commands::run(command, &context).await {
+            Err(CliError::Client(error)) => Err(advice::advise(error, &context).await),
+            other => other,
+        }
+    })
+}

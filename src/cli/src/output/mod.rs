@@ -1,0 +1,139 @@
+//! Results on standard output: tables, JSON, YAML, ids; notes on standard error.
+
+mod document;
+mod table;
+mod text;
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use serde_json::Value;
+use terminal_size::{Height, Width};
+
+use crate::error::CliError;
+use crate::globals::OutputFormat;
+use crate::settings::OutputSettings;
+
+pub(crate) use document::json_line;
+pub(crate) use table::{CellKind, TableColumn, TableLayout};
+pub(crate) use text::{member, plain, printable};
+
+use table::TableStyle;
+
+/// The form of results, and the terminal.
+pub(crate) struct Output {
+    /// The form of results.
+    pub(crate) format: OutputFormat,
+    /// Prints ids alone.
+    pub(crate) is_quiet: bool,
+    /// Tells the requests.
+    pub(crate) is_verbose: bool,
+    /// Set when standard output is a terminal.
+    pub(crate) is_terminal: bool,
+    /// Set when standard error is a terminal.
+    pub(crate) is_err_terminal: bool,
+    style: TableStyle,
+}
+
+impl Output {
+    /// Looks at the standard streams of the process.
+    pub(crate) fn new(settings: &OutputSettings) -> Self {
+        let columns = match terminal_size::terminal_size_of(io::stdout()) {
+            Some((Width(columns), _)) => Some(columns),
+            None => settings.columns,
+        };
+        let is_terminal = io::stdout().is_terminal();
+        Self {
+            format: settings.format,
+            is_quiet: settings.is_quiet,
+            is_verbose: settings.is_verbose,
+            is_terminal,
+            is_err_terminal: io::stderr().is_terminal(),
+            style: TableStyle { columns, is_colored: settings.may_color && is_terminal },
+        }
+    }
+
+    /// Returns `true` if results are made for people.
+    pub(crate) fn is_table(&self) -> bool {
+        self.format == OutputFormat::Table && !self.is_quiet
+    }
+
+    /// Returns the number of lines that the terminal shows.
+    pub(crate) fn terminal_lines(&self) -> Option<usize> {
+        terminal_size::terminal_size_of(io::stdout()).map(|(_, Height(lines))| usize::from(lines))
+    }
+
+    /// Writes text to standard output.
+    pub(crate) fn print(&self, text: &str) -> Result<(), CliError> {
+        self.print_bytes(text.as_bytes())
+    }
+
+    /// Writes bytes to standard output.
+    pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Result<(), CliError> {
+        let mut out = io::stdout().lock();
+        let written = out.write_all(bytes).and_then(|()| out.flush());
+        written.map_err(|source| CliError::Output { source })
+    }
+
+    /// Returns a list as the format shows it: `body` is the answer, `rows` its rows.
+    pub(crate) fn list(
+        &self,
+        body: &Value,
+        rows: &[Value],
+        layout: &TableLayout,
+    ) -> Result<String, CliError> {
+        if self.is_quiet {
+            return Ok(rows.iter().map(|row| format!("{}\n", plain(member(row, layout.id)))).collect());
+        }
+        match self.format {
+            OutputFormat::Table => Ok(layout.render(rows, self.style)),
+            format => document::write(body, format),
+        }
+    }
+
+    /// Returns one object as the format shows it: `body` is the answer.
+    pub(crate) fn record(&self, body: &Value, record: &Value, id: &str) -> Result<String, CliError> {
+        if self.is_quiet {
+            return Ok(format!("{}\n", plain(member(record, id))));
+        }
+        match self.format {
+            OutputFormat::Table => Ok(table::record(record, self.style)),
+            format => document::write(body, format),
+        }
+    }
+
+    /// Returns the result of a change: a sentence, the answer, or the id.
+    pub(crate) fn change(&self, body: Option<&Value>, id: &str, sentence: &str) -> Result<String, CliError> {
+        if self.is_quiet {
+            return Ok(format!("{}\n", printable(id)));
+        }
+        match (self.format, body) {
+            (OutputFormat::Table, _) => Ok(format!("{}\n", printable(sentence))),
+            (format, Some(body)) => document::write(body, format),
+            // The server answers without a body.
+            (_, None) => Ok(String::new()),
+        }
+    }
+
+    /// Returns a document of any shape; a table shows it as JSON.
+    pub(crate) fn document(&self, body: &Value) -> Result<String, CliError> {
+        document::write(body, self.format)
+    }
+
+    /// Writes a note for people to standard error; quiet drops it.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.is_quiet {
+            self.tell(text);
+        }
+    }
+
+    /// Writes a warning to standard error.
+    pub(crate) fn warn(&self, text: &str) {
+        self.tell(&format!("warning: {text}"));
+    }
+
+    /// Writes a line to standard error.
+    pub(crate) fn tell(&self, text: &str) {
+        // Nothing can be reported when standard error is closed.
+        let _unwritten = writeln!(io::stderr(), "{}", printable(text));
+    }
+}

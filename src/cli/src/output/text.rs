@@ -1,0 +1,66 @@
+//! Values as text that is safe on a terminal.
+
+use serde_json::Value;
+
+/// Returns the member of a value by a path of names with dots between; null if there is none.
+pub(crate) fn member<'v>(value: &'v Value, path: &str) -> &'v Value {
+    path.split('.').fold(value, |value, name| &value[name])
+}
+
+/// Returns a value in one line: a text as it is, a list of scalars with commas, anything else as JSON.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => printable(text),
+        Value::Array(items) if items.iter().all(|item| !item.is_array() && !item.is_object()) => {
+            items.iter().map(plain).collect::<Vec<_>>().join(", ")
+        }
+        value => printable(&value.to_string()),
+    }
+}
+
+/// Returns text with control characters escaped: what is stored on a server must not steer the terminal.
+pub(crate) fn printable(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() && character != '\n' || is_direction_control(character) {
+            safe.extend(character.escape_unicode());
+        } else {
+            safe.push(character);
+        }
+    }
+    safe
+}
+
+/// Returns `true` for the characters that reorder the text around them.
+fn is_direction_control(character: char) -> bool {
+    matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn value_is_one_line() {
+        for (value, expected) in [
+            (json!(null), "-"),
+            (json!("a"), "a"),
+            (json!(["a", 1, true]), "a, 1, true"),
+            (json!([]), ""),
+            (json!({"b": 1, "a": [{}]}), r#"{"b":1,"a":[{}]}"#),
+            (json!("\u{1b}[31mred"), "\\u{1b}[31mred"),
+        ] {
+            assert_eq!(plain(&value), expected);
+        }
+    }
+
+    #[test]
+    fn missing_member_is_null() {
+        let value = json!({"a": {"b": 1}});
+        assert_eq!(member(&value, "a.b"), &json!(1));
+        assert_eq!(member(&value, "a.c.d"), &Value::Null);
+    }
+}

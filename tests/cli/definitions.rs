@@ -1,0 +1,204 @@
+//! Workflows, channels and connectors: every command of their lives.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, channel, echo_workflow, failing_workflow, launch, serve_echo, start};
+
+#[test]
+fn workflow_lives_from_creation_to_deletion() {
+    let server = start();
+    let cli = Client::of(&server);
+    let document = echo_workflow("w").to_string();
+
+    assert_eq!(
+        cli.ok(&["workflows", "create", "-d", &document]),
+        "Created workflow 'w', version 1 (draft).\n"
+    );
+    assert_eq!(cli.ok(&["workflows", "create", "-d", &document, "--id", "w2", "-q"]), "w2\n");
+    assert!(cli.fails(&["workflows", "create", "-d", &document], 1).contains("Error: [CONFLICT]"));
+    assert_eq!(cli.ok(&["workflows", "activate", "w", "--dry-run"]), "valid\n");
+    assert_eq!(cli.ok(&["rules", "activate", "w"]), "Activated workflow 'w', version 1 (active).\n");
+    assert_eq!(cli.run(&["workflows", "activate", "w", "--dry-run"]).code, 1, "there is no draft any more");
+    assert_eq!(cli.json(&["workflows", "get", "w"])["data"]["status"], "active");
+
+    assert_eq!(cli.ok(&["workflows", "new-version", "w", "--from-version", "1", "-q"]), "w\n");
+    let changed = json!({"name": "Renamed"}).to_string();
+    assert!(cli.ok(&["workflows", "update", "w", "-d", &changed]).contains("version 2 (draft)"));
+    cli.ok(&["workflows", "activate", "w", "--rollout", "25"]);
+    assert!(cli.ok(&["workflows", "rollout", "w", "-p", "50"]).starts_with("Gave 50 % to workflow 'w'"));
+    assert_eq!(cli.ok(&["workflows", "versions", "w", "-q"]), "2\n1\n");
+    assert_eq!(cli.json(&["workflows", "dependencies", "w"])["data"]["workflow_id"], "w");
+    assert_eq!(cli.ok(&["workflows", "list", "--status", "active", "-q"]), "w\n");
+
+    let trial = cli.json(&["workflows", "test", "w", "-d", r#"{"a": 1}"#, "--metadata", r#"{"k": "v"}"#]);
+    assert_eq!(trial["data"]["output"]["input"], json!({"a": 1}), "{trial}");
+    assert_eq!(cli.ok(&["workflows", "test", "w", "--trace", "-q"]), "take\n");
+
+    cli.ok(&["workflows", "rollout", "w", "-p", "100"]);
+    assert!(cli.ok(&["workflows", "rollback", "w", "--yes"]).contains("version 3 (active)"));
+    assert!(cli.ok(&["workflows", "archive", "w", "--defer-reload"]).starts_with("Archived"));
+    assert_eq!(cli.ok(&["workflows", "delete", "w", "--yes"]), "Deleted workflow 'w'.\n");
+    assert!(cli.fails(&["workflows", "get", "w"], 1).contains("Error: [NOT_FOUND]"));
+}
+
+#[test]
+fn deletion_asks_and_only_yes_deletes() {
+    let server = start();
+    let cli = Client::of(&server);
+    cli.ok(&["workflows", "create", "-d", &echo_workflow("w").to_string()]);
+    for answer in ["n\n", "", "\n", "no\n"] {
+        let run = cli.run_with(&["workflows", "delete", "w"], answer);
+        assert_eq!((run.code, run.out.as_str()), (1, ""), "{answer:?}: {run:?}");
+        assert!(
+            run.err.contains("Delete workflow 'w'") && run.err.contains("nothing was changed"),
+            "{run:?}"
+        );
+        cli.ok(&["workflows", "get", "w"]);
+    }
+    assert_eq!(cli.run_with(&["workflows", "delete", "w"], "y\n").code, 0);
+    cli.fails(&["workflows", "get", "w"], 1);
+}
+
+#[test]
+fn deletion_of_what_is_used_needs_force() {
+    let server = start();
+    let cli = Client::of(&server);
+    serve_echo(&cli, "a");
+    assert!(cli.fails(&["workflows", "delete", "a", "-y"], 1).contains("[CONFLICT]"));
+    cli.ok(&["workflows", "delete", "a", "-y", "--force"]);
+}
+
+#[test]
+fn documents_come_from_file_argument_and_standard_input() {
+    let server = start();
+    let cli = Client::of(&server);
+    let file = cli.file("w.json", &echo_workflow("from-file"));
+    cli.ok(&["workflows", "create", "-f", &file]);
+    for (id, args) in [("from-stdin", ["--stdin", "-q"]), ("from-dash", ["-f", "-"])] {
+        let run =
+            cli.run_with(&[&["workflows", "create"][..], &args].concat(), &echo_workflow(id).to_string());
+        assert_eq!(run.code, 0, "{run:?}");
+    }
+    assert_eq!(cli.json(&["workflows", "list"])["total"], 3);
+    assert!(
+        cli.fails(&["workflows", "create", "-d", "{\"a\":\n x}"], 1)
+            .contains("--data: it is not JSON: expected value at line 2")
+    );
+    assert!(cli.fails(&["workflows", "create", "-f", "absent.json"], 1).contains("absent.json"));
+    assert!(cli.fails(&["workflows", "create", "-d", "[]"], 1).contains("'import' takes several"));
+    cli.fails(&["workflows", "create", "-d", "{}", "--stdin"], 2);
+    cli.fails(&["workflows", "create"], 2);
+}
+
+#[test]
+fn validation_exits_with_1_when_it_is_invalid() {
+    let server = start();
+    let cli = Client::of(&server);
+    assert_eq!(cli.ok(&["workflows", "validate", "-d", &echo_workflow("w").to_string()]), "valid\n");
+    let run = cli.run(&["workflows", "validate", "-d", r#"{"name": "w", "tasks": []}"#]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.out.starts_with("invalid\n") && run.out.contains("tasks"), "{run:?}");
+    let run = cli.run(&["channels", "validate", "-d", r#"{"name": "c"}"#, "-o", "json"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    let report: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(report["data"]["valid"], false);
+}
+
+#[test]
+fn export_is_an_array_that_imports_unchanged() {
+    let server = start();
+    let cli = Client::of(&server);
+    serve_echo(&cli, "a");
+    let exported = cli.ok(&["workflows", "export"]);
+    let items: Value = serde_json::from_str(&exported).unwrap();
+    assert_eq!(items[0]["workflow_id"], "a");
+    assert_eq!(cli.json(&["workflows", "export"]), items);
+    assert_eq!(cli.ok(&["channels", "export", "--protocol", "rest", "-q"]), "a\n");
+
+    let again = cli.run_with(&["workflows", "import", "--stdin", "--on-conflict", "new_version"], &exported);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert!(again.out.ends_with("0 workflows imported, 1 unchanged, 0 skipped, 0 failed\n"), "{again:?}");
+}
+
+#[test]
+fn import_goes_in_batches_and_exits_with_1_when_an_item_failed() {
+    let server = start();
+    let cli = Client::of(&server);
+    let many: Vec<Value> = (0..1_101).map(|number| echo_workflow(&format!("w{number:04}"))).collect();
+    let file = cli.file("many.json", &many.into());
+    let report = cli.json(&["workflows", "import", "-f", &file, "--dry-run"]);
+    assert_eq!((&report["data"]["imported"], &report["data"]["dry_run"]), (&json!(1101), &json!(true)));
+    assert_eq!(cli.json(&["workflows", "list"])["total"], 0);
+    let report = cli.json(&["workflows", "import", "-f", &file]);
+    assert_eq!(report["data"]["results"][1100]["index"], 1100, "{}", report["data"]["failed"]);
+
+    let file = cli.file("bad.json", &json!([echo_workflow("good"), {"name": "bad", "tasks": []}]));
+    let run = cli.run(&["workflows", "import", "-f", &file]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.out.contains("1 workflows imported") && run.out.contains("1 failed"), "{run:?}");
+    let run = cli.run(&["workflows", "import", "-f", &file, "-o", "json", "--on-conflict", "skip"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert_eq!(serde_json::from_str::<Value>(&run.out).unwrap()["data"]["failed"], 1);
+}
+
+#[test]
+fn diff_exits_with_1_when_something_differs_or_is_missing() {
+    let server = start();
+    let cli = Client::of(&server);
+    cli.ok(&["workflows", "create", "-d", &echo_workflow("w").to_string()]);
+    let same = cli.file("same.json", &json!([echo_workflow("w")]));
+    assert!(cli.ok(&["workflows", "diff", "-f", &same]).contains("unchanged"));
+    let mut other = echo_workflow("w");
+    other["priority"] = 7.into();
+    let changed = cli.file("changed.json", &json!([other, echo_workflow("absent")]));
+    let run = cli.run(&["workflows", "diff", "-f", &changed, "-o", "json"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    let report: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(report["data"][0], json!({"id": "w", "state": "changed", "fields": ["priority"]}));
+    assert_eq!(report["data"][1]["state"], "missing");
+}
+
+#[test]
+fn channel_has_the_commands_of_a_workflow_and_a_trigger() {
+    let server = start();
+    let cli = Client::of(&server);
+    serve_echo(&cli, "a");
+    assert_eq!(cli.ok(&["ch", "list", "--channel-type", "sync", "-q"]), "a\n");
+    assert_eq!(cli.ok(&["ch", "list", "--protocol", "kafka", "-q"]), "");
+    cli.ok(&["channels", "new-version", "a"]);
+    cli.ok(&["channels", "update", "a", "-d", r#"{"priority": 3}"#]);
+    assert_eq!(cli.ok(&["channels", "activate", "a", "--defer-reload", "-q"]), "a\n");
+    assert!(cli.fails(&["channels", "trigger", "a"], 1).contains("[VALIDATION_ERROR]"));
+    let cron = json!({"channel_id": "nightly", "name": "nightly", "channel_type": "async", "protocol": "cron",
+        "workflow_id": "a", "transport_config": {"schedule": "0 0 3 * * *"}});
+    cli.ok(&["channels", "create", "-d", &cron.to_string()]);
+    cli.ok(&["channels", "activate", "nightly"]);
+    assert!(
+        cli.ok(&["channels", "trigger", "nightly"]).starts_with("Triggered channel 'nightly': occurrence ")
+    );
+    cli.ok(&["channels", "archive", "a"]);
+    cli.ok(&["channels", "delete", "a", "--yes"]);
+}
+
+#[test]
+fn connector_is_tested_disabled_and_its_breakers_shown() {
+    let server = launch().env("SVC_ENGINE__CIRCUIT_BREAKER__ENABLED", "true").start().unwrap();
+    let cli = Client::of(&server);
+    let connector = json!({"id": "c1", "name": "crm", "connector_type": "http",
+        "config": {"type": "http", "url": "http://127.0.0.1:9", "allow_private_urls": true}});
+    assert!(cli.ok(&["conn", "create", "-d", &connector.to_string()]).starts_with("Created connector 'crm'"));
+    let probe = cli.run(&["connectors", "test", "c1", "-o", "json"]);
+    assert_eq!(probe.code, 1, "{probe:?}");
+    assert_eq!(serde_json::from_str::<Value>(&probe.out).unwrap()["data"]["reachable"], false);
+    assert!(cli.ok(&["connectors", "disable", "c1"]).contains("(disabled)"));
+    cli.ok(&["connectors", "enable", "c1"]);
+    assert!(cli.ok(&["connectors", "list"]).contains("loaded"));
+    cli.ok(&["connectors", "update", "c1", "-d", r#"{"tags": ["x"]}"#]);
+    assert_eq!(cli.json(&["connectors", "export", "--tag", "x"])[0]["name"], "crm");
+    cli.ok(&["connectors", "validate", "-d", &connector.to_string()]);
+    assert_eq!(cli.json(&["connectors", "circuit-breakers"])["data"]["enabled"], true);
+    assert!(cli.fails(&["connectors", "reset-breaker", "a:crm"], 1).contains("[NOT_FOUND]"));
+    cli.ok(&["connectors", "delete", "c1", "-y"]);
+    cli.fails(&["workflows", "create", "-d", &failing_workflow("f").to_string(), "--nonsense"], 2);
+    assert_eq!(cli.ok(&["channels", "create", "-d", &channel("c", "none").to_string(), "-q"]), "c\n");
+}

@@ -1,0 +1,113 @@
+//! Errors: on standard error, with code, fields and remedy; nothing on standard output.
+
+use svc_testkit::server::free_port;
+use svc_testkit::upstream::{Upstream, UpstreamReply};
+
+use crate::support::{Client, launch, start};
+
+const KEY: &str = "an-admin-key-that-must-never-be-printed";
+
+#[test]
+fn refusal_has_its_code_and_the_paths_of_its_fields() {
+    let server = start();
+    let cli = Client::of(&server);
+    let error = cli.fails(&["workflows", "create", "-d", r#"{"name": "w", "tasks": [{"id": "a"}]}"#], 1);
+    assert!(error.starts_with("Error: [VALIDATION_ERROR] "), "{error}");
+    assert!(error.contains("\n  tasks[0].function"), "{error}");
+    for format in ["json", "yaml", "table"] {
+        cli.fails(&["workflows", "get", "absent", "-o", format], 1);
+    }
+    let verbose = cli.fails(&["workflows", "get", "absent", "-v"], 1);
+    assert!(
+        verbose.contains("request id: ") && verbose.contains("GET /api/v1/admin/workflows/absent"),
+        "{verbose}"
+    );
+}
+
+#[test]
+fn server_that_is_not_there_is_named_with_the_remedy() {
+    let address = format!("http://127.0.0.1:{}", free_port().unwrap());
+    let error = Client::new().fails(&["health", "--server", &address], 1);
+    assert!(error.contains(&address) && error.contains("hint: start the server"), "{error}");
+    let error = Client::new().fails(&["health", "--server", "localhost:8080"], 1);
+    assert!(error.contains("no server address"), "{error}");
+}
+
+#[test]
+fn missing_and_wrong_keys_have_their_remedies_and_no_key_is_printed() {
+    let server = launch()
+        .env("SVC_ADMIN_AUTH__ENABLED", "true")
+        .env("SVC_ADMIN_AUTH__API_KEYS", &format!("[\"{KEY}\"]"))
+        .start()
+        .unwrap();
+    let cli = Client::of(&server);
+    let missing = cli.fails(&["workflows", "list"], 1);
+    assert!(missing.contains("[UNAUTHORIZED]") && missing.contains("hint: no key was sent"), "{missing}");
+    let wrong = cli.fails(&["workflows", "list", "--api-key", "not-the-key-at-all", "-v"], 1);
+    assert!(wrong.contains("does not accept this key") && !wrong.contains("not-the-key-at-all"), "{wrong}");
+    let right = cli.run(&["workflows", "list", "--api-key", KEY, "-v", "-o", "json"]);
+    assert_eq!(right.code, 0, "{right:?}");
+    assert!(!format!("{right:?}").contains(KEY), "{right:?}");
+    cli.ok(&["workflows", "list", "--api-key", KEY, "--api-key-header", "X-API-Key"]);
+    let broken = cli.fails(&["workflows", "list", "--api-key", "broken\nkey"], 1);
+    assert!(broken.contains("cannot be sent in a header") && !broken.contains("broken\nkey"), "{broken}");
+}
+
+#[test]
+fn server_of_another_version_and_other_programs_are_told() {
+    let other = Upstream::start(|request| {
+        if request.target == "/health" {
+            return UpstreamReply::new(200, r#"{"status": "ok", "version": "9.9.9", "components": {}}"#);
+        }
+        UpstreamReply::new(404, r#"{"error": {"code": "NOT_FOUND", "message": "No such path"}}"#)
+    })
+    .unwrap();
+    let address = format!("http://{}", other.address());
+    let error = Client::new().fails(&["nodes", "--server", &address], 1);
+    assert!(error.contains("hint: the server is version 9.9.9"), "{error}");
+    let run = Client::new().run(&["health", "--server", &address]);
+    assert!(run.code == 0 && run.err.contains("9.9.9"), "{run:?}");
+
+    let foreign = Upstream::start(|_| UpstreamReply::new(200, "<html>hello</html>")).unwrap();
+    let address = format!("http://{}", foreign.address());
+    let error = Client::new().fails(&["workflows", "list", "--server", &address], 1);
+    assert!(error.contains("does not have the expected shape"), "{error}");
+}
+
+#[test]
+fn text_of_the_server_does_not_steer_the_terminal() {
+    let hostile = Upstream::start(|_| {
+        UpstreamReply::new(
+            200,
+            r#"{"data": [{"workflow_id": "w\u001b[2J", "name": "\u202eevil\r"}], "total": 1}"#,
+        )
+    })
+    .unwrap();
+    let address = format!("http://{}", hostile.address());
+    for args in
+        [&["workflows", "list"][..], &["workflows", "list", "-q"], &["workflows", "list", "-o", "yaml"]]
+    {
+        let out = Client::new().ok(&[args, &["--server", &address]].concat());
+        assert!(!out.contains('\u{1b}') && !out.contains('\r'), "{args:?}: {out:?}");
+    }
+}
+
+#[test]
+fn usage_errors_exit_with_2() {
+    let cli = Client::new();
+    for args in [
+        &["nonsense"][..],
+        &["workflows"],
+        &["workflows", "list", "--limit", "0"],
+        &["workflows", "list", "--limit", "1001"],
+        &["workflows", "list", "--sort-order", "up"],
+        &["workflows", "rollout", "w"],
+        &["dlq", "purge"],
+        &["send"],
+        &["completions", "cobol"],
+        &["config", "get", "nonsense"],
+        &["-o", "xml", "health"],
+    ] {
+        cli.fails(args, 2);
+    }
+}

@@ -1,0 +1,19 @@
+//! `svc-cli` as its users meet it: the real binary against the real server.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a failed expectation is the finding"
+)]
+
+mod benchmarks;
+mod definitions;
+mod errors;
+mod help;
+mod messages;
+mod operations;
+mod settings;
+mod support;
+mod tables;
+mod terminal;

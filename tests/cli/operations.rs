@@ -1,0 +1,99 @@
+//! The commands of operators: health, engine, actors, nodes, schedules, audit, metrics.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, launch, serve_echo, start};
+
+#[test]
+fn health_exits_with_1_when_a_component_is_degraded() {
+    let server = start();
+    let cli = Client::of(&server);
+    assert_eq!(cli.ok(&["health", "-q"]), "ok\n");
+    assert!(cli.ok(&["health"]).contains("database"));
+    let broken = json!({"id": "c", "name": "c", "connector_type": "http", "config": {"type": "http", "url": "env://ABSENT_VARIABLE"}});
+    cli.run(&["connectors", "create", "-d", &broken.to_string()]);
+    let run = cli.run(&["health", "-o", "json"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert_eq!(serde_json::from_str::<Value>(&run.out).unwrap()["components"]["connectors"], "degraded");
+    let run = cli.run(&["health"]);
+    assert!(run.code == 1 && run.out.contains("degraded"), "{run:?}");
+}
+
+#[test]
+fn engine_shows_its_status_and_reloads() {
+    let server = start();
+    let cli = Client::of(&server);
+    serve_echo(&cli, "a");
+    assert_eq!(cli.json(&["engine", "status"])["data"]["channels"], json!(["a"]));
+    assert!(cli.ok(&["eng", "reload"]).starts_with("Reloaded the engine: "));
+}
+
+#[test]
+fn supervision_tree_is_shown_and_a_part_of_it_restarted() {
+    let server = start();
+    let cli = Client::of(&server);
+    serve_echo(&cli, "a");
+    let tree = cli.ok(&["actors"]);
+    assert!(tree.starts_with("ACTOR") && tree.contains("  writer"), "{tree}");
+    assert_eq!(cli.ok(&["actors", "list", "-q"]).lines().next(), Some("store"));
+    assert!(cli.fails(&["actors", "restart", "channels/a"], 1).contains("nothing was changed"));
+    assert_eq!(cli.ok(&["actors", "restart", "channels/a", "--yes"]), "Restarted 'channels/a'.\n");
+    assert!(cli.fails(&["actors", "restart", "channels/absent", "-y"], 1).contains("[NOT_FOUND]"));
+    assert!(cli.ok(&["actors", "history"]).contains("channels/a"));
+}
+
+#[test]
+fn status_is_shown_again_and_again_until_it_is_interrupted() {
+    use std::io::{BufRead as _, BufReader};
+    let server = start();
+    let cli = Client::of(&server);
+    let mut command = cli.command(&["health", "-q", "--watch=0.1"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let lines: Vec<_> =
+        BufReader::new(child.stdout.take().unwrap()).lines().take(3).map(Result::unwrap).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(lines, ["ok", "ok", "ok"]);
+    cli.fails(&["health", "--watch=0"], 2);
+}
+
+#[test]
+fn nodes_functions_audit_log_and_metrics_are_shown() {
+    let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
+    let cli = Client::of(&server).env("SVC_CHANGE_CONTEXT", "release 7");
+    serve_echo(&cli, "a");
+    assert_eq!(cli.json(&["nodes"])["data"][0]["is_this"], true);
+    let functions = cli.ok(&["functions", "list", "-q"]);
+    assert!(functions.lines().any(|name| name == "http_call"), "{functions}");
+    let audit = cli.json(&[
+        "audit",
+        "list",
+        "--action",
+        "create",
+        "--resource-type",
+        "workflow",
+        "--resource-id",
+        "a",
+    ]);
+    assert_eq!(audit["total"], 1, "{audit}");
+    assert!(audit["data"][0]["details"].as_str().unwrap().contains("release 7"), "{audit}");
+    assert!(cli.ok(&["metrics"]).contains("svc_build_info"));
+    assert_eq!(cli.ok(&["kafka", "partitions", "-q"]), "");
+    assert!(cli.fails(&["kafka", "skip", "t", "0", "-y"], 1).contains("[NOT_FOUND]"));
+}
+
+#[test]
+fn schedules_and_their_occurrences_are_shown() {
+    let server = start();
+    let cli = Client::of(&server);
+    serve_echo(&cli, "a");
+    let cron = json!({"channel_id": "nightly", "name": "nightly", "channel_type": "async", "protocol": "cron",
+        "workflow_id": "a", "transport_config": {"schedule": "0 0 3 * * *"}});
+    cli.ok(&["channels", "create", "-d", &cron.to_string()]);
+    cli.ok(&["channels", "activate", "nightly"]);
+    assert_eq!(cli.ok(&["cron", "status", "-q"]), "nightly\n");
+    let id = cli.ok(&["channels", "trigger", "nightly", "-q"]).trim().to_owned();
+    assert_eq!(cli.ok(&["cron", "list", "--channel-id", "nightly", "-q"]).trim(), id);
+    assert_eq!(cli.json(&["cron", "get", &id])["data"]["trigger"], "manual");
+    assert!(cli.fails(&["cron", "retry", &id], 1).contains("[CONFLICT]"));
+}

@@ -1,0 +1,96 @@
+//! The settings of the client: option, environment, file; the file itself.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use svc_testkit::upstream::{Upstream, UpstreamReply};
+
+use crate::support::Client;
+
+fn listing() -> Upstream {
+    Upstream::start(|_| UpstreamReply::new(200, r#"{"data": [], "total": 0}"#)).unwrap()
+}
+
+#[test]
+fn option_wins_over_the_environment_and_that_over_the_file() {
+    let servers = [listing(), listing(), listing()];
+    let [option, environment, file] = servers.each_ref().map(|server| format!("http://{}", server.address()));
+    let count = || servers.each_ref().map(|server| server.requests().len());
+    let cli = Client::new();
+    cli.ok(&["config", "set-server", &file]);
+    cli.ok(&["config", "set", "api_key", "key-of-the-file"]);
+    cli.ok(&["config", "set", "default_output", "json"]);
+
+    assert!(cli.ok(&["workflows", "list"]).starts_with("{\n"), "the file chose JSON");
+    assert_eq!(count(), [0, 0, 1]);
+    assert_eq!(servers[2].requests()[0].header("authorization"), Some("Bearer key-of-the-file"));
+
+    let cli = cli.env("SVC_SERVER_URL", &environment).env("SVC_API_KEY", "key-of-the-environment");
+    cli.ok(&["workflows", "list"]);
+    assert_eq!(servers[1].requests()[0].header("authorization"), Some("Bearer key-of-the-environment"));
+
+    let args = [
+        "workflows",
+        "list",
+        "--server",
+        &option,
+        "--api-key",
+        "k",
+        "--api-key-header",
+        "X-Key",
+        "-o",
+        "table",
+    ];
+    assert!(cli.ok(&args).starts_with("ID"), "the option chose a table");
+    assert_eq!(count(), [1, 1, 1]);
+    assert_eq!(servers[0].requests()[0].header("x-key"), Some("k"));
+    assert_eq!(servers[0].requests()[0].header("authorization"), None);
+}
+
+#[test]
+fn file_is_private_and_its_key_masked() {
+    let cli = Client::new();
+    cli.ok(&["config", "set", "api_key", "secret-of-mine"]);
+    let path = cli.home().join(".svc/config.toml");
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    for args in [&["config", "show"][..], &["config", "show", "-o", "json"], &["config", "get", "api_key"]] {
+        let out = cli.ok(args);
+        assert!(out.contains("******") && !out.contains("secret-of-mine"), "{out}");
+    }
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let run = cli.run(&["health", "--server", "http://127.0.0.1:1"]);
+    assert!(run.err.contains("others can read it") && !run.err.contains("secret-of-mine"), "{run:?}");
+    cli.ok(&["config", "set", "api_key", ""]);
+    assert_eq!(cli.ok(&["config", "get", "api_key"]), "");
+}
+
+#[test]
+fn comments_of_the_file_stay_and_mistakes_are_named() {
+    let cli = Client::new();
+    let path = cli.home().join(".svc/config.toml");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, "# ours\nserver_url = \"http://a:1\"\n").unwrap();
+    cli.ok(&["config", "set", "api_key_header", "X-Key"]);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with("# ours\n") && text.contains("X-Key"), "{text}");
+    assert_eq!(cli.ok(&["config", "get", "server_url"]), "http://a:1\n");
+    assert!(cli.fails(&["config", "set-server", "nonsense"], 1).contains("no server address"));
+    cli.fails(&["config", "set", "default_output", "xml"], 2);
+
+    std::fs::write(&path, "server = \"http://a:1\"\n").unwrap();
+    let error = cli.fails(&["health"], 1);
+    assert!(error.contains("config.toml: unknown setting 'server'"), "{error}");
+}
+
+#[test]
+fn key_in_clear_to_another_machine_is_warned_of() {
+    let run = Client::new().run(&[
+        "health",
+        "--server",
+        "http://192.0.2.1:1",
+        "--api-key",
+        "k",
+        "--request-timeout",
+        "1",
+    ]);
+    assert!(run.err.contains("warning: the key crosses the network in clear"), "{run:?}");
+}

@@ -1,0 +1,84 @@
+//! The forms of results: tables at two widths, JSON, YAML, ids, no colours.
+
+use serde_json::json;
+
+use crate::support::{Client, assert_golden, serve_echo, stable, start};
+
+#[test]
+fn tables_fit_their_width() {
+    let server = start();
+    let cli = Client::of(&server);
+    serve_echo(&cli, "orders-intake");
+    let mut long = crate::support::echo_workflow("a-workflow-with-quite-a-long-identifier");
+    long["name"] = "Prices orders, asks the warehouse and tells the customer".into();
+    long["tags"] = json!(["orders", "pricing", "warehouse"]);
+    cli.ok(&["workflows", "create", "-d", &long.to_string()]);
+    cli.ok(&["send", "orders-intake", "-d", "{}"]);
+    for columns in ["80", "200"] {
+        let cli = Client::of(&server).env("COLUMNS", columns);
+        let mut text = String::new();
+        for args in [
+            &["workflows", "list"][..],
+            &["channels", "list"],
+            &["workflows", "versions", "orders-intake"],
+            &["workflows", "get", "orders-intake"],
+            &["functions", "list"],
+            &["audit-logs", "list", "--action", "status_active"],
+        ] {
+            let shown = cli.ok(args);
+            let widest = shown.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+            assert!(widest <= columns.parse().unwrap(), "{args:?} is {widest} columns wide:\n{shown}");
+            text.push_str(&format!("$ svc-cli {}\n{shown}\n", args.join(" ")));
+        }
+        assert_golden(&format!("tables-{columns}.txt"), &stable(&text));
+    }
+}
+
+#[test]
+fn piped_output_has_neither_colours_nor_wrapped_lines() {
+    let server = start();
+    let cli = Client::of(&server);
+    serve_echo(&cli, "a");
+    for args in [&["workflows", "list"][..], &["health"], &["actors"], &["functions", "list"]] {
+        let out = cli.ok(args);
+        assert!(!out.contains('\u{1b}'), "{args:?}: {out:?}");
+        assert!(out.lines().all(|line| line == line.trim_end()), "{args:?}: {out:?}");
+    }
+    assert_eq!(cli.ok(&["workflows", "list"]).lines().count(), 2);
+}
+
+#[test]
+fn json_is_the_answer_of_the_server_and_yaml_says_the_same() {
+    let server = start();
+    let cli = Client::of(&server);
+    serve_echo(&cli, "a");
+    let mut client = server.client();
+    for (args, path) in [
+        (&["workflows", "list"][..], "/api/v1/admin/workflows?limit=50"),
+        (&["workflows", "get", "a"], "/api/v1/admin/workflows/a"),
+        (&["channels", "versions", "a"], "/api/v1/admin/channels/a/versions?limit=50"),
+        (&["functions", "list"], "/api/v1/admin/functions"),
+        (&["nodes"], "/api/v1/admin/nodes"),
+    ] {
+        let body = client.get(path).unwrap().json();
+        let mut expected = serde_json::to_string_pretty(&body).unwrap() + "\n";
+        let mut json = cli.ok(&[args, &["-o", "json"]].concat());
+        if args == ["nodes"] {
+            // Its lease is renewed meanwhile.
+            (expected, json) = (expected.lines().count().to_string(), json.lines().count().to_string());
+        }
+        assert_eq!(json, expected, "{args:?}");
+    }
+    let yaml = cli.ok(&["workflows", "get", "a", "-o", "yaml"]);
+    assert!(
+        yaml.starts_with("data:\n") && yaml.contains("workflow_id: a\n") && yaml.contains("version: 1\n"),
+        "{yaml}"
+    );
+}
+
+#[test]
+fn empty_list_is_a_heading_and_a_note() {
+    let server = start();
+    let run = Client::of(&server).run(&["workflows", "list"]);
+    assert_eq!((run.code, run.out.lines().count(), run.err.as_str()), (0, 1, "no workflows\n"));
+}
