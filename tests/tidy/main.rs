@@ -8,6 +8,7 @@ mod files;
 mod language;
 mod links;
 mod messages;
+mod migrations;
 mod modules;
 
 use std::path::{Path, PathBuf};
