@@ -17,6 +17,7 @@ mod build_script;
 mod calls;
 mod canary;
 mod channels;
+mod cluster;
 mod commands;
 mod connector_entity;
 mod connector_health;

@@ -46,6 +46,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("actors/nodes", &["actix-supervision", "svc-ledger", "svc-model", "svc-store"]),
+    ("actors/epoch", &["actix-supervision", "svc-model", "svc-nodes", "svc-store"]),
     ("actors/traces", &["actix-supervision", "svc-model", "svc-nodes", "svc-store"]),
     ("actors/housekeeping", &["actix-supervision"]),
     (
@@ -97,6 +98,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-connectors",
             "svc-cron",
             "svc-engine",
+            "svc-epoch",
             "svc-functions",
             "svc-housekeeping",
             "svc-kafka",

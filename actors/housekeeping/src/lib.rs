@@ -34,8 +34,17 @@ use scheduler::{JobInterval, JobTimer};
 /// The reason why a run of a job failed, for the log.
 pub type JobError = Box<dyn std::error::Error + Send + Sync>;
 
+/// The result of a run that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobPass {
+    /// The work was done.
+    Done,
+    /// Another process does the work.
+    Skipped,
+}
+
 /// The work of a job.
-pub type JobWork = Arc<dyn Fn() -> BoxFuture<'static, Result<(), JobError>> + Send + Sync>;
+pub type JobWork = Arc<dyn Fn() -> BoxFuture<'static, Result<JobPass, JobError>> + Send + Sync>;
 
 /// The specification of a recurring job.
 #[derive(Clone)]

@@ -19,7 +19,7 @@ fn log() -> Logger {
 
 fn spec(
     every: u64,
-    work: impl Fn() -> BoxFuture<'static, Result<(), JobError>> + Send + Sync + 'static,
+    work: impl Fn() -> BoxFuture<'static, Result<JobPass, JobError>> + Send + Sync + 'static,
 ) -> JobSpec {
     JobSpec { name: "trace_cleanup", every: Duration::from_secs(every), work: Arc::new(work) }
 }
@@ -51,7 +51,7 @@ fn a_job_runs_at_start_and_never_twice_at_the_same_time() {
             let gate = Arc::clone(&closed);
             async move {
                 gate.acquire().await?.forget();
-                Ok(())
+                Ok(JobPass::Done)
             }
             .boxed()
         };
@@ -79,7 +79,7 @@ fn a_run_that_fails_or_panics_is_counted_and_the_next_one_comes() {
                 match outcome {
                     Some("fail") => Err("no".into()),
                     Some("panic") => panic!("planned"),
-                    _ => Ok(()),
+                    _ => Ok(JobPass::Done),
                 }
             }
             .boxed()
@@ -96,10 +96,28 @@ fn a_run_that_fails_or_panics_is_counted_and_the_next_one_comes() {
 }
 
 #[test]
+fn run_that_another_process_does_is_no_success() {
+    Universe::new(4).run(async |tree| {
+        let runs = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&runs);
+        let work = move || {
+            let first = counted.fetch_add(1, Ordering::SeqCst) == 0;
+            async move { Ok(if first { JobPass::Skipped } else { JobPass::Done }) }.boxed()
+        };
+        let metrics = JobMetrics::default();
+        let job = job(&tree, spec(3600, work), &metrics).await;
+        until(|| runs.load(Ordering::SeqCst) == 1).await;
+        assert_eq!(metrics.values("trace_cleanup"), (0, 0));
+        job.call(Due).await.unwrap();
+        until(|| metrics.values("trace_cleanup").0 > 0).await;
+    });
+}
+
+#[test]
 fn a_schedule_that_falls_silent_is_started_again() {
     // In virtual time the wall clock stands still, and with it the library.
     Universe::new(3).run(async |tree| {
-        let jobs = vec![spec(1, || async { Ok(()) }.boxed())];
+        let jobs = vec![spec(1, || async { Ok(JobPass::Done) }.boxed())];
         Housekeeping::supervise(&tree, "housekeeping", Placement::Here, jobs, JobMetrics::default(), log())
             .await
             .unwrap();
@@ -119,7 +137,7 @@ fn the_schedule_tells_a_job_at_its_interval() {
         let counted = Arc::clone(&runs);
         let work = move || {
             counted.fetch_add(1, Ordering::SeqCst);
-            async { Ok(()) }.boxed()
+            async { Ok(JobPass::Done) }.boxed()
         };
         Housekeeping::supervise(
             &tree,

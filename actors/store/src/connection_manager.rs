@@ -58,6 +58,14 @@ impl ConnectionManager {
         Ok(Self { target, busy_timeout_ms: config.busy_timeout_ms })
     }
 
+    /// Returns whether connections hear announcements: the driver passes none on over a Unix socket.
+    pub(crate) fn announces(&self) -> bool {
+        match &self.target {
+            DatabaseTarget::Sqlite(_) => false,
+            DatabaseTarget::Postgres(settings) => is_over_tcp(settings),
+        }
+    }
+
     pub(crate) async fn open(&self, purpose: Purpose) -> Result<Conn, StoreError> {
         match &self.target {
             DatabaseTarget::Sqlite(_) => {
@@ -125,8 +133,12 @@ pub(crate) fn sqlite_uri(path: &str, parameters: &str) -> String {
     format!("file:{escaped}?{parameters}")
 }
 
+fn is_over_tcp(settings: &tokio_postgres::Config) -> bool {
+    settings.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_)))
+}
+
 async fn open_postgres(settings: &tokio_postgres::Config) -> Result<AsyncPgConnection, StoreError> {
-    let conn = if settings.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_))) {
+    let conn = if is_over_tcp(settings) {
         let mut settings = settings.clone();
         settings.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
         let (client, connection) = settings.connect(MarkErrors).await.map_err(connect_failure)?;

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::config::Backend;
 use crate::conn::Conn;
 use crate::error::StoreError;
+use crate::listener::ConfigListener;
 use crate::metrics::{Queries, QueryOperation, StoreMetrics};
 use crate::pool::{ConnectionPool, TransactionFn};
 use crate::repo::TraceWrite;
@@ -51,6 +52,11 @@ impl Database {
     /// Returns the metrics of reads, writes and the pool.
     pub(crate) fn metrics(&self) -> StoreMetrics {
         StoreMetrics { queries: self.inner.queries.clone(), pool: self.inner.pool.clone() }
+    }
+
+    /// Listens for announcements of changes; `None` if this database makes none.
+    pub(crate) async fn listen(&self) -> Result<Option<ConfigListener>, StoreError> {
+        self.inner.pool.listen().await
     }
 
     /// Runs `work` with a connection from the pool, on the io runtime.

@@ -18,6 +18,7 @@ mod database;
 mod error;
 mod file_lock;
 pub mod inspect;
+mod listener;
 mod metrics;
 pub mod migrate;
 mod pool;
@@ -34,18 +35,20 @@ pub use backup::{BackupError, RestoreReport, Unfinished, back_up, check_source, 
 pub use config::{Backend, StoreConfig};
 pub use error::{OpenError, Outage, StoreError};
 pub use file_lock::FileLock;
+pub use listener::ConfigListener;
 pub use metrics::StoreMetrics;
 pub use reencrypt::{ReencryptionReport, reencrypt};
 pub use repo::{
-    AdoptedRun, AlignOutcome, AuditEntry, AuditFilter, AuditLog, Backlog, ChannelFacts, ChannelGates,
-    ClaimBatch, ClaimedLetter, ConfigEpoch, ConnectorRepository, DeadLetter, DeadLetterFilter,
-    DeadLetterRepository, DeadLetterRow, EntityFilter, ExhaustedOccurrence, ExpectedTokens, ImportAction,
-    ImportOutcome, Ledger, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewNode, NewTrace,
-    NodeLeases, NodeRow, NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord,
-    OccurrenceRow, OnConflict, Ownership, PackageReceipts, PlatformRoute, References, RefreshLease,
-    Repository, RollbackSource, RowKey, SaveOutcome, ScheduleStatus, StartResult, StoredConnector,
-    TokenState, TokenStates, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
-    TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun, Versioned, WorkflowGates,
+    AdoptedRun, AlignOutcome, AuditEntry, AuditFilter, AuditLog, Backlog, BreakerReset, ChangedEntity,
+    ChannelFacts, ChannelGates, ClaimBatch, ClaimedLetter, ConfigChange, ConfigEpoch, ConnectorRepository,
+    DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow, EntityFilter, EpochNumbers,
+    ExhaustedOccurrence, ExpectedTokens, ImportAction, ImportOutcome, JobLeases, Ledger, MaterialiseOutcome,
+    MaterialiseRequest, Merge, Mutation, NewNode, NewTrace, NodeLeases, NodeRow, NodeStatus, OccurrenceClaim,
+    OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, Ownership,
+    PackageReceipts, PlatformRoute, References, RefreshLease, Repository, RollbackSource, RowKey,
+    SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState, TokenStates, TraceAccess,
+    TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow,
+    TraceStatus, UnfinishedRun, Versioned, WorkflowGates,
 };
 pub use status::DatabaseStatus;
 pub use store::{OpenedStore, Store};

@@ -12,6 +12,7 @@ use crate::config::{Backend, StoreConfig};
 use crate::conn::{Conn, run_on_io};
 use crate::connection_manager::ConnectionManager;
 use crate::error::{OpenError, StoreError};
+use crate::listener::ConfigListener;
 
 /// Time limit of a read or a transaction; a server that takes longer counts as dead.
 const READ_LIMIT: Duration = Duration::from_secs(30);
@@ -30,6 +31,7 @@ pub(crate) struct ConnectionPool {
     pool: bb8::Pool<ConnectionManager>,
     io: Handle,
     backend: Backend,
+    connector: ConnectionManager,
 }
 
 /// The number of connections in the pool.
@@ -54,16 +56,23 @@ impl ConnectionPool {
             .min_idle(config.min_connections.min(config.max_connections))
             .connection_timeout(config.acquire_timeout)
             .idle_timeout(config.idle_timeout)
-            .build(connector)
+            .build(connector.clone())
             .await
             .map_err(|error| OpenError::Unreachable { target, detail: crate::migrate::detail(error) })?;
-        Ok(Self { pool, io, backend })
+        Ok(Self { pool, io, backend, connector })
     }
 
     /// Returns the current number of connections.
     pub(crate) fn state(&self) -> PoolState {
         let state = self.pool.state();
         PoolState { size: state.connections, idle: state.idle_connections }
+    }
+
+    /// Opens a connection that hears announcements of changes; `None` if this database makes none.
+    pub(crate) async fn listen(&self) -> Result<Option<ConfigListener>, StoreError> {
+        let connector = self.connector.clone();
+        let task = self.io.spawn(async move { ConfigListener::open(&connector).await });
+        task.await.unwrap_or_else(|error| Err(StoreError::Database(error.to_string())))
     }
 
     /// Runs `work` with a pooled connection, on the io runtime.

@@ -141,6 +141,25 @@ table! {
 }
 
 table! {
+    /// The changes of the served configuration, by the epoch that each made.
+    config_changes (epoch) {
+        epoch -> BigInt,
+        kind -> Text,
+        entity_id -> Text,
+        change_id -> Text,
+    }
+}
+
+table! {
+    /// The circuit breakers that were reset, in order.
+    breaker_resets (sequence) {
+        sequence -> BigInt,
+        breaker_key -> Text,
+        change_id -> Text,
+    }
+}
+
+table! {
     /// Receipts of applied packages.
     packages (name, version) {
         name -> Text,
@@ -199,6 +218,7 @@ table! {
         lease_until -> Timestamp,
         stopped_at -> Nullable<Timestamp>,
         emptied_at -> Nullable<Timestamp>,
+        applied_epoch -> Nullable<BigInt>,
     }
 }
 
@@ -288,3 +308,4 @@ table! {
 diesel::allow_tables_to_appear_in_same_query!(cron_schedule_state, cron_occurrences);
 diesel::allow_tables_to_appear_in_same_query!(connectors, connector_oauth_state);
 diesel::allow_tables_to_appear_in_same_query!(traces, nodes);
+diesel::allow_tables_to_appear_in_same_query!(job_leases, nodes);

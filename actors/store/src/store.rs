@@ -22,8 +22,8 @@ use svc_model::{Channel, Workflow};
 use svc_secrets::EnvelopeKeys;
 
 use crate::repo::{
-    AuditLog, ConfigEpoch, ConnectorRepository, DeadLetterRepository, Ledger, NodeLeases, PackageReceipts,
-    Repository, StatusChanges, TokenStates, TraceRepository,
+    AuditLog, ConfigEpoch, ConnectorRepository, DeadLetterRepository, JobLeases, Ledger, NodeLeases,
+    PackageReceipts, Repository, StatusChanges, TokenStates, TraceRepository,
 };
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::{StoreWriter, WriterConnection, WriterQueue};
@@ -172,6 +172,11 @@ impl Store {
     /// Returns the repository of the leases of processes that share the database.
     pub fn nodes(&self) -> NodeLeases {
         NodeLeases(self.database())
+    }
+
+    /// Returns the leases of recurring jobs.
+    pub fn job_leases(&self) -> JobLeases {
+        JobLeases(self.database())
     }
 
     /// Returns the cron ledger.

@@ -417,6 +417,7 @@ impl TracesShared {
         Arc::new(RetryShared {
             waiting: Arc::clone(&self.waiting),
             letters: self.store.dead_letters(),
+            leases: self.store.job_leases(),
             traces: self.traces.clone(),
             runner,
             settings: self.settings.dead_letters.clone(),
@@ -428,6 +429,7 @@ impl TracesShared {
             due: Arc::clone(&self.letters_due),
             changed: Arc::clone(&self.letters_changed),
             jobs: self.settings.jobs.clone(),
+            errors: self.settings.errors.clone(),
             log: self.log.clone(),
         })
     }

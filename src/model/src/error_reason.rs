@@ -37,6 +37,10 @@ error_reasons! {
     DlqExhausted = "dlq_exhausted",
     /// The engine failed.
     Engine = "engine",
+    /// A change of the configuration by another process was not loaded.
+    EpochWatcher = "epoch_watcher",
+    /// The lease of a recurring job could not be asked for.
+    JobLease = "job_lease",
     /// The brokers did not take the offset of a record that is done.
     KafkaCommit = "kafka_commit",
     /// A consumer failed, or could not receive.

@@ -11,6 +11,7 @@ use slog::Logger;
 use svc_auth::KeySets;
 use svc_connectors::{BrokerHealth, ConnectorMetrics, Connectors, KafkaCluster};
 use svc_cron::{CronHandle, CronMetrics};
+use svc_epoch::{EpochHandle, EpochServices};
 use svc_housekeeping::{Housekeeping, JobMetrics, JobSpec};
 use svc_keysets::KeySetCache;
 use svc_nodes::{NodeHandle, NodeMetrics};
@@ -21,8 +22,8 @@ use svc_traces::{TraceMetrics, Traces};
 
 use crate::error::ServiceStartError;
 use crate::tree::{
-    CHANNEL_ACTOR, CHANNELS, CONNECTORS, CRON, DrainBudget, HOUSEKEEPING, KAFKA, KAFKA_BROKERS, KEY_SETS,
-    NODE_LEASE, REGISTRY, SCHEDULE, SCHEDULES, STORE, TOKENS, TRACES,
+    CHANNEL_ACTOR, CHANNELS, CONNECTORS, CRON, DrainBudget, EPOCH, HOUSEKEEPING, KAFKA, KAFKA_BROKERS,
+    KEY_SETS, NODE_LEASE, REGISTRY, SCHEDULE, SCHEDULES, STORE, TOKENS, TRACES,
 };
 
 /// Messages in flight in one channel on one thread.
@@ -175,6 +176,18 @@ impl Assembly {
         let (at, log) = (self.shared_thread.clone(), self.log.clone());
         Housekeeping::supervise(&self.tree, HOUSEKEEPING.path, at, jobs, metrics, log).await?;
         Ok(())
+    }
+
+    /// Starts the watcher of the configuration epoch.
+    ///
+    /// # Errors
+    /// [`AssemblyError::Spawn`] for an actor that cannot be placed.
+    pub(crate) async fn start_epoch_watcher(
+        &self,
+        services: EpochServices,
+    ) -> Result<EpochHandle, AssemblyError> {
+        let at = self.shared_thread.clone();
+        Ok(EpochHandle::supervise(&self.tree, EPOCH.path, at, services).await?)
     }
 
     /// Starts the schedules on `thread`.

@@ -74,6 +74,7 @@ pub mod logging;
 pub mod offline;
 mod operations;
 mod options;
+mod propagation;
 mod routes;
 pub mod serve;
 pub mod service;

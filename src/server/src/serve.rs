@@ -17,7 +17,6 @@ use actix_supervision::TreeExit;
 use actix_web::dev::ServerHandle;
 use actix_web::{App, web};
 use slog::{Logger, error, info, warn};
-use svc_registry::ReloadScope;
 use svc_store::AuditEntry;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -176,12 +175,7 @@ fn reload_on_signal(state: web::Data<AppState>) {
             resource_id: "manual".to_owned(),
             details: None,
         };
-        // Recorded before it happens, so that nothing happens unrecorded.
-        if let Err(error) = state.store.epoch().bump(entry).await {
-            return error!(state.log, "reload by signal was not recorded and is left out"; "detail" => %error);
-        }
-        state.metrics.record_audit_event("reload", "engine");
-        match state.reload(ReloadScope::All).await {
+        match state.reload_by_order(entry).await {
             Ok(report) => info!(state.log, "reloaded by signal"; "workflows" => report.workflows_count),
             Err(error) => error!(state.log, "reload by signal failed"; "detail" => %error),
         }

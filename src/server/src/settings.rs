@@ -20,7 +20,7 @@ use svc_model::config::TracingMode;
 use svc_outbound::{Outbound, Trust};
 use svc_registry::ChannelFilter;
 use svc_secrets::{AllowedVariables, EnvelopeKeys, Keyring, Resolver, Secret};
-use svc_store::{Store, StoreConfig};
+use svc_store::{EpochNumbers, Store, StoreConfig};
 use svc_traces::{
     Callback, DeadLetterSettings, OverflowPolicy, QueueSettings, RecorderSettings, TracingDefaults,
 };
@@ -318,6 +318,15 @@ pub(crate) fn lease_settings(config: &Config, id: &str, is_alone: bool) -> svc_n
         lease: Duration::from_secs(config.cluster.node_lease_secs),
         is_alone,
         needs: tree::NODE_LEASE.need_paths(),
+    }
+}
+
+/// Returns the settings of the watcher of the configuration epoch.
+pub(crate) fn epoch_settings(config: &Config, seed: EpochNumbers) -> svc_epoch::Settings {
+    svc_epoch::Settings {
+        poll_interval: Duration::from_millis(config.cluster.epoch_poll_interval_ms),
+        seed,
+        needs: tree::EPOCH.need_paths(),
     }
 }
 

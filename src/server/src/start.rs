@@ -11,13 +11,14 @@ use svc_channels::{ChannelMetrics, ChannelServices, ComputeGate, RateGroups};
 use svc_connectors::{BrokerHealth, ConnectorMetrics, Connectors};
 use svc_cron::{CronHandle, CronMetrics};
 use svc_engine::{Engine, EngineBuilder, Function};
+use svc_epoch::{ConfigApplier, EpochMetrics, EpochServices, LocalChanges};
 use svc_housekeeping::JobMetrics;
-use svc_nodes::NodeMetrics;
+use svc_nodes::{NodeHandle, NodeMetrics};
 use svc_outbound::Outbound;
 use svc_redis::RedisClient;
 use svc_registry::{Registry, RegistryMetrics, RegistryParts};
 use svc_secrets::Keyring;
-use svc_store::{FileLock, OpenedStore, Store, StoreConfig};
+use svc_store::{EpochNumbers, FileLock, OpenedStore, Store, StoreConfig};
 use svc_tokens::TokenMetrics;
 use svc_traces::TraceMetrics;
 use tokio::time::Instant;
@@ -39,6 +40,7 @@ use crate::jobs;
 use crate::kafka::{IngressParts, KafkaIngress};
 use crate::lifecycle::Lifecycle;
 use crate::options::Options;
+use crate::propagation::{self, Propagation};
 use crate::settings;
 use crate::state::AppState;
 use crate::transport::ConnectionMetrics;
@@ -53,7 +55,9 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     let Options { log, environment, functions, faults, seed } = options;
     let certificates = load_certificates(&config, &log)?;
     let resources = Resources::open(&config, &environment, &log).await?;
-    let mut metrics = ServiceMetrics::register(&config);
+    let instance_id = settings::instance_id(&config);
+    let mut metrics =
+        ServiceMetrics::register(&config, config.cluster.enabled.then_some(instance_id.as_str()));
     let assembly = build_tree(&resources.io, (seed, faults), &log)?;
     metrics.registry.registry_mut().register_collector(Box::new(TreeCollector::new(assembly.tree.clone())));
     let Resources { io, outbound, secrets, node_id, file_lock, opened, cluster_redis, engine } = resources;
@@ -61,6 +65,9 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     let core =
         start_core(&assembly, &config, (&node_id, file_lock.is_some()), &outbound, opened, &metrics).await?;
     core.store.metrics().register(metrics.registry.registry_mut());
+    // Read before anything is loaded: what changes meanwhile is loaded by the watcher.
+    let seed =
+        core.store.epoch().numbers().await.map_err(|error| ServiceStartError::Tree(error.to_string()))?;
     let outside = Outside {
         config: &config,
         environment: &environment,
@@ -89,9 +96,14 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     };
     let store = core.store;
     let registry = start_registry(&assembly, &config, &store, (services, directory), &metrics).await?;
-    let jobs = jobs::housekeeping_jobs(&config, &store);
+    let lease = jobs::JobLease::new(&store, &core.nodes, metrics.channels.clone(), &log);
+    let jobs = jobs::housekeeping_jobs(&config, &store, &lease);
     assembly.start_accepting_work(&core.traces, &registry, jobs, metrics.jobs.clone()).await?;
     let cron = start_schedules(&assembly, &config, &node_id, (&store, &registry), &io, &metrics).await?;
+
+    let loader = propagation::applier(&connectors, &registry);
+    let propagation =
+        start_watcher(&assembly, &config, (&store, &core.nodes), (loader, seed), &metrics).await?;
 
     #[cfg(feature = "kafka")]
     let kafka = KafkaIngress::start(IngressParts {
@@ -120,7 +132,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         descriptors: DescriptorWatch::start(io.handle(), log.clone()),
         rate_limits: RateLimits::new(&config.rate_limit, metrics.channels),
         planes: Planes::new(&config.server.data_mounts),
-        instance_id: settings::instance_id(&config),
+        instance_id,
         backups: BackupDirectory::new(&config.storage),
         config: Arc::new(config),
         store,
@@ -130,6 +142,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         brokers,
         kafka,
         registry,
+        propagation,
         traces: core.traces,
         cron,
         engine,
@@ -207,6 +220,7 @@ struct ServiceMetrics {
     nodes: NodeMetrics,
     cron: CronMetrics,
     connectors: ConnectorMetrics,
+    epoch: EpochMetrics,
     tokens: TokenMetrics,
     connections: ConnectionMetrics,
     in_flight: InFlightBytes,
@@ -214,9 +228,9 @@ struct ServiceMetrics {
 }
 
 impl ServiceMetrics {
-    fn register(config: &Config) -> Self {
+    fn register(config: &Config, instance: Option<&str>) -> Self {
         let mut metrics = Self {
-            registry: Metrics::new(),
+            registry: Metrics::new(instance),
             channels: ChannelMetrics::default(),
             reloads: RegistryMetrics::default(),
             traces: TraceMetrics::default(),
@@ -224,6 +238,7 @@ impl ServiceMetrics {
             nodes: NodeMetrics::default(),
             cron: CronMetrics::default(),
             connectors: ConnectorMetrics::default(),
+            epoch: EpochMetrics::default(),
             tokens: TokenMetrics::default(),
             connections: ConnectionMetrics::default(),
             in_flight: InFlightBytes::new(config.server.max_in_flight_bytes),
@@ -239,6 +254,7 @@ impl ServiceMetrics {
         metrics.cron.register(registry);
         metrics.jobs.register(registry);
         metrics.connectors.register(registry);
+        metrics.epoch.register(registry);
         metrics.tokens.register(registry);
         metrics.connections.register(registry);
         metrics
@@ -373,4 +389,27 @@ async fn start_schedules(
     let Some(settings) = settings else { return Ok(None) };
     let schedules = (settings, metrics.cron.clone());
     Ok(Some(assembly.start_cron(store, registry, schedules, io.start_arbiter()?).await?))
+}
+
+/// Starts the watcher of the configuration epoch. `seed` has the numbers before the first load.
+async fn start_watcher(
+    assembly: &Assembly,
+    config: &Config,
+    (store, nodes): (&Store, &NodeHandle),
+    (applier, seed): (Arc<dyn ConfigApplier>, EpochNumbers),
+    metrics: &ServiceMetrics,
+) -> Result<Propagation, ServiceStartError> {
+    let (errors, jobs, local) = (metrics.channels.clone(), metrics.jobs.clone(), LocalChanges::default());
+    let services = EpochServices {
+        epoch: store.epoch(),
+        nodes: nodes.clone(),
+        applier,
+        local: local.clone(),
+        settings: settings::epoch_settings(config, seed),
+        metrics: metrics.epoch.clone(),
+        errors: Arc::new(move |reason| errors.count_error(reason)),
+        jobs: Arc::new(move |job| jobs.succeeded(job)),
+        log: assembly.log.clone(),
+    };
+    Ok(Propagation { epoch: assembly.start_epoch_watcher(services).await?, local })
 }

@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use actix_supervision::Tree;
 use parking_lot::Mutex;
-use slog::{Logger, info, warn};
+use slog::{Logger, error, info, warn};
 use svc_channels::ComputeGate;
 use svc_connectors::{BrokerHealth, Connectors};
 use svc_cron::CronHandle;
 use svc_engine::Engine;
+use svc_epoch::LocalChange;
+use svc_model::{ServiceError, id};
 use svc_nodes::NodeHandle;
 use svc_redis::RedisClient;
 use svc_registry::{Registry, ReloadError, ReloadReport, ReloadScope};
 use svc_secrets::Keyring;
-use svc_store::{FileLock, Store};
+use svc_store::{AuditEntry, FileLock, Mutation, Store};
 use svc_traces::Traces;
 use tokio::time::Instant;
 
@@ -30,6 +32,7 @@ use crate::http::{
 use crate::io_runtime::IoRuntime;
 use crate::kafka::KafkaIngress;
 use crate::lifecycle::Lifecycle;
+use crate::propagation::{DefinitionLoader, Propagation};
 use crate::transport::ConnectionMetrics;
 use crate::worker_threads::WorkerThreads;
 
@@ -51,6 +54,8 @@ pub struct AppState {
     pub(crate) kafka: Option<KafkaIngress>,
     /// The registry of serving definitions.
     pub registry: Registry,
+    /// The configuration epoch: what other processes change is loaded here.
+    pub propagation: Propagation,
     /// Traces and accepted work.
     pub traces: Traces,
     /// The schedules; `None` on a node that runs none.
@@ -100,20 +105,49 @@ impl AppState {
     /// # Errors
     /// The reason; the previous snapshot goes on serving.
     pub async fn reload(&self, scope: ReloadScope) -> Result<ReloadReport, ReloadError> {
-        let connectors = match scope {
-            ReloadScope::All => self.connectors.reload(svc_connectors::ConnectorScope::All).await,
-            ReloadScope::Changed { .. } => Ok(()),
-        };
-        let report = self.registry.reload(scope).await?;
-        connectors.map_err(|error| ReloadError::Unavailable(error.to_string()))?;
-        Ok(report)
+        let loader =
+            DefinitionLoader { connectors: self.connectors.clone(), registry: self.registry.clone() };
+        loader.load(scope).await
+    }
+
+    /// Registers a change that is about to be committed. It ends with the load of what was changed.
+    pub(crate) fn begin_change(&self, mutation: &Mutation) -> LocalChange {
+        self.propagation.local.begin(mutation.change_id)
+    }
+
+    /// Loads the stored configuration on an operator's order, tells the other processes, and records the order with
+    /// its outcome.
+    ///
+    /// # Errors
+    /// The configuration could not be loaded, and the previous one serves on; or the other processes could not be told.
+    pub(crate) async fn reload_by_order(&self, mut order: AuditEntry) -> Result<ReloadReport, ServiceError> {
+        self.metrics.record_audit_event(&order.action, &order.resource_type);
+        match self.reload(ReloadScope::All).await {
+            Ok(report) => {
+                let change_id = id::new_ordered_id();
+                let local = self.propagation.local.begin(change_id);
+                self.store.epoch().bump(order, change_id).await?;
+                local.applied();
+                Ok(report)
+            }
+            Err(failure) => {
+                let details = order.details.get_or_insert_with(|| serde_json::json!({}));
+                details["outcome"] = "failed".into();
+                details["reason"] = failure.to_string().into();
+                if let Err(error) = self.store.audit().record(order).await {
+                    error!(self.log, "a failed reload was not recorded"; "error" => %error);
+                }
+                Err(failure.into())
+            }
+        }
     }
 
     /// Reloads after a committed change. The change stands whether or not the reload succeeds: a failed reload keeps the
     /// previous snapshot in service, and `/health` reports it.
-    pub(crate) async fn reload_after_change(&self, scope: ReloadScope) {
-        if let Err(error) = self.reload(scope).await {
-            warn!(self.log, "reload after a committed change failed"; "error" => %error);
+    pub(crate) async fn reload_after_change(&self, scope: ReloadScope, change: LocalChange) {
+        match self.reload(scope).await {
+            Ok(_) => change.applied(),
+            Err(error) => warn!(self.log, "reload after a committed change failed"; "error" => %error),
         }
     }
 

@@ -247,6 +247,10 @@ pub(crate) static CHANNEL_ACTOR: TreeRow = TreeRow::actor("channels/{id}/{worker
     .drain_secs(30)
     .ended_by(EndedBy::ChannelRetirement);
 
+/// The watcher of the configuration epoch, which loads what other processes changed.
+pub(crate) static EPOCH: TreeRow =
+    TreeRow::actor("epoch", RunsOn::SharedThread).needs(&[&STORE, &NODE_LEASE, &CONNECTORS, &REGISTRY]);
+
 /// The group of schedules and their runs; absent unless `cron.enabled`.
 pub(crate) static CRON: TreeRow = TreeRow::group("cron");
 /// The group of schedules.
@@ -275,7 +279,7 @@ static JOB_SCHEDULER: TreeRow = TreeRow::actor("housekeeping/scheduler", RunsOn:
 
 /// Every kind of node. Where two paths match a node, the first one counts.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with a running service"))]
-pub(crate) static NODES: [&TreeRow; 34] = [
+pub(crate) static NODES: [&TreeRow; 35] = [
     &STORE,
     &STORE_WRITER,
     &STORE_PROBE,
@@ -301,6 +305,7 @@ pub(crate) static NODES: [&TreeRow; 34] = [
     &CHANNELS,
     &CHANNEL,
     &CHANNEL_ACTOR,
+    &EPOCH,
     &CRON,
     &SCHEDULES,
     &SCHEDULE,
@@ -417,7 +422,7 @@ pub(crate) static TASKS: [TaskRow; 39] = [
     task("parse of a large body", ("actors/channels", 1), RunsOn::BlockingPool, EndedBy::Caller),
     task("key derivation and signatures", ("src/functions", 1), RunsOn::BlockingPool, EndedBy::Caller),
     // The database and the secret store.
-    task("statements and migrations", ("actors/store", 9), RunsOn::IoRuntime, EndedBy::Caller),
+    task("statements and migrations", ("actors/store", 10), RunsOn::IoRuntime, EndedBy::Caller),
     task("copy of a SQLite file", ("actors/store", 1), RunsOn::BlockingPool, EndedBy::Caller),
     task("batches of writes", ("actors/store", 2), RunsOn::IoRuntime, EndedBy::Caller),
     task(

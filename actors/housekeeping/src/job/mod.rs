@@ -17,7 +17,7 @@ use futures_util::FutureExt;
 use slog::{Logger, debug, warn};
 
 use crate::metrics::JobMetrics;
-use crate::{JobError, JobSpec};
+use crate::{JobError, JobPass, JobSpec};
 
 pub(crate) use messages::Due;
 use state::JobRunState;
@@ -45,10 +45,11 @@ impl RecurringJob {
         ctx.spawn(run.into_actor(self).map(|outcome, job, _| job.record_outcome(outcome)));
     }
 
-    fn record_outcome(&mut self, outcome: Result<Result<(), JobError>, Box<dyn Any + Send>>) {
+    fn record_outcome(&mut self, outcome: Result<Result<JobPass, JobError>, Box<dyn Any + Send>>) {
         self.runs.end();
         let reason = match outcome {
-            Ok(Ok(())) => return self.metrics.succeeded(self.spec.name),
+            Ok(Ok(JobPass::Done)) => return self.metrics.succeeded(self.spec.name),
+            Ok(Ok(JobPass::Skipped)) => return,
             Ok(Err(failure)) => failure.to_string(),
             Err(_) => "it panicked".to_owned(),
         };

@@ -6,11 +6,13 @@
 
 mod audit;
 mod channel_rows;
+mod config_changes;
 mod connectors;
 mod cron;
 mod dead_letters;
 mod epoch;
 mod gates;
+mod job_leases;
 mod json;
 mod keyset;
 mod lifecycle;
@@ -28,6 +30,8 @@ mod versioned;
 mod workflow_rows;
 
 pub use audit::{AuditFilter, AuditLog};
+pub(crate) use config_changes::NOTIFICATIONS;
+pub use config_changes::{BreakerReset, ChangedEntity, ConfigChange, EpochNumbers};
 pub(crate) use connectors::all_connectors;
 pub use connectors::{ConnectorRepository, StoredConnector};
 pub use cron::{
@@ -38,6 +42,7 @@ pub use cron::{
 pub use dead_letters::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow};
 pub use epoch::ConfigEpoch;
 pub use gates::{ChannelGates, PlatformRoute, WorkflowGates};
+pub use job_leases::JobLeases;
 pub use keyset::RowKey;
 pub use lifecycle::RollbackSource;
 pub(crate) use mutation::record;

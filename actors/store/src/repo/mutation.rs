@@ -7,11 +7,13 @@ use serde_json::Value;
 use svc_model::Precondition;
 use svc_model::id::new_ordered_id;
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use crate::conn::{Conn, on};
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
+use crate::repo::config_changes::record_change;
 use crate::schema::{audit_logs, config_epoch};
 use crate::writer::UnitOutcome;
 
@@ -37,6 +39,8 @@ pub struct Mutation {
     pub audit: AuditEntry,
     /// True if the change affects the active configuration, so that other nodes must reload.
     pub epoch: bool,
+    /// The id by which its author knows the change again in the record of changes.
+    pub change_id: Uuid,
     /// True to roll everything back at the end, including the record.
     pub dry_run: bool,
     /// The state of the entity that the change is based on.
@@ -49,7 +53,8 @@ impl Mutation {
     /// Creates a mutation that was requested now and does not affect the active configuration.
     pub fn new(audit: AuditEntry) -> Self {
         let received_at = Instant::now();
-        Self { audit, epoch: false, dry_run: false, precondition: Precondition::None, received_at }
+        let change_id = new_ordered_id();
+        Self { audit, epoch: false, change_id, dry_run: false, precondition: Precondition::None, received_at }
     }
 }
 
@@ -84,9 +89,10 @@ pub(super) async fn mutate<T: Send + 'static>(
                     return Ok(UnitOutcome::Discard(value));
                 }
                 if let Some(id) = id {
-                    record(conn, mutation.audit, &id).await?;
+                    let kind = mutation.audit.resource_type.clone();
+                    let id = record(conn, mutation.audit, &id).await?;
                     if mutation.epoch {
-                        bump(conn).await?;
+                        record_change(conn, (&kind, &id), &mutation.change_id.to_string()).await?;
                     }
                 }
                 Ok(UnitOutcome::Keep(value))
@@ -104,22 +110,17 @@ async fn lock(conn: &mut Conn) -> Result<(), StoreError> {
     Ok(())
 }
 
-pub(crate) async fn record(conn: &mut Conn, entry: AuditEntry, written: &str) -> Result<(), StoreError> {
+/// Writes an audit row. Returns the id of its resource, which is the written one where the entry names none.
+pub(crate) async fn record(conn: &mut Conn, entry: AuditEntry, written: &str) -> Result<String, StoreError> {
     let resource_id = if entry.resource_id.is_empty() { written.to_owned() } else { entry.resource_id };
     let row = (
         audit_logs::id.eq(new_ordered_id().to_string()),
         audit_logs::principal.eq(entry.principal),
         audit_logs::action.eq(entry.action),
         audit_logs::resource_type.eq(entry.resource_type),
-        audit_logs::resource_id.eq(resource_id),
+        audit_logs::resource_id.eq(resource_id.clone()),
         audit_logs::details.eq(entry.details.map(|details| details.to_string())),
     );
     on!(conn, c => diesel::insert_into(audit_logs::table).values(row).execute(c).await)?;
-    Ok(())
-}
-
-async fn bump(conn: &mut Conn) -> Result<(), StoreError> {
-    let next = diesel::update(config_epoch::table).set(config_epoch::epoch.eq(config_epoch::epoch + 1));
-    on!(conn, c => next.execute(c).await)?;
-    Ok(())
+    Ok(resource_id)
 }

@@ -80,6 +80,8 @@ pub struct NodeRow {
     pub lease_until: Timestamp,
     /// Instant at which it released its lease.
     pub stopped_at: Option<Timestamp>,
+    /// The configuration epoch that it serves; `None` before it has told.
+    pub applied_epoch: Option<i64>,
 }
 
 impl NodeLeases {
@@ -107,6 +109,24 @@ impl NodeLeases {
         self.0
             .write(operation("renew"), move |conn| {
                 Box::pin(async move { renew(conn, &id, lease, is_alone).await.map(UnitOutcome::Keep) })
+            })
+            .await
+    }
+
+    /// Records the configuration epoch that a node serves.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
+    /// lost, [`StoreError::Database`] if it refuses a statement.
+    pub async fn record_applied_epoch(&self, id: &Arc<str>, epoch: i64) -> Result<(), StoreError> {
+        let id = Arc::clone(id);
+        self.0
+            .write(operation("record_applied_epoch"), move |conn| {
+                Box::pin(async move {
+                    let applied = nodes::applied_epoch.eq(Some(epoch));
+                    on!(conn, c => diesel::update(nodes::table.find(&*id)).set(applied).execute(c).await)?;
+                    Ok(UnitOutcome::Keep(()))
+                })
             })
             .await
     }
@@ -221,8 +241,16 @@ async fn has_orphans(conn: &mut Conn) -> Result<bool, StoreError> {
     Ok(on!(conn, c => diesel::select(diesel::dsl::exists(dead)).get_result(c).await)?)
 }
 
-type Columns =
-    (String, String, i64, LenientTimestamp, LenientTimestamp, LenientTimestamp, Option<LenientTimestamp>);
+type Columns = (
+    String,
+    String,
+    i64,
+    LenientTimestamp,
+    LenientTimestamp,
+    LenientTimestamp,
+    Option<LenientTimestamp>,
+    Option<i64>,
+);
 
 async fn list(conn: &mut Conn) -> Result<Vec<NodeRow>, StoreError> {
     let now = Timestamp::from_naive(clock::now(conn).await?);
@@ -236,22 +264,34 @@ async fn list(conn: &mut Conn) -> Result<Vec<NodeRow>, StoreError> {
                 nodes::renewed_at,
                 nodes::lease_until,
                 nodes::stopped_at,
+                nodes::applied_epoch,
             ))
             .order((nodes::started_at.desc(), nodes::id.desc()))
             .limit(LISTED)
             .load(c)
             .await
     })?;
-    let row = |(id, version, pid, started_at, renewed_at, lease_until, stopped_at): Columns| {
-        let stopped_at = stopped_at.and_then(LenientTimestamp::shown);
-        let lease_until = lease_until.shown()?;
-        let status = match stopped_at {
-            Some(_) => NodeStatus::Stopped,
-            None if lease_until < now => NodeStatus::Expired,
-            None => NodeStatus::Live,
+    let row =
+        |(id, version, pid, started_at, renewed_at, lease_until, stopped_at, applied_epoch): Columns| {
+            let stopped_at = stopped_at.and_then(LenientTimestamp::shown);
+            let lease_until = lease_until.shown()?;
+            let status = match stopped_at {
+                Some(_) => NodeStatus::Stopped,
+                None if lease_until < now => NodeStatus::Expired,
+                None => NodeStatus::Live,
+            };
+            let (started_at, renewed_at) = (started_at.shown()?, renewed_at.shown()?);
+            Some(NodeRow {
+                id,
+                status,
+                version,
+                pid,
+                started_at,
+                renewed_at,
+                lease_until,
+                stopped_at,
+                applied_epoch,
+            })
         };
-        let (started_at, renewed_at) = (started_at.shown()?, renewed_at.shown()?);
-        Some(NodeRow { id, status, version, pid, started_at, renewed_at, lease_until, stopped_at })
-    };
     Ok(rows.into_iter().filter_map(row).collect())
 }

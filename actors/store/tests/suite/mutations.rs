@@ -6,6 +6,7 @@ use svc_store::{AuditFilter, EntityFilter, Mutation};
 use super::database::TestDatabase;
 use super::traces::ago;
 use super::{any, mutation, refusal, workflow};
+use uuid::Uuid;
 
 pub(crate) async fn every_mutation_leaves_its_record(db: TestDatabase) {
     let store = db.store().await;
@@ -49,7 +50,7 @@ pub(crate) async fn the_epoch_counts_what_serves(db: TestDatabase) {
     let served = Mutation { epoch: true, ..any() };
     workflows.set_status("w", LifecycleStatus::Active, None, Default::default(), served).await.unwrap();
     assert_eq!(store.epoch().current().await.unwrap(), 1);
-    store.epoch().bump(mutation("engine", "reload").audit).await.unwrap();
+    store.epoch().bump(mutation("engine", "reload").audit, Uuid::nil()).await.unwrap();
     assert_eq!(store.epoch().current().await.unwrap(), 2);
     let reloads = AuditFilter { resource_type: Some("engine".into()), ..AuditFilter::default() };
     assert_eq!(store.audit().list(reloads, Page::default()).await.unwrap().1, 1);

@@ -205,9 +205,14 @@ pub(crate) async fn nodes_are_listed_as_they_stand(db: TestDatabase) {
     leases.register(node("c")).await.unwrap();
     expire(&db, "a").await;
     leases.release(&"b".into()).await.unwrap();
-    let mut listed: Vec<_> =
-        leases.list().await.unwrap().into_iter().map(|node| (node.id, node.status)).collect();
+    leases.record_applied_epoch(&"c".into(), 7).await.unwrap();
+    let listed = leases.list().await.unwrap().into_iter();
+    let mut listed: Vec<_> = listed.map(|node| (node.id, node.status, node.applied_epoch)).collect();
     listed.sort_by(|one, other| one.0.cmp(&other.0));
-    let expected = [("a", NodeStatus::Expired), ("b", NodeStatus::Stopped), ("c", NodeStatus::Live)];
-    assert_eq!(listed, expected.map(|(id, status)| (id.to_owned(), status)));
+    let expected = [
+        ("a", NodeStatus::Expired, None),
+        ("b", NodeStatus::Stopped, None),
+        ("c", NodeStatus::Live, Some(7)),
+    ];
+    assert_eq!(listed, expected.map(|(id, status, epoch)| (id.to_owned(), status, epoch)));
 }

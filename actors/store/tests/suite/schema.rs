@@ -170,7 +170,7 @@ pub(crate) async fn the_tables_are_those_the_queries_know(db: TestDatabase) {
         db.execute(&width).await.unwrap();
         tables += 1;
     }
-    assert_eq!(tables, 17, "15 tables and 2 views");
+    assert_eq!(tables, 19, "17 tables and 2 views");
 }
 
 pub(crate) async fn the_database_keeps_one_draft_and_freezes_what_is_active(db: TestDatabase) {

@@ -5,6 +5,15 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+/// The reason for a look for due letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LookReason {
+    /// A letter is known to be due.
+    Due,
+    /// The poll interval has passed.
+    Poll,
+}
+
 /// A timer for the retries of dead letters: set by the writers of letters, awaited by the actor that retries
 /// them.
 #[derive(Debug)]
@@ -32,13 +41,16 @@ impl DueTimer {
         self.0.send_replace(None);
     }
 
-    /// Waits until a letter is due, at most for `longest`. Cancel-safe.
-    pub(crate) async fn wait(&self, longest: Duration) {
+    /// Waits until a letter is due, at most for `longest`. Returns which of the two came first. Cancel-safe.
+    pub(crate) async fn wait(&self, longest: Duration) -> LookReason {
         let (mut changes, latest) = (self.0.subscribe(), Instant::now() + longest);
         loop {
             let noted = *changes.borrow_and_update();
             tokio::select! {
-                () = sleep_until(noted.map_or(latest, |at| at.min(latest))) => return,
+                () = sleep_until(noted.map_or(latest, |at| at.min(latest))) => {
+                    let is_due = noted.is_some_and(|at| at <= latest);
+                    return if is_due { LookReason::Due } else { LookReason::Poll };
+                }
                 // The sender is part of `self`, so the channel cannot be closed.
                 _ = changes.changed() => {}
             }

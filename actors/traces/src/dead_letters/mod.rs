@@ -1,8 +1,9 @@
 //! Retries of dead letters.
 //!
-//! The actor polls the database when a letter is due, and at least once per `poll_interval`. It handles no
-//! messages. Each poll claims the letters that are due under a lease of its own. A claimed letter ends when a
-//! new trace is made of it, and its job enters the queue like any submission.
+//! The actor looks for letters when one is known to be due. One process for all looks once per `poll_interval`
+//! besides, for letters whose writer is gone: the one that has the lease of the job. Messages it handles none.
+//! Each look claims the letters that are due under a lease of its own. A claimed letter ends when a new trace is
+//! made of it, and its job enters the queue like any submission.
 //!
 //! A letter goes back with a longer delay when the queue is full, or when its channel is quarantined on this
 //! node. A letter whose holder died is due again when the lease expires. Each letter is moved into the queue
@@ -20,6 +21,7 @@ use actix::{Actor, AsyncContext, SpawnHandle, WrapFuture};
 use actix_supervision::{Context, Supervised};
 use futures_util::future::LocalBoxFuture;
 use slog::{Logger, warn};
+use svc_model::ErrorReason;
 use svc_model::id::new_ordered_id;
 use svc_nodes::NodeHandle;
 use svc_store::{ClaimedLetter, NewTrace, StoreError, TraceMode, TraceStatus};
@@ -36,9 +38,14 @@ use crate::settings::{Callback, DeadLetterSettings};
 use crate::worker::retry_delay;
 
 pub(crate) use due::DueTimer;
+use due::LookReason;
 
 /// Delay of a letter whose channel cannot run on this node now.
 const UNAVAILABLE: Duration = Duration::from_secs(30);
+/// Name of the job, and of its lease.
+const JOB: &str = "dlq_retry";
+/// Time by which the lease of the job outlasts the poll interval.
+const LEASE_MARGIN: Duration = Duration::from_secs(30);
 /// Shortest time between two polls.
 const SOON: Duration = Duration::from_millis(10);
 /// Shortest time between two counts of the letters.
@@ -48,6 +55,7 @@ const COUNTING: Duration = Duration::from_millis(250);
 pub(crate) struct RetryShared {
     pub(crate) waiting: Arc<JobQueue>,
     pub(crate) letters: svc_store::DeadLetterRepository,
+    pub(crate) leases: svc_store::JobLeases,
     pub(crate) traces: svc_store::TraceRepository,
     pub(crate) runner: Arc<dyn Runner>,
     pub(crate) nodes: NodeHandle,
@@ -64,6 +72,7 @@ pub(crate) struct RetryShared {
     /// Notified when this process adds or removes a letter.
     pub(crate) changed: Arc<Notify>,
     pub(crate) jobs: Callback<&'static str>,
+    pub(crate) errors: Callback<ErrorReason>,
     pub(crate) log: Logger,
 }
 
@@ -85,14 +94,14 @@ impl Actor for DeadLetterRetrier {
     fn started(&mut self, ctx: &mut Self::Context) {
         let retries = Arc::clone(&self.retries);
         let looks = async move {
+            // Letters may have become due while nothing looked.
+            let mut reason = LookReason::Due;
             loop {
                 retries.due.reset();
-                match retries.retry_due_letters().await {
-                    Ok(()) if retries.settings.retry_enabled => retries.jobs.tell("dlq_retry"),
-                    Ok(()) => {}
-                    Err(error) => warn!(retries.log, "cannot retry dead letters"; "error" => %error),
+                if reason == LookReason::Due || retries.holds_poll().await {
+                    retries.look().await;
                 }
-                retries.wait_until_due().await;
+                reason = retries.due.wait(retries.settings.poll_interval).await;
             }
         };
         self.looks = Some(ctx.spawn(looks.into_actor(self)));
@@ -123,6 +132,29 @@ enum RetryOutcome {
 }
 
 impl RetryShared {
+    /// Returns whether this process polls for all. Without an answer of the database it does not.
+    async fn holds_poll(&self) -> bool {
+        let ttl = self.settings.poll_interval.saturating_add(LEASE_MARGIN);
+        match self.leases.acquire(JOB, &self.nodes.id(), ttl).await {
+            Ok(is_held) => is_held,
+            Err(error) => {
+                self.errors.tell(ErrorReason::JobLease);
+                warn!(self.log, "the lease of a job cannot be asked for"; "job" => JOB, "error" => %error);
+                false
+            }
+        }
+    }
+
+    /// Retries the letters that are due, and finds out when the next one is.
+    async fn look(self: &Arc<Self>) {
+        match self.retry_due_letters().await {
+            Ok(()) if self.settings.retry_enabled => self.jobs.tell(JOB),
+            Ok(()) => {}
+            Err(error) => warn!(self.log, "cannot retry dead letters"; "error" => %error),
+        }
+        self.record_next_due().await;
+    }
+
     /// Retries the letters that are due, until none is left or the queue is full.
     async fn retry_due_letters(self: &Arc<Self>) -> Result<(), StoreError> {
         let batch = i64::from(self.settings.batch_size);
@@ -143,8 +175,8 @@ impl RetryShared {
         Ok(())
     }
 
-    /// Waits until the next letter is due, at most for `poll_interval`: other processes write letters too.
-    async fn wait_until_due(&self) {
+    /// Records when the next letter is due, of whatever process.
+    async fn record_next_due(&self) {
         if self.settings.retry_enabled {
             match self.letters.next_due().await {
                 Ok(Some(delay)) => self.due.record(delay.max(SOON)),
@@ -152,7 +184,6 @@ impl RetryShared {
                 Err(error) => warn!(self.log, "cannot read when dead letters are due"; "error" => %error),
             }
         }
-        self.due.wait(self.settings.poll_interval).await;
     }
 
     /// Updates the gauge of dead letters: shortly after a change by this process, and at least once per

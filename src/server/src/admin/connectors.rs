@@ -8,10 +8,11 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
 use svc_connectors::{ConnectorScope, LoadState, OwnDatabase};
+use svc_epoch::LocalChange;
 use svc_model::config::connector::ConnectorConfig;
 use svc_model::{
     Connector, ConnectorChecks, ConnectorContent, EntityKind, FieldCode, FieldError, Issue, LifecycleStatus,
-    Page, PageOf, ServiceError, parse_connector_update, parse_new_connector, validate_connector,
+    Page, PageOf, ServiceError, id, parse_connector_update, parse_new_connector, validate_connector,
 };
 use svc_project::rules::ConnectorRules;
 use svc_store::{EntityFilter, Merge, Mutation};
@@ -66,9 +67,11 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answe
 }
 
 pub(super) async fn create(state: Data<AppState>, change: MutationRequest, body: JsonBody) -> Answer {
+    let mutation = connector_mutation(&change, "create", "");
+    let local = state.begin_change(&mutation);
     let outcome: Result<Connector, ServiceError> = async {
         let (id, content) = parse_new_connector(&body.0, &LocalConnectorRules::from_state(&state))?;
-        Ok(state.store.connectors().create(id, content, connector_mutation(&change, "create", "")).await?)
+        Ok(state.store.connectors().create(id, content, mutation).await?)
     }
     .await;
     if change.is_dry_run() {
@@ -76,7 +79,7 @@ pub(super) async fn create(state: Data<AppState>, change: MutationRequest, body:
         return dry_run_response_with(outcome, warnings);
     }
     let connector = outcome?;
-    publish_change(&state, "create", &connector.id).await;
+    publish_change(&state, "create", &connector.id, local).await;
     let warnings = list_warnings(&state, &connector);
     Ok(HttpResponse::Created().json(with_warnings(to_response(&state, &connector), &warnings)))
 }
@@ -101,6 +104,7 @@ pub(super) async fn update(
 /// `DELETE /connectors/{id}`: where no active definition names it, or with `force=true`.
 pub(super) async fn delete(state: Data<AppState>, change: MutationRequest, id: Path<String>) -> Answer {
     let mutation = connector_mutation(&change, "delete", &id);
+    let local = state.begin_change(&mutation);
     let connectors = state.store.connectors();
     let outcome = match change.query.flag("force")? {
         true => connectors.delete(&id, mutation).await,
@@ -110,7 +114,7 @@ pub(super) async fn delete(state: Data<AppState>, change: MutationRequest, id: P
         return dry_run_response(outcome.map_err(Into::into));
     }
     outcome?;
-    publish_change(&state, "delete", &id).await;
+    publish_change(&state, "delete", &id, local).await;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -145,7 +149,7 @@ pub(super) async fn export(state: Data<AppState>, query: QueryParameters) -> Ans
 
 /// `POST /connectors/import`: connectors are identified by their names.
 pub(super) async fn import(state: Data<AppState>, change: MutationRequest, body: JsonBody) -> Answer {
-    let mut names = HashSet::new();
+    let (mut names, mut local) = (HashSet::new(), Vec::new());
     let rules = LocalConnectorRules::from_state(&state);
     let report = import_batch(
         &state,
@@ -158,12 +162,13 @@ pub(super) async fn import(state: Data<AppState>, change: MutationRequest, body:
                 refuse_duplicate_key(&mut names, EntityKind::Connector, &content.name)?;
             }
             let ImportItemOptions { on_conflict, mutation, .. } = terms;
+            local.push(state.begin_change(&mutation));
             Ok(state.store.connectors().import_item(id, content, on_conflict, mutation).await?)
         },
     );
     let report = report.await?;
     if report.has_written() {
-        reload_connectors(&state, ConnectorScope::All).await;
+        reload_connectors(&state, ConnectorScope::All, local).await;
     }
     Ok(data_response(report.to_json()))
 }
@@ -230,6 +235,7 @@ async fn store_update(
     reload: ReloadTiming,
 ) -> Answer {
     let mutation = Mutation { epoch: reload == ReloadTiming::Now, ..connector_mutation(change, action, id) };
+    let local = state.begin_change(&mutation);
     let outcome = state.store.connectors().update(id, merge, references(&state.engine), mutation).await;
     let warnings = outcome.as_ref().map(|connector| list_warnings(state, connector)).unwrap_or_default();
     if change.is_dry_run() {
@@ -237,7 +243,7 @@ async fn store_update(
     }
     let connector = outcome?;
     match reload {
-        ReloadTiming::Now => publish_change(state, action, id).await,
+        ReloadTiming::Now => publish_change(state, action, id, local).await,
         ReloadTiming::Defer => state.metrics.record_audit_event(action, EntityKind::Connector.name()),
     }
     Ok(HttpResponse::Ok().json(with_warnings(to_response(state, &connector), &warnings)))
@@ -249,15 +255,18 @@ fn list_warnings(state: &AppState, connector: &Connector) -> Vec<Issue> {
 }
 
 /// Counts a committed change and reloads the connector.
-async fn publish_change(state: &AppState, action: &str, id: &str) {
+async fn publish_change(state: &AppState, action: &str, id: &str, change: LocalChange) {
     state.metrics.record_audit_event(action, EntityKind::Connector.name());
-    reload_connectors(state, ConnectorScope::One(id.to_owned())).await;
+    reload_connectors(state, ConnectorScope::One(id.to_owned()), vec![change]).await;
 }
 
-/// Reloads connectors after a committed change, which stands even if the reload fails.
-async fn reload_connectors(state: &AppState, scope: ConnectorScope) {
-    if let Err(error) = state.connectors.reload(scope).await {
-        slog::warn!(state.log, "a committed change of a connector is not in use"; "error" => %error);
+/// Reloads connectors after committed changes, which stand even if the reload fails.
+async fn reload_connectors(state: &AppState, scope: ConnectorScope, changes: Vec<LocalChange>) {
+    match state.connectors.reload(scope).await {
+        Ok(()) => changes.into_iter().for_each(LocalChange::applied),
+        Err(error) => {
+            slog::warn!(state.log, "a committed change of a connector is not in use"; "error" => %error);
+        }
     }
 }
 
@@ -288,7 +297,7 @@ pub(super) async fn breakers(state: Data<AppState>) -> HttpResponse {
     }))
 }
 
-/// `POST /connectors/circuit-breakers/{key}`: closes a breaker.
+/// `POST /connectors/circuit-breakers/{key}`: closes a breaker, here and in every process that has one of that key.
 pub(super) async fn reset_breaker(
     state: Data<AppState>,
     caller: AdminCaller,
@@ -297,13 +306,17 @@ pub(super) async fn reset_breaker(
 ) -> Answer {
     query.refuse_dry_run()?;
     let known = state.connectors.breakers().into_iter().flatten().any(|(known, _)| known == *key);
-    if !known {
+    if !known && !state.config.cluster.enabled {
         return Err(ServiceError::not_found(format!("circuit breaker '{key}' does not exist")).into());
     }
-    // Recorded before it happens, so that nothing happens unrecorded.
-    state.store.audit().record(caller.audit("reset", "circuit_breaker", &key)).await?;
+    // Recorded before it happens, so that nothing happens unrecorded. The record tells the other processes.
+    let change_id = id::new_ordered_id();
+    let local = state.propagation.local.begin(change_id);
+    let order = caller.audit("reset", "circuit_breaker", &key);
+    state.store.epoch().record_reset(&key, order, change_id).await?;
     state.metrics.record_audit_event("reset", "circuit_breaker");
     let found = state.connectors.reset_breaker(&key);
+    local.applied();
     Ok(data_response(json!({"reset": true, "key": key.as_str(), "found_on_this_node": found})))
 }
 

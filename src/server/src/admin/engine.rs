@@ -4,7 +4,6 @@ use actix_web::HttpResponse;
 use actix_web::web::Data;
 use serde_json::json;
 use svc_engine::catalogue;
-use svc_registry::ReloadScope;
 
 use super::query::QueryParameters;
 use super::rate_groups::RateGroupMembers;
@@ -27,17 +26,15 @@ pub(super) async fn status(state: Data<AppState>) -> HttpResponse {
 }
 
 /// `POST /engine/reload`: the stored definitions serve once this responds; after a failure the previous ones
-/// go on serving. The response names the channels that could not be built, and those with load warnings.
+/// go on serving, and the order is recorded as failed. The response names the channels that could not be built, and those
+/// with load warnings.
 pub(super) async fn reload(
     state: Data<AppState>,
     caller: AdminCaller,
     query: QueryParameters,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
-    // Recorded before it happens, so that nothing happens unrecorded.
-    state.store.epoch().bump(caller.audit("reload", "engine", "manual")).await?;
-    state.metrics.record_audit_event("reload", "engine");
-    let report = state.reload(ReloadScope::All).await?;
+    let report = state.reload_by_order(caller.audit("reload", "engine", "manual")).await?;
     let snapshot = state.registry.snapshot();
     let quarantined: Vec<_> = snapshot.quarantined().into_iter().map(|(entry, quarantine)| {
         json!({"channel_id": entry.id(), "channel": entry.name(), "reason": &*quarantine.reason})

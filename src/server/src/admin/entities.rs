@@ -107,6 +107,7 @@ pub(super) async fn delete<V: AdminEntity>(
     id: Path<String>,
 ) -> Answer {
     let mutation = Mutation { epoch: true, ..change.mutation("delete", V::KIND.name(), &id) };
+    let local = state.begin_change(&mutation);
     let stored = V::repository(&state);
     let outcome = match change.query.flag("force")? {
         true => stored.delete(&id, mutation).await,
@@ -117,7 +118,7 @@ pub(super) async fn delete<V: AdminEntity>(
     }
     outcome?;
     state.metrics.record_audit_event("delete", V::KIND.name());
-    state.reload_after_change(V::reload_scope(&id)).await;
+    state.reload_after_change(V::reload_scope(&id), local).await;
     Ok(HttpResponse::NoContent().finish())
 }
 

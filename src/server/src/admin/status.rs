@@ -69,10 +69,11 @@ pub(super) async fn change_status<V: AdminEntity>(
         _ => "status_archived",
     };
     let mutation = serving_mutation::<V>(&change, reload, action, &id);
+    let local = state.begin_change(&mutation);
     let entity = V::repository(&state).set_status(&id, target, rollout, gates, mutation).await?;
     state.metrics.record_audit_event(action, V::KIND.name());
     if reload == ReloadTiming::Now {
-        state.reload_after_change(V::reload_scope(&id)).await;
+        state.reload_after_change(V::reload_scope(&id), local).await;
     }
     if target == LifecycleStatus::Active {
         warnings.extend(list_warnings::<V>(&state, &entity).await);
@@ -94,6 +95,7 @@ pub(super) async fn rollback<V: AdminEntity>(
     let reload = parse_reload_timing(&change.query)?;
     let to_version = parse_version(&body.0, "to_version")?;
     let mutation = serving_mutation::<V>(&change, reload, "rollback", &id);
+    let local = state.begin_change(&mutation);
     let stored = V::repository(&state);
     let outcome: Result<V, StoreError> = async {
         let source = stored.rollback_source(&id, to_version).await?;
@@ -111,7 +113,7 @@ pub(super) async fn rollback<V: AdminEntity>(
     let entity = outcome?;
     state.metrics.record_audit_event("rollback", V::KIND.name());
     if reload == ReloadTiming::Now {
-        state.reload_after_change(V::reload_scope(&id)).await;
+        state.reload_after_change(V::reload_scope(&id), local).await;
     }
     Ok(HttpResponse::Ok().json(with_warnings(entity.to_json(), &warnings)))
 }
@@ -128,6 +130,7 @@ pub(super) async fn rollout(
     let percentage =
         parse_percentage(&body.0)?.ok_or_else(|| FieldError::required("body.rollout_percentage"))?;
     let mutation = serving_mutation::<Workflow>(&change, reload, "update_rollout", &id);
+    let local = state.begin_change(&mutation);
     let outcome = state.store.workflows().set_rollout(&id, percentage, mutation).await;
     if change.is_dry_run() {
         return dry_run_response(outcome.map_err(Into::into));
@@ -135,7 +138,7 @@ pub(super) async fn rollout(
     let workflow = outcome?;
     state.metrics.record_audit_event("update_rollout", "workflow");
     if reload == ReloadTiming::Now {
-        state.reload_after_change(Workflow::reload_scope(&id)).await;
+        state.reload_after_change(Workflow::reload_scope(&id), local).await;
     }
     Ok(data_response(workflow.to_json()))
 }

@@ -6,6 +6,7 @@ use actix_web::{HttpResponse, HttpResponseBuilder, web};
 use serde_json::{Map, Value, json};
 use svc_connectors::{BrokerHealth, LoadState};
 use svc_cron::CronHealth;
+use svc_epoch::EpochStatus;
 use svc_model::ServiceError;
 use svc_store::DatabaseStatus;
 
@@ -51,6 +52,7 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     let failed = failed_connectors(&state);
     let connectors = failed.is_empty();
     let reload = state.registry.reload_failure().is_none();
+    let propagation = state.propagation.epoch.status().problem.is_none();
     let engine = is_engine_ok(&state);
     let actors = are_actors_healthy(&tree);
     let cron = are_schedules_healthy(&state, database);
@@ -65,6 +67,7 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
         && connectors
         && channels
         && reload
+        && propagation
         && engine
         && actors
         && cron.unwrap_or(true));
@@ -78,6 +81,7 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
             "connectors": status_text(connectors, "degraded"),
             "channels": status_text(channels, "degraded"),
             "engine_reload": status_text(reload, "degraded"),
+            "config_propagation": status_text(propagation, "degraded"),
             "actors": status_text(actors, "degraded"),
             "descriptors": status_text(exhaustion.is_none(), "degraded"),
         },
@@ -148,6 +152,8 @@ fn operator_details(state: &AppState, tree: &TreeView, failed: Vec<Value>) -> Ma
         json!({"circuit_breaker_scope": "node", "circuit_breakers": breakers, "failed_to_load": failed}),
     );
     details.insert("channels".into(), json!({"quarantined": quarantined}));
+    let EpochStatus { applied, current, problem } = state.propagation.epoch.status();
+    details.insert("epoch".into(), json!({"applied": applied, "current": current, "problem": problem}));
     if let Some(cron) = &state.cron {
         details.insert("cron".into(), schedules_to_json(&cron.health()));
     }

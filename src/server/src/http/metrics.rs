@@ -48,6 +48,8 @@ struct BuildLabels {
 /// service is put together; afterwards the set of families is fixed. Label values never come from callers.
 pub struct Metrics {
     registry: Registry,
+    /// The labels of the samples about the process, as text.
+    process_labels: Option<String>,
     requests: Family<HttpLabels, Counter>,
     durations: Family<HttpLabels, Histogram, fn() -> Histogram>,
     auth_failures: Family<ReasonLabels, Counter>,
@@ -55,10 +57,12 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers the families of the edge.
-    pub fn new() -> Self {
+    /// Registers the families of the edge. Every sample carries the label `instance`, where one is given.
+    pub fn new(instance: Option<&str>) -> Self {
+        let label = instance.map(|name| (Cow::Borrowed("instance"), Cow::Owned(name.to_owned())));
         let mut metrics = Self {
-            registry: Registry::with_prefix(PREFIX),
+            registry: Registry::with_prefix_and_labels(PREFIX, label.clone().into_iter()),
+            process_labels: label.map(|(key, name)| format!("{{{key}=\"{}\"}}", escape_label(&name))),
             requests: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
             auth_failures: Family::default(),
@@ -149,14 +153,14 @@ impl Metrics {
         let mut openmetrics = String::new();
         text::encode(&mut openmetrics, &self.registry)?;
         let mut text = exposition::to_prometheus_text(&openmetrics);
-        text.push_str(&process::exposition());
+        text.push_str(&process::exposition(self.process_labels.as_deref().unwrap_or_default()));
         Ok(text)
     }
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        Self::new()
+        Self::new(None)
     }
 }
 
@@ -164,6 +168,11 @@ impl fmt::Debug for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Metrics").finish_non_exhaustive()
     }
+}
+
+/// Escapes the value of a label for the text format.
+fn escape_label(value: &str) -> String {
+    value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
 }
 
 /// Returns a method as a label: a known name, never the text of a caller.
@@ -178,7 +187,7 @@ mod tests {
 
     #[test]
     fn the_exposition_names_counters_with_total_and_has_no_end_mark() {
-        let metrics = Metrics::new();
+        let metrics = Metrics::new(None);
         metrics.record_http("GET", "/health".into(), 200, Duration::from_millis(3));
         metrics.record_auth_failure("invalid_key");
         let text = metrics.render().unwrap();
@@ -191,6 +200,18 @@ mod tests {
         assert!(text.contains("svc_admin_auth_failures_total{reason=\"invalid_key\"} 1\n"));
         assert!(text.contains("svc_build_info{version=\""));
         assert!(!text.contains("# EOF"));
+    }
+
+    #[test]
+    fn instance_is_a_label_of_every_sample() {
+        let metrics = Metrics::new(Some("node \"1\""));
+        metrics.record_auth_failure("invalid_key");
+        let text = metrics.render().unwrap();
+        let samples = text.lines().filter(|line| !line.starts_with('#'));
+        for sample in samples {
+            assert!(sample.contains(r#"instance="node \"1\"""#), "{sample}");
+        }
+        assert!(text.contains("process_start_time_seconds{"), "{text}");
     }
 
     #[test]

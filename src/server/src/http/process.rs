@@ -23,8 +23,8 @@ struct Figures {
     start_seconds: Option<f64>,
 }
 
-/// The figures as Prometheus text.
-pub(crate) fn exposition() -> String {
+/// The figures as Prometheus text, each with these labels.
+pub(crate) fn exposition(labels: &str) -> String {
     let status = read("/proc/self/status");
     let figures = Figures {
         cpu_seconds: Some(cpu_time().as_secs_f64()),
@@ -34,7 +34,7 @@ pub(crate) fn exposition() -> String {
         max_fds: Resource::NOFILE.get().ok().map(|(soft, _)| soft),
         start_seconds: start_seconds(&read("/proc/self/stat"), &read("/proc/stat")),
     };
-    render(&figures)
+    render(&figures, labels)
 }
 
 fn read(path: &str) -> String {
@@ -63,7 +63,7 @@ fn start_seconds(stat: &str, system: &str) -> Option<f64> {
     Some(boot + ticks / TICKS_PER_SECOND)
 }
 
-fn render(figures: &Figures) -> String {
+fn render(figures: &Figures, labels: &str) -> String {
     let mut text = String::new();
     let count = |value: Option<u64>| value.map(|value| value.to_string());
     let seconds = |value: Option<f64>| value.map(|value| value.to_string());
@@ -97,7 +97,7 @@ fn render(figures: &Figures) -> String {
     ] {
         if let Some(value) = value {
             // Writing to a string cannot fail.
-            let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
+            let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name}{labels} {value}\n");
         }
     }
     text
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn unknown_figure_is_left_out() {
-        let text = render(&Figures { open_fds: Some(7), ..Figures::default() });
+        let text = render(&Figures { open_fds: Some(7), ..Figures::default() }, "");
         let expected = "# HELP process_open_fds Number of open file descriptors.\n# TYPE process_open_fds gauge\nprocess_open_fds 7\n";
         assert_eq!(text, expected);
     }

@@ -1,0 +1,3 @@
+ALTER TABLE nodes DROP COLUMN applied_epoch;
+DROP TABLE breaker_resets;
+DROP TABLE config_changes;

@@ -1,0 +1,76 @@
+//! Changes of the configuration: loaded here, and made known to the other processes.
+//!
+//! A change of this process is registered before it is committed and loaded by its author. The watcher of the epoch
+//! loads those of other processes, and those whose author could not.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use svc_connectors::{ConnectorScope, Connectors};
+use svc_epoch::{ChangedEntities, ConfigApplier, EpochHandle, LocalChanges};
+use svc_registry::{Registry, ReloadError, ReloadReport, ReloadScope};
+
+/// The watcher of the epoch, and the register of this process's own changes.
+pub struct Propagation {
+    /// The watcher.
+    pub epoch: EpochHandle,
+    pub(crate) local: LocalChanges,
+}
+
+/// The parts of the service that load stored definitions. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct DefinitionLoader {
+    pub(crate) connectors: Connectors,
+    pub(crate) registry: Registry,
+}
+
+impl DefinitionLoader {
+    /// Loads definitions; a load of everything includes the connectors.
+    pub(crate) async fn load(&self, scope: ReloadScope) -> Result<ReloadReport, ReloadError> {
+        let connectors = match scope {
+            ReloadScope::All => self.connectors.reload(ConnectorScope::All).await,
+            ReloadScope::Changed { .. } => Ok(()),
+        };
+        let report = self.registry.reload(scope).await?;
+        connectors.map_err(|error| ReloadError::Unavailable(error.to_string()))?;
+        Ok(report)
+    }
+
+    async fn load_changed(&self, changed: ChangedEntities) -> Result<(), String> {
+        if changed.everything {
+            return self.load(ReloadScope::All).await.map(drop).map_err(|error| error.to_string());
+        }
+        for id in changed.connectors {
+            let reloaded = self.connectors.reload(ConnectorScope::One(id)).await;
+            reloaded.map_err(|error| error.to_string())?;
+        }
+        let (workflows, channels): (Vec<_>, Vec<_>) =
+            (changed.workflows.into_iter().collect(), changed.channels.into_iter().collect());
+        if workflows.is_empty() && channels.is_empty() {
+            return Ok(());
+        }
+        let scope = ReloadScope::Changed { workflows, channels };
+        self.load(scope).await.map(drop).map_err(|error| error.to_string())
+    }
+}
+
+impl ConfigApplier for DefinitionLoader {
+    fn apply(&self, changed: ChangedEntities) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(self.load_changed(changed))
+    }
+
+    fn reset_breaker(&self, key: &str) {
+        self.connectors.reset_breaker(key);
+    }
+
+    fn reset_all_breakers(&self) {
+        for (key, _) in self.connectors.breakers().into_iter().flatten() {
+            self.connectors.reset_breaker(&key);
+        }
+    }
+}
+
+/// Returns what the watcher applies changes to.
+pub(crate) fn applier(connectors: &Connectors, registry: &Registry) -> Arc<dyn ConfigApplier> {
+    Arc::new(DefinitionLoader { connectors: connectors.clone(), registry: registry.clone() })
+}
