@@ -4,7 +4,7 @@ CARGO ?= cargo
 DRIVERS = es kafka mongo smtp sql storage
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test fuzz schedules drill-cron drill-kafka attack lint features fmt bench doc deny
+.PHONY: help demo run install test fuzz schedules drill-cron drill-cluster drill-kafka attack lint features fmt bench doc deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-10s %s\n' "$$name" "$$text"; done
@@ -35,6 +35,11 @@ drill-cron: ## schedules under fire: three nodes, one killed every two seconds, 
 	$(CARGO) build -p svc --bin svc-server -p svc-testkit --bin drill-cron
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/drill-cron" "$$target/debug/svc-server" $(or $(OCCURRENCES),10000) "$$target/drill-cron.json"
+
+drill-cluster: ## a cluster under fire: three nodes killed, stopped and restarted under load and changes, a witness as judge (SECONDS=n, by default 300)
+	$(CARGO) build -p svc --bin svc-server -p svc-testkit --bin drill-cluster
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	"$$target/debug/drill-cluster" "$$target/debug/svc-server" $(or $(SECONDS),300) "$$target/drill-cluster.json"
 
 drill-kafka: ## records under fire: three processes of one group, killed and stopped, brokers that fail, a witness as judge (RECORDS=n, by default 50000)
 	$(CARGO) build -p svc --bin svc-server -p svc-bench --bin drill-kafka

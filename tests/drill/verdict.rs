@@ -5,13 +5,12 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_testkit::cron::RecordedOccurrence;
+use svc_testkit::cron::{RecordedOccurrence, duplicate_instants, missing_instants};
+use svc_testkit::findings::Findings;
 use svc_testkit::witness::WitnessedRun;
 
 /// Tolerance for a run that seems to begin before its instant: two readings of one clock.
 const READING: f64 = 0.05;
-/// Examples of each finding.
-const EXAMPLES: usize = 5;
 
 /// The evidence to judge.
 pub(crate) struct Evidence {
@@ -59,12 +58,12 @@ impl DrillVerdict {
 
 /// Judges.
 pub(crate) fn judge(evidence: &Evidence, limits: &DrillLimits) -> DrillVerdict {
-    let mut judge = Judge { failures: Vec::new() };
+    let mut judge = Findings::default();
     let in_window: Vec<&RecordedOccurrence> =
         evidence.rows.iter().filter(|row| evidence.window.contains(&row.scheduled_for)).collect();
-    let lost = lost(evidence, &in_window);
+    let lost = missing_instants(&in_window, &evidence.channels, &evidence.window);
     judge.none("instants were lost", &lost);
-    let duplicates = duplicates(evidence);
+    let duplicates = duplicate_instants(&evidence.rows);
     judge.none("instants have two rows", &duplicates);
     let by_occurrence = grouped(evidence.runs.iter().map(|run| (run.occurrence.as_str(), run)));
     let twice = overlaps(&by_occurrence);
@@ -123,45 +122,6 @@ pub(crate) fn judge(evidence: &Evidence, limits: &DrillLimits) -> DrillVerdict {
         "begin_after_instant_ms": delays(evidence),
     });
     DrillVerdict { failures: judge.failures, figures }
-}
-
-struct Judge {
-    failures: Vec<String>,
-}
-
-impl Judge {
-    fn none(&mut self, what: &str, found: &[String]) {
-        if !found.is_empty() {
-            let examples = found.iter().take(EXAMPLES).map(String::as_str).collect::<Vec<_>>().join("; ");
-            self.failures.push(format!("{} {what}: {examples}", found.len()));
-        }
-    }
-
-    fn at_least(&mut self, what: &str, got: usize, due: usize) {
-        if got < due {
-            self.failures.push(format!("too little was shown: {got} {what}, {due} are due"));
-        }
-    }
-}
-
-/// Instants of the window without a row.
-fn lost(evidence: &Evidence, rows: &[&RecordedOccurrence]) -> Vec<String> {
-    let there: HashSet<(&str, i64)> =
-        rows.iter().map(|row| (row.channel.as_str(), row.scheduled_for)).collect();
-    let due = evidence
-        .channels
-        .iter()
-        .flat_map(|channel| evidence.window.clone().map(move |instant| (channel.as_str(), instant)));
-    due.filter(|due| !there.contains(due))
-        .map(|(channel, instant)| format!("{channel} at {instant}"))
-        .collect()
-}
-
-/// Instants with several rows.
-fn duplicates(evidence: &Evidence) -> Vec<String> {
-    let mut seen = HashSet::new();
-    let again = evidence.rows.iter().filter(|row| !seen.insert((row.channel.as_str(), row.scheduled_for)));
-    again.map(|row| format!("{} at {}", row.channel, row.scheduled_for)).collect()
 }
 
 fn said(rows: &[&RecordedOccurrence], is: impl Fn(&RecordedOccurrence) -> bool) -> Vec<String> {

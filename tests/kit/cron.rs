@@ -1,6 +1,8 @@
 //! Schedules whose runs call a [`RunWitness`], and the rows that they leave.
 
+use std::collections::HashSet;
 use std::io;
+use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 
@@ -107,6 +109,28 @@ impl RecordedOccurrence {
     pub fn is_terminal(&self) -> bool {
         !matches!(self.status.as_str(), "pending" | "claimed" | "running")
     }
+}
+
+/// Returns the instants of a window, in seconds since 1970, in which a channel that is due every second has no row.
+pub fn missing_instants(
+    rows: &[&RecordedOccurrence],
+    channels: &[String],
+    window: &RangeInclusive<i64>,
+) -> Vec<String> {
+    let there: HashSet<(&str, i64)> =
+        rows.iter().map(|row| (row.channel.as_str(), row.scheduled_for)).collect();
+    let due =
+        channels.iter().flat_map(|channel| window.clone().map(move |instant| (channel.as_str(), instant)));
+    due.filter(|due| !there.contains(due))
+        .map(|(channel, instant)| format!("{channel} at {instant}"))
+        .collect()
+}
+
+/// Returns the instants with several rows.
+pub fn duplicate_instants(rows: &[RecordedOccurrence]) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let again = rows.iter().filter(|row| !seen.insert((row.channel.as_str(), row.scheduled_for)));
+    again.map(|row| format!("{} at {}", row.channel, row.scheduled_for)).collect()
 }
 
 /// Reads every occurrence, the oldest instant first.

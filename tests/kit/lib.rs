@@ -13,6 +13,7 @@ pub mod canary;
 pub mod cron;
 pub mod daemon;
 pub mod example;
+pub mod findings;
 pub mod http;
 pub mod mariadb;
 pub mod mongo;

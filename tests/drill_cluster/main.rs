@@ -1,0 +1,125 @@
+//! `make drill-cluster`: three nodes on one PostgreSQL and one Redis, under load and under faults. Nodes are killed,
+//! stopped for up to three leases, and restarted in good order, while clients submit work to all of them, schedules
+//! fire, and an author changes the configuration. A witness outside sees every run; what clients were told, what the
+//! witness saw and what the database recorded are compared.
+//!
+//! The verdict is one JSON document on standard output and in a file; the exit code is 1 where anything was found.
+
+mod author;
+mod clients;
+mod nodes;
+mod verdict;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use svc_testkit::cron;
+use svc_testkit::postgres::{Postgres, PostgresDatabase};
+use svc_testkit::redis::Redis;
+use svc_testkit::server::wait_until;
+use svc_testkit::witness::RunWitness;
+
+use author::Author;
+use clients::Clients;
+use nodes::{DrillCluster, LEASE};
+use verdict::{ClusterEvidence, ClusterLimits, judge};
+
+/// Channels that are due every second.
+const SCHEDULES: usize = 5;
+/// Time from the end of one fault to the next.
+const CALM: Duration = Duration::from_secs(3);
+/// Time that every run takes.
+const RUN: Duration = Duration::from_millis(30);
+/// Longest wait for a state.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn main() -> io::Result<ExitCode> {
+    let mut args = std::env::args_os().skip(1);
+    let binary = args.next().map(PathBuf::from);
+    let seconds = args.next().and_then(|count| count.to_str()?.parse().ok());
+    let (Some(binary), Some(seconds), Some(file)) = (binary, seconds, args.next()) else {
+        return Err(io::Error::other("usage: drill-cluster SVC_SERVER_BINARY SECONDS VERDICT_FILE"));
+    };
+    let (Some(postgres), Some(redis)) = (Postgres::own(), Redis::own()) else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    let database = postgres.database().map_err(io::Error::other)?;
+    let evidence = drill(&binary, &database, &redis, Duration::from_secs(seconds))?;
+    let verdict = judge(&evidence, &ClusterLimits::of_a_drill(seconds as usize));
+    let document = serde_json::to_string_pretty(&verdict.json())?;
+    std::fs::write(&file, &document)?;
+    say(&document);
+    Ok(if verdict.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+#[expect(clippy::print_stdout, reason = "the verdict is what a drill is for")]
+fn say(document: &str) {
+    println!("{document}");
+}
+
+fn drill(
+    binary: &Path,
+    database: &PostgresDatabase,
+    redis: &Redis,
+    length: Duration,
+) -> io::Result<ClusterEvidence> {
+    let witness = Arc::new(RunWitness::start(|_| RUN)?);
+    let mut cluster = DrillCluster::start(binary, database, redis)?;
+    let channels: Vec<String> = (0..SCHEDULES).map(|number| format!("c{number}")).collect();
+    author::store(&mut cluster.client(0), &witness, &channels)?;
+    let fires = || Ok(rows(database)?.iter().any(|row| row.channel == channels[SCHEDULES - 1]));
+    if !wait_until(PATIENCE, fires)? {
+        return Err(io::Error::other("not every channel fires"));
+    }
+    let first = witness.unix_now().as_secs() as i64 + 2;
+    let (author, clients) = (Author::start(&cluster, &witness), Clients::start(&cluster, &witness));
+    let end = witness.now() + length;
+    while witness.now() < end {
+        wait_until(CALM, || Ok(witness.now() >= end))?;
+        cluster.break_one(&witness)?;
+    }
+    let window = first..=witness.unix_now().as_secs() as i64 - 2;
+    let (told, propagations) = (clients.stop(), author.stop());
+    // What does not come to its end is for the judge to see.
+    wait_until(PATIENCE, || is_settled(database))?;
+    let statuses = database.rows("SELECT id, status FROM traces WHERE mode = 'async'");
+    let statuses: HashMap<_, _> = statuses.map_err(io::Error::other)?.into_iter().filter_map(pair).collect();
+    let letters = database.rows("SELECT trace_id, 'dead' FROM trace_dlq").map_err(io::Error::other)?;
+    Ok(ClusterEvidence {
+        told,
+        propagations,
+        faults: cluster.into_faults(),
+        runs: witness.runs(),
+        statuses,
+        dead_letters: letters.into_iter().filter_map(pair).map(|(id, _)| id).collect(),
+        channels,
+        window,
+        rows: rows(database)?,
+        lease: LEASE,
+    })
+}
+
+fn pair(row: Vec<Option<String>>) -> Option<(String, String)> {
+    let mut columns = row.into_iter();
+    Some((columns.next()??, columns.next()??))
+}
+
+fn rows(database: &PostgresDatabase) -> io::Result<Vec<cron::RecordedOccurrence>> {
+    cron::rows(database).map_err(io::Error::other)
+}
+
+/// Returns true once nothing that was accepted is unfinished.
+fn is_settled(database: &PostgresDatabase) -> io::Result<bool> {
+    let open = "SELECT 1 FROM traces WHERE mode = 'async' AND status IN ('pending', 'running') LIMIT 1";
+    Ok(database.rows(open).map_err(io::Error::other)?.is_empty())
+}
+
+/// The body by which a run tells the witness its name.
+fn told_as(kind: &str, name: &serde_json::Value) -> serde_json::Value {
+    json!({"occurrence_id": {"cat": [kind, "-", name]}})
+}

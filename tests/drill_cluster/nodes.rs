@@ -1,0 +1,109 @@
+//! The nodes of a drill, and what is done to them.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use svc_testkit::cron;
+use svc_testkit::http::HttpClient;
+use svc_testkit::postgres::PostgresDatabase;
+use svc_testkit::redis::Redis;
+use svc_testkit::server::{ServerCommand, ServerProcess, wait_until};
+use svc_testkit::witness::RunWitness;
+
+/// Nodes of the cluster.
+pub(crate) const NODES: usize = 3;
+/// Time without a renewal after which a node counts as dead.
+pub(crate) const LEASE: Duration = Duration::from_secs(6);
+/// Longest wait for the orderly end of a node.
+const STOP: Duration = Duration::from_secs(60);
+
+/// A way to break a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeFault {
+    /// Killed like by a power cut, and started again.
+    Kill,
+    /// Stopped, and continued.
+    Pause,
+    /// Ended in good order, and started again. No run may be lost or doubled by it.
+    Restart,
+}
+
+/// A fault, from its begin until the node is ready again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Fault {
+    pub(crate) node: usize,
+    pub(crate) kind: NodeFault,
+    pub(crate) begin: Duration,
+    pub(crate) end: Duration,
+}
+
+/// Nodes on one database.
+pub(crate) struct DrillCluster {
+    nodes: Vec<Option<ServerProcess>>,
+    faults: Vec<Fault>,
+    random: RandomState,
+}
+
+impl DrillCluster {
+    pub(crate) fn start(binary: &Path, database: &PostgresDatabase, redis: &Redis) -> io::Result<Self> {
+        let start = |number: usize| {
+            cron::node(ServerCommand::new(binary)?, database)
+                .env("RUST_LOG", "warn")
+                .env("SVC_CLUSTER__ENABLED", "true")
+                .env("SVC_CLUSTER__REDIS_URL", redis.url())
+                .env("SVC_CLUSTER__INSTANCE_ID", &format!("drill-{number}"))
+                .env("SVC_CLUSTER__NODE_LEASE_SECS", &LEASE.as_secs().to_string())
+                .env("SVC_SERVER__SHUTDOWN_DRAIN_SECS", "1")
+                .start()
+                .map(Some)
+        };
+        let nodes = (0..NODES).map(start).collect::<io::Result<_>>()?;
+        Ok(Self { nodes, faults: Vec::new(), random: RandomState::new() })
+    }
+
+    /// Returns the address of every node. A node keeps it over its restarts.
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        self.nodes.iter().flatten().map(ServerProcess::address).collect()
+    }
+
+    pub(crate) fn client(&self, node: usize) -> HttpClient {
+        HttpClient::new(self.addresses()[node])
+    }
+
+    /// Does something to a random node, and waits until it is ready again.
+    pub(crate) fn break_one(&mut self, witness: &RunWitness) -> io::Result<()> {
+        let round = self.faults.len();
+        let random = self.random.hash_one(round);
+        let node = random as usize % NODES;
+        let kind = [NodeFault::Kill, NodeFault::Pause, NodeFault::Restart][round % 3];
+        let begin = witness.now();
+        let Some(mut server) = self.nodes[node].take() else { return Ok(()) };
+        let server = match kind {
+            NodeFault::Kill => server.crash_and_restart()?,
+            NodeFault::Pause => {
+                server.signal("STOP")?;
+                // From half a lease to three.
+                let pause = LEASE.mul_f64(0.5 + 2.5 * (random >> 32) as f64 / f64::from(u32::MAX));
+                let until = begin + pause;
+                wait_until(pause * 2, || Ok(witness.now() >= until))?;
+                server.signal("CONT")?;
+                server
+            }
+            NodeFault::Restart => {
+                server.signal("TERM")?;
+                server.wait(STOP)?;
+                server.crash_and_restart()?
+            }
+        };
+        self.nodes[node] = Some(server);
+        self.faults.push(Fault { node, kind, begin, end: witness.now() });
+        Ok(())
+    }
+
+    pub(crate) fn into_faults(self) -> Vec<Fault> {
+        self.faults
+    }
+}

@@ -1,0 +1,161 @@
+//! Tests of the judge: it finds each defect in a log that is otherwise clean.
+
+use super::*;
+
+const START: i64 = 1_800_000_000;
+const LIMITS: ClusterLimits = ClusterLimits { accepted: 10, faults: 2, propagations: 10 };
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn run(name: &str, begin: Duration) -> WitnessedRun {
+    WitnessedRun {
+        occurrence: name.into(),
+        begin,
+        end: Some(begin + Duration::from_millis(30)),
+        answered: true,
+        ..WitnessedRun::default()
+    }
+}
+
+/// Ten jobs, one a second, on three nodes in turn; job 6 ran again after node 0 was killed. Ten occurrences of one
+/// channel, ten changes that served at once.
+fn clean() -> ClusterEvidence {
+    let mut evidence = ClusterEvidence {
+        told: ToldToClients { answered: 10, ..ToldToClients::default() },
+        propagations: Vec::new(),
+        faults: vec![
+            Fault { node: 0, kind: NodeFault::Kill, begin: seconds(6), end: seconds(8) },
+            Fault { node: 1, kind: NodeFault::Restart, begin: seconds(20), end: seconds(24) },
+        ],
+        runs: Vec::new(),
+        statuses: HashMap::new(),
+        dead_letters: HashSet::new(),
+        channels: vec!["c".into()],
+        window: START..=START + 9,
+        rows: Vec::new(),
+        lease: seconds(6),
+    };
+    for number in 0..10 {
+        let (name, trace, sent) = (format!("job-{number}"), format!("t{number}"), seconds(number));
+        evidence.runs.push(run(&name, sent));
+        evidence.statuses.insert(trace.clone(), "completed".into());
+        evidence.told.accepted.push(AcceptedWork { name, trace, node: number as usize % 3, sent });
+        let id = format!("o{number}");
+        evidence.runs.push(run(&id, sent));
+        evidence.rows.push(RecordedOccurrence {
+            id,
+            channel: "c".into(),
+            scheduled_for: START + number as i64,
+            status: "completed".into(),
+            attempt: 1,
+            message: None,
+        });
+        let begin = seconds(number);
+        let end = Some(begin + Duration::from_millis(300));
+        evidence.propagations.push(FollowedChange { node: 2, begin, end });
+    }
+    evidence.runs.push(run("job-6", seconds(13)));
+    evidence
+}
+
+/// The only failure of evidence that was changed.
+fn failure(change: impl FnOnce(&mut ClusterEvidence)) -> String {
+    let mut evidence = clean();
+    change(&mut evidence);
+    let mut failures = judge(&evidence, &LIMITS).failures;
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    failures.remove(0)
+}
+
+#[test]
+fn clean_log_passes() {
+    let verdict = judge(&clean(), &LIMITS);
+    assert!(verdict.passed(), "{:?}", verdict.failures);
+    assert_eq!(verdict.json()["figures"]["doubled_with_a_fault"], 1);
+}
+
+#[test]
+fn job_without_an_end_is_lost_unless_it_is_a_dead_letter() {
+    let open = |evidence: &mut ClusterEvidence| drop(evidence.statuses.insert("t3".into(), "running".into()));
+    assert!(failure(open).starts_with("1 accepted jobs neither completed"));
+    let gone = |evidence: &mut ClusterEvidence| drop(evidence.statuses.remove("t3"));
+    assert!(failure(gone).contains("job-3 (t3) is None"));
+    let mut dead = clean();
+    dead.statuses.insert("t3".into(), "failed".into());
+    dead.dead_letters.insert("t3".into());
+    assert!(judge(&dead, &LIMITS).passed());
+}
+
+#[test]
+fn job_that_nobody_saw_is_found() {
+    let unseen = |evidence: &mut ClusterEvidence| evidence.runs.retain(|run| run.occurrence != "job-4");
+    assert!(failure(unseen).contains("nobody saw them run: job-4"));
+    let cut_off = |evidence: &mut ClusterEvidence| {
+        evidence.runs.iter_mut().filter(|run| run.occurrence == "job-4").for_each(|run| run.answered = false);
+    };
+    assert!(failure(cut_off).contains("nobody saw them run: job-4"));
+}
+
+#[test]
+fn repetition_needs_a_fault_of_its_node_in_between() {
+    let again = |name: &'static str, at: u64| {
+        move |evidence: &mut ClusterEvidence| evidence.runs.push(run(name, seconds(at)))
+    };
+    // No fault of node 2 at all; the fault of node 0 was over when job 9 was sent; it came after the repetition.
+    for (name, at) in [("job-5", 12), ("job-9", 15), ("job-3", 5)] {
+        assert!(failure(again(name, at)).contains(&format!("{name} of node")), "{name}");
+    }
+    // A restart in good order explains nothing.
+    assert!(failure(again("job-7", 30)).contains("job-7 of node 1 ran 2 times"));
+    assert!(failure(again("job-6", 40)).contains("job-6 of node 0 ran 3 times"), "one fault, one repetition");
+}
+
+#[test]
+fn refusal_of_a_node_without_a_fault_is_found() {
+    let refusal = |node, at| Refusal { node, status: 503, sent: seconds(at), at: seconds(at) };
+    let refused = |evidence: &mut ClusterEvidence| evidence.told.refusals.push(refusal(2, 6));
+    assert!(failure(refused).contains("503 of node 2"));
+    let mut ending = clean();
+    ending.told.refusals.push(refusal(1, 21));
+    assert!(judge(&ending, &LIMITS).passed());
+}
+
+#[test]
+fn lost_doubled_and_open_occurrences_are_found() {
+    let lost = |evidence: &mut ClusterEvidence| drop(evidence.rows.remove(3));
+    assert!(failure(lost).contains("instants of schedules were lost"));
+    let twice = |evidence: &mut ClusterEvidence| {
+        let row = RecordedOccurrence { id: "again".into(), ..evidence.rows[3].clone() };
+        evidence.rows.push(row);
+    };
+    assert!(failure(twice).contains("have two rows"));
+    let open = |evidence: &mut ClusterEvidence| evidence.rows[3].status = "running".into();
+    assert!(failure(open).contains("did not complete"));
+    let repeated = |evidence: &mut ClusterEvidence| evidence.runs.push(run("o3", seconds(9)));
+    assert!(failure(repeated).contains("ran more often than they were attempted"));
+}
+
+#[test]
+fn change_that_is_late_or_never_served_by_a_live_node_is_found() {
+    let late = |evidence: &mut ClusterEvidence| evidence.propagations[9].end = Some(seconds(12));
+    assert!(failure(late).contains("until a change serves is too long: 3s"));
+    let never = |evidence: &mut ClusterEvidence| evidence.propagations[9].end = None;
+    assert!(failure(never).contains("until a change serves is too long"));
+    let mut dead = clean();
+    dead.propagations.push(FollowedChange { node: 0, begin: seconds(6), end: None });
+    assert!(judge(&dead, &LIMITS).passed(), "its node was killed");
+}
+
+#[test]
+fn drill_that_shows_too_little_is_no_proof() {
+    for (limits, word) in [
+        (ClusterLimits { accepted: 11, ..LIMITS }, "accepted jobs"),
+        (ClusterLimits { faults: 3, ..LIMITS }, "faults"),
+        (ClusterLimits { propagations: 11, ..LIMITS }, "changes followed"),
+    ] {
+        let failures = judge(&clean(), &limits).failures;
+        assert!(failures.iter().any(|failure| failure.contains(word)), "{failures:?}");
+    }
+}
