@@ -9,6 +9,7 @@
 
 mod admin_auth;
 mod admin_reads;
+mod api;
 mod audit;
 mod auth_config;
 mod backups;

@@ -147,8 +147,6 @@ pub(crate) enum Content {
     Empty,
     /// JSON of one of these schemas.
     Json(&'static [SchemaSource]),
-    /// JSON of any form.
-    AnyJson,
     /// A body of another media type.
     Other(&'static str),
 }
@@ -169,11 +167,6 @@ impl Answer {
     /// A response with JSON of one of these schemas.
     pub const fn json(status: u16, description: &'static str, schemas: &'static [SchemaSource]) -> Self {
         Self { status, description, content: Content::Json(schemas), tagged: false }
-    }
-
-    /// A response with JSON of any form.
-    pub const fn any_json(status: u16, description: &'static str) -> Self {
-        Self { status, description, content: Content::AnyJson, tagged: false }
     }
 
     /// A response without a body.
@@ -197,11 +190,69 @@ impl Answer {
 /// The report of a dry run, which answers in the place of the real response.
 pub(crate) const DRY_RUN_REPORT: SchemaSource = SchemaSource::of::<DataEnvelope<ValidationResult>>();
 
+/// The response to the dry run of a request whose real response has another status than 200.
+pub(crate) const DRY_RUN: Answer =
+    Answer::json(200, "With `dry_run=true`: the report; nothing was written", &[DRY_RUN_REPORT]);
+
 /// The parameter of every request that can be tried without its effect.
 pub(crate) const DRY_RUN_PARAMETER: QueryParameter = QueryParameter::new(
     "dry_run",
     ParameterKind::Boolean,
     "`true` answers 200 with the report of the checks and writes nothing",
+);
+
+/// The same for a request whose body is an authored document, which a dry run judges like a validation.
+pub(crate) const DOCUMENT_DRY_RUN: QueryParameter = DRY_RUN_PARAMETER.in_text_alone();
+
+/// The parameter of a request that refuses to be tried.
+pub(crate) const NO_DRY_RUN: QueryParameter = QueryParameter::new(
+    "dry_run",
+    ParameterKind::Boolean,
+    "Only `false`: this request has no dry run, and `true` is refused with 400",
+);
+
+/// The limit of a list that has no pages.
+pub(crate) const NO_LIMIT: QueryParameter =
+    QueryParameter::new("limit", ParameterKind::Text, "Of no effect: the response has no pages");
+
+/// The offset of a list that has no pages.
+pub(crate) const NO_OFFSET: QueryParameter =
+    QueryParameter::new("offset", ParameterKind::Text, "Of no effect: the response has no pages");
+
+/// The time at which a committed change is served.
+pub(crate) const RELOAD: QueryParameter = QueryParameter::new(
+    "reload",
+    ParameterKind::OneOf(&["now", "defer"]),
+    "`now`, the default, serves the change before the response; `defer` with the next reload of the engine",
+);
+
+/// The deletion of something in use.
+pub(crate) const FORCE: QueryParameter = QueryParameter::new(
+    "force",
+    ParameterKind::Boolean,
+    "`true` deletes although active definitions need it",
+);
+
+/// The treatment of keys of a batch that exist.
+pub(crate) const ON_CONFLICT: QueryParameter = QueryParameter::new(
+    "on_conflict",
+    ParameterKind::OneOf(&["fail", "skip", "new_version"]),
+    "The action for a key that exists; `fail` by default",
+);
+
+/// The order of a list.
+pub(crate) const SORT_ORDER: QueryParameter =
+    QueryParameter::new("sort_order", ParameterKind::Text, "`asc` or `desc`; any other value is the default");
+
+/// The label of the rows of a list.
+pub(crate) const TAG: QueryParameter =
+    QueryParameter::new("tag", ParameterKind::Text, "Only rows with exactly this label");
+
+/// The column that orders a list.
+pub(crate) const SORT_BY: QueryParameter = QueryParameter::new(
+    "sort_by",
+    ParameterKind::Text,
+    "The column that orders the list, such as `name` or `created_at`; an unknown one is the default",
 );
 
 /// Maximum number of rows of a page.

@@ -8,24 +8,65 @@
 //!
 //! The crate has no state and does no I/O.
 
+mod actors;
 mod audit;
 mod backups;
+mod channels;
+mod connectors;
+mod cron;
+mod data;
 mod dead_letters;
+pub mod docs;
 mod endpoint;
 pub mod endpoints;
+mod engine;
 mod envelope;
 mod error;
+mod functions;
+mod import;
+mod kafka;
+mod lifecycle;
+mod names;
+mod nodes;
 pub mod openapi;
+mod operational;
 mod packages;
 mod parameter;
+mod traces;
 mod validation;
+mod workflows;
 
+pub use actors::{ActorEvent, ActorNode, ActorTree};
 pub use audit::AuditLogEntry;
 pub use backups::{BackupFile, CreatedBackup};
+pub use channels::{ChannelDefinition, ChannelResource, ChannelUpdate, ChannelValidationResult};
+pub use connectors::{
+    CircuitBreakerMap, CircuitBreakerReset, ConnectorDefinition, ConnectorProbeResult, ConnectorResource,
+    ConnectorUpdate, ExportedConnector,
+};
+pub use cron::{OccurrenceDetail, OccurrenceListEnvelope, OccurrenceSummary, ScheduleSummary};
+pub use data::{RunError, RunResponse, SubmissionReceipt};
 pub use dead_letters::{DeadLetterDetail, DeadLetterSummary, PurgeRequest, PurgeResult};
 pub use endpoint::{Access, Answer, BodySchema, Endpoint, Method, SchemaSource, Tag};
+pub use engine::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel};
 pub use envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 pub use error::{ErrorDescription, ErrorDetail, ErrorEnvelope};
+pub use functions::{
+    FunctionDescription, FunctionInput, FunctionPlugin, OperatorArity, OperatorDescription, OperatorExample,
+};
+pub use import::{ImportBatch, ImportFailure, ImportSummary, ImportedItem};
+pub use kafka::{AssignedPartition, SkippedRecord};
+pub use lifecycle::{RollbackRequest, RolloutChange, StatusChange, VersionRequest};
+pub use nodes::NodeSummary;
+pub use operational::{
+    ConnectorsHealth, FailedConnector, HealthComponents, HealthReport, LivenessReport, ReadinessComponents,
+    ReadinessReport,
+};
 pub use packages::{Inventory, PackageDetail, Receipt, ReceiptRequest};
 pub use parameter::{ParameterKind, PathParameter, QueryParameter};
+pub use traces::{TraceDetail, TraceListEnvelope, TraceSummary};
 pub use validation::{ValidationIssue, ValidationResult};
+pub use workflows::{
+    ConnectorDependency, TrialStep, TrialTrace, WorkflowDefinition, WorkflowDependencies, WorkflowResource,
+    WorkflowTrial, WorkflowTrialResult, WorkflowUpdate,
+};

@@ -9,7 +9,7 @@ use utoipa::openapi::path::{
 };
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::response::{Response, ResponseBuilder, ResponsesBuilder};
-use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder};
+use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{
@@ -72,13 +72,14 @@ fn operation(endpoint: &Endpoint) -> Operation {
         .tag(endpoint.tag.name())
         .summary(Some(endpoint.summary))
         .request_body(endpoint.body.map(request_body));
-    if !endpoint.description.is_empty() {
-        operation = operation.description(Some(endpoint.description));
+    let text = description(endpoint);
+    if !text.is_empty() {
+        operation = operation.description(Some(text));
     }
     for parameter in endpoint.path_parameters {
         operation = operation.parameter(parameter.to_openapi());
     }
-    for parameter in endpoint.query {
+    for parameter in endpoint.query.iter().filter(|parameter| !parameter.in_text_alone) {
         operation = operation.parameter(parameter.to_openapi());
     }
     if endpoint.precondition {
@@ -104,6 +105,14 @@ fn operation(endpoint: &Endpoint) -> Operation {
             responses.response(status.to_string(), RefOr::Ref(Ref::from_response_name(refusal_name(status))));
     }
     operation.responses(responses.build()).build()
+}
+
+/// Returns the text of an operation, with the parameters that stand nowhere else.
+fn description(endpoint: &Endpoint) -> String {
+    let in_text = endpoint.query.iter().filter(|parameter| parameter.in_text_alone);
+    let parameters = in_text.map(|parameter| format!("`{}`: {}.", parameter.name, parameter.description));
+    let texts = Some(endpoint.description.to_owned()).filter(|text| !text.is_empty());
+    texts.into_iter().chain(parameters).collect::<Vec<_>>().join(" ")
 }
 
 fn security(access: Access) -> Vec<SecurityRequirement> {
@@ -132,9 +141,8 @@ fn response(answer: &Answer) -> Response {
     response = match answer.content {
         Content::Empty => response,
         Content::Json(schemas) => {
-            response.content(JSON, ContentBuilder::new().schema(Some(one_of(schemas))).build())
+            response.content(JSON, ContentBuilder::new().schema(Some(any_of(schemas))).build())
         }
-        Content::AnyJson => response.content(JSON, ContentBuilder::new().schema(Some(any())).build()),
         Content::Other(media_type) => {
             let text = ObjectBuilder::new().schema_type(Type::String);
             response.content(media_type, ContentBuilder::new().schema(Some(text)).build())
@@ -149,18 +157,10 @@ fn response(answer: &Answer) -> Response {
     response.build()
 }
 
-/// Returns the schema of a value of any type.
-fn any() -> RefOr<Schema> {
-    ObjectBuilder::new().schema_type(utoipa::openapi::schema::SchemaType::AnyValue).into()
-}
-
-fn one_of(schemas: &[SchemaSource]) -> RefOr<Schema> {
+fn any_of(schemas: &[SchemaSource]) -> RefOr<Schema> {
     match schemas {
         [one] => (one.reference)(),
-        many => {
-            let alternatives = many.iter().fold(OneOfBuilder::new(), |all, one| all.item((one.reference)()));
-            alternatives.into()
-        }
+        many => many.iter().fold(AnyOfBuilder::new(), |all, one| all.item((one.reference)())).into(),
     }
 }
 

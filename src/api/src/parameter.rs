@@ -30,12 +30,21 @@ pub struct QueryParameter {
     pub kind: ParameterKind,
     /// A description for people.
     pub description: &'static str,
+    /// `true` if the document names it in the text of the operation alone. A generator of requests that breaks the
+    /// schema of a body expects a refusal, and a dry run reports what it would refuse.
+    pub in_text_alone: bool,
 }
 
 impl QueryParameter {
     /// Creates a parameter.
     pub const fn new(name: &'static str, kind: ParameterKind, description: &'static str) -> Self {
-        Self { name, kind, description }
+        Self { name, kind, description, in_text_alone: false }
+    }
+
+    /// Returns the parameter, named in the text of the operation alone.
+    pub(crate) const fn in_text_alone(mut self) -> Self {
+        self.in_text_alone = true;
+        self
     }
 
     /// Returns the description for the document.

@@ -46,6 +46,8 @@ pub enum CliCommand {
     Compile(CompileArgs),
     /// Run a workflow once, offline, and print all that happened
     DryRun(DryRunArgs),
+    /// Print the OpenAPI document of the API
+    DumpOpenapi,
     /// Check a definition, or a project directory as a whole
     Lint(LintArgs),
     /// Work with packages

@@ -75,6 +75,7 @@ pub mod offline;
 mod operations;
 mod options;
 mod propagation;
+mod route_table;
 mod routes;
 pub mod serve;
 pub mod service;

@@ -3,10 +3,12 @@
 use actix_web::guard::fn_guard;
 use actix_web::middleware::{Compress, from_fn};
 use actix_web::{HttpResponse, Scope, web};
+use svc_api::docs::{DOCS, OPENAPI};
 use svc_model::ServiceError;
 
 use crate::admin;
-use crate::http::{ADMIN, DATA_PREFIX, Edge, Error, LocalWorker, actors, data, health};
+use crate::http::{ADMIN, DATA_PREFIX, Edge, Error, LocalWorker, actors, data, docs, health};
+use crate::route_table::RouteTable;
 use crate::state::AppState;
 
 /// The paths that the service answers.
@@ -38,10 +40,10 @@ pub(crate) fn configure(cfg: &mut web::ServiceConfig, state: &web::Data<AppState
 fn configure_routes(cfg: &mut web::ServiceConfig, state: &AppState) {
     cfg.service(data_scope(DATA_PREFIX));
     configure_operational(cfg, state.mounts_metrics());
+    configure_docs(cfg, state.config.serves_docs());
     cfg.service(
         web::scope(ADMIN)
-            .configure(admin::configure)
-            .configure(actors::configure)
+            .configure(|cfg| admin_routes().mount(cfg))
             .default_service(web::to(not_found))
             .wrap(from_fn(admin::check_parameters)),
     );
@@ -56,20 +58,56 @@ fn configure_routes(cfg: &mut web::ServiceConfig, state: &AppState) {
     }
 }
 
+/// Returns the routes below the admin base.
+fn admin_routes() -> RouteTable {
+    let mut table = RouteTable::default();
+    admin::add_routes(&mut table);
+    actors::add_routes(&mut table);
+    table
+}
+
+/// Returns the routes of the probes, and of the metrics if they belong to this listener.
+fn operational_routes(with_metrics: bool) -> RouteTable {
+    let mut table = RouteTable::default();
+    table.get("/healthz", health::healthz);
+    table.get("/readyz", health::readyz);
+    table.get("/health", health::health);
+    if with_metrics {
+        table.get("/metrics", health::metrics);
+    }
+    table
+}
+
+/// Returns the routes of the documentation.
+fn docs_routes() -> RouteTable {
+    let mut table = RouteTable::default();
+    table.get(OPENAPI, docs::openapi);
+    table.get(DOCS, docs::page);
+    table.get("/docs/{file}", docs::file);
+    table
+}
+
 fn data_scope(prefix: &str) -> Scope {
     web::scope(prefix).default_service(web::to(data::submit))
 }
 
 /// Mounts the probes, and the metrics if they belong to this listener.
 fn configure_operational(cfg: &mut web::ServiceConfig, with_metrics: bool) {
-    cfg.service(web::resource("/healthz").get(health::healthz))
-        .service(web::resource("/readyz").get(health::readyz))
-        .service(web::resource("/health").get(health::health));
-    if with_metrics {
-        cfg.service(web::resource("/metrics").get(health::metrics));
-    } else {
+    operational_routes(with_metrics).mount(cfg);
+    if !with_metrics {
         // Not found, whatever else is mounted at the root.
         cfg.service(web::resource("/metrics").to(not_found));
+    }
+}
+
+/// Mounts the documentation, where it is on.
+fn configure_docs(cfg: &mut web::ServiceConfig, enabled: bool) {
+    if enabled {
+        docs_routes().mount(cfg);
+    }
+    // Not found, whatever else is mounted at the root.
+    for path in [OPENAPI, DOCS, "/docs/{file:.*}"].iter().filter(|_| !enabled) {
+        cfg.service(web::resource(*path).to(not_found));
     }
 }
 
@@ -82,4 +120,31 @@ pub(crate) fn configure_operations(cfg: &mut web::ServiceConfig, state: &web::Da
 
 async fn not_found() -> Result<HttpResponse, Error> {
     Err(ServiceError::not_found("No such path").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use svc_api::{Tag, endpoints};
+
+    use super::*;
+
+    #[test]
+    fn every_route_is_described_and_every_description_has_a_route() {
+        let admin = admin_routes();
+        let admin = admin.endpoints().map(|(method, path)| (method.to_owned(), format!("{ADMIN}{path}")));
+        let (operational, docs) = (operational_routes(true), docs_routes());
+        let others = operational.endpoints().chain(docs.endpoints());
+        let others = others.map(|(method, path)| (method.to_owned(), path));
+        let routes: BTreeSet<_> = admin.chain(others).collect();
+        // The data plane has no routes of its own: channels have them.
+        let described = endpoints::all().filter(|endpoint| endpoint.tag != Tag::Data);
+        let described: BTreeSet<_> =
+            described.map(|endpoint| (endpoint.method.name().to_owned(), endpoint.path.to_owned())).collect();
+        let undescribed: Vec<_> = routes.difference(&described).collect();
+        assert!(undescribed.is_empty(), "describe these in src/api/src/endpoints: {undescribed:#?}");
+        let unserved: Vec<_> = described.difference(&routes).collect();
+        assert!(unserved.is_empty(), "these are described and not served: {unserved:#?}");
+    }
 }

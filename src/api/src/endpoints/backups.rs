@@ -1,7 +1,7 @@
 //! Endpoints of backups.
 
 use crate::backups::{BackupFile, CreatedBackup};
-use crate::endpoint::{Answer, DRY_RUN_PARAMETER, Endpoint, Method, SchemaSource, Tag};
+use crate::endpoint::{Answer, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, Method, SchemaSource, Tag};
 use crate::envelope::{DataEnvelope, ListEnvelope};
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
@@ -26,5 +26,9 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
          `storage.backup_retention_count` are deleted. Only with SQLite and outside of a cluster; 400 otherwise.",
     )
     .with_query(&[DRY_RUN_PARAMETER])
-    .answers(&[Answer::json(200, "The file", &[SchemaSource::of::<DataEnvelope<CreatedBackup>>()])]),
+    .answers(&[Answer::json(
+        200,
+        "The file; with `dry_run=true` the report",
+        &[SchemaSource::of::<DataEnvelope<CreatedBackup>>(), DRY_RUN_REPORT],
+    )]),
 ];

@@ -2,14 +2,36 @@
 
 mod audit;
 mod backups;
+mod channels;
+mod connectors;
+mod cron;
+mod data;
 mod dead_letters;
+mod engine;
+mod functions;
+mod operational;
 mod packages;
+mod traces;
+mod workflows;
 
 use crate::endpoint::Endpoint;
 
 /// The areas, in the order of the document.
-const AREAS: &[&[Endpoint]] =
-    &[dead_letters::ENDPOINTS, audit::ENDPOINTS, packages::ENDPOINTS, backups::ENDPOINTS];
+const AREAS: &[&[Endpoint]] = &[
+    channels::ENDPOINTS,
+    workflows::ENDPOINTS,
+    connectors::ENDPOINTS,
+    engine::ENDPOINTS,
+    functions::ENDPOINTS,
+    audit::ENDPOINTS,
+    traces::ENDPOINTS,
+    dead_letters::ENDPOINTS,
+    backups::ENDPOINTS,
+    packages::ENDPOINTS,
+    cron::ENDPOINTS,
+    data::ENDPOINTS,
+    operational::ENDPOINTS,
+];
 
 /// Lists every endpoint.
 pub fn all() -> impl Iterator<Item = &'static Endpoint> {

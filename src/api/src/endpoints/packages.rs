@@ -1,7 +1,7 @@
 //! Endpoints of packages.
 
 use crate::endpoint::{
-    Answer, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, LIMIT, Method, OFFSET, SchemaSource, Tag,
+    Answer, DOCUMENT_DRY_RUN, DRY_RUN_REPORT, Endpoint, LIMIT, Method, OFFSET, SchemaSource, Tag,
 };
 use crate::envelope::{DataEnvelope, PageEnvelope};
 use crate::packages::{PackageDetail, Receipt, ReceiptRequest};
@@ -41,7 +41,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
          rollback does.",
     )
     .at(PACKAGE)
-    .with_query(&[DRY_RUN_PARAMETER])
+    .with_query(&[DOCUMENT_DRY_RUN])
     .takes::<ReceiptRequest>(r#"{"version": "1.0.0", "content_hash": "sha256:00", "state": "staged"}"#)
     .answers(&[Answer::json(
         200,

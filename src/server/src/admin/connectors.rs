@@ -175,7 +175,9 @@ pub(super) async fn import(state: Data<AppState>, change: MutationRequest, body:
 
 /// `POST /connectors/validate`: reports the result of a create, and the references that cannot be resolved
 /// now.
-pub(super) async fn validate(state: Data<AppState>, body: JsonBody) -> Answer {
+pub(super) async fn validate(state: Data<AppState>, query: QueryParameters, body: JsonBody) -> Answer {
+    // A validation writes nothing, with or without it.
+    query.flag("dry_run")?;
     let mut report = validate_connector(&body.0, &LocalConnectorRules::from_state(&state));
     if let Some(config) = body.0.get("config") {
         let unresolved = state.connectors.unresolved(config).await;

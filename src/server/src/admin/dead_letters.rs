@@ -75,7 +75,8 @@ fn parse_older_than(body: &Value) -> Result<u64, ServiceError> {
     match fields.get("older_than_hours") {
         None | Some(Value::Null) => Err(FieldError::required(PATH).into()),
         Some(hours) => {
-            hours.as_u64().ok_or_else(|| FieldError::type_mismatch(PATH, "integer, 0 or more", hours).into())
+            let hours_in_range = hours.as_u64().filter(|hours| i64::try_from(*hours).is_ok());
+            hours_in_range.ok_or_else(|| FieldError::type_mismatch(PATH, "integer, 0 or more", hours).into())
         }
     }
 }
@@ -92,6 +93,7 @@ mod tests {
             json!({}),
             json!({"older_than_hours": null}),
             json!({"older_than_hours": -1}),
+            json!({"older_than_hours": u64::MAX}),
             json!({"older_than_hours": 1.5}),
             json!({"older_than_hours": "1"}),
             json!({"older_than_hours": 1, "older": 1}),

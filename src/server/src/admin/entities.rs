@@ -150,7 +150,13 @@ pub(super) async fn new_version<V: AdminEntity>(
     Ok(created_response(entity.to_json()))
 }
 
-pub(super) async fn validate<V: AdminEntity>(state: Data<AppState>, body: JsonBody) -> Answer {
+pub(super) async fn validate<V: AdminEntity>(
+    state: Data<AppState>,
+    query: QueryParameters,
+    body: JsonBody,
+) -> Answer {
+    // A validation writes nothing, with or without it.
+    query.flag("dry_run")?;
     let mut report = V::validate(&state, &body.0).await?.to_json();
     for (name, value) in V::validation_facts(&body.0) {
         report[name] = value;

@@ -28,109 +28,77 @@ mod status;
 mod traces;
 mod workflows;
 
-use actix_web::{Route, guard, web};
+use actix_web::http::Method;
 use svc_model::{Channel, Workflow};
 
+use crate::route_table::RouteTable;
 use admin_entity::AdminEntity;
 pub(crate) use parameters::refuse_unknown_parameters as check_parameters;
 pub(crate) use query::QueryParameters;
 
-/// Mounts every admin endpoint below the scope it is given, which is the admin base.
-pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
-    configure_versioned::<Workflow>(cfg);
-    configure_versioned::<Channel>(cfg);
-    connectors(cfg);
-    cfg.service(web::resource("/workflows/{id}/rollout").route(web::patch().to(status::rollout)))
-        .service(
-            web::resource("/workflows/{id}/dependencies").route(get_or_head().to(workflows::dependencies)),
-        )
-        .service(web::resource("/workflows/{id}/test").route(web::post().to(workflows::test)))
-        .service(web::resource("/channels/{id}/trigger").route(web::post().to(cron::trigger)))
-        .service(web::resource("/cron/occurrences").route(get_or_head().to(cron::list)))
-        .service(web::resource("/cron/occurrences/{id}").route(get_or_head().to(cron::read)))
-        .service(web::resource("/cron/occurrences/{id}/retry").route(web::post().to(cron::retry)))
-        .service(web::resource("/cron/status").route(get_or_head().to(cron::status)))
-        .service(web::resource("/kafka/partitions").route(get_or_head().to(kafka::list)))
-        .service(
-            web::resource("/kafka/partitions/{topic}/{partition}/skip").route(web::post().to(kafka::skip)),
-        )
-        .service(web::resource("/traces").route(get_or_head().to(traces::list)))
-        .service(web::resource("/traces/{id}").route(get_or_head().to(traces::read)))
-        .service(web::resource("/trace-dlq").route(get_or_head().to(dead_letters::list)))
-        .service(web::resource("/trace-dlq/purge").route(web::post().to(dead_letters::purge)))
-        .service(web::resource("/trace-dlq/{id}").route(get_or_head().to(dead_letters::read)))
-        .service(web::resource("/trace-dlq/{id}/requeue").route(web::post().to(dead_letters::requeue)))
-        .service(web::resource("/audit-logs").route(get_or_head().to(audit::list)))
-        .service(
-            web::resource("/backups")
-                .route(get_or_head().to(backups::list))
-                .route(web::post().to(backups::create)),
-        )
-        .service(web::resource("/packages").route(get_or_head().to(packages::list)))
-        .service(
-            web::resource("/packages/{name}")
-                .route(get_or_head().to(packages::read))
-                .route(web::put().to(packages::put)),
-        )
-        .service(web::resource("/engine/status").route(get_or_head().to(engine::status)))
-        .service(web::resource("/engine/reload").route(web::post().to(engine::reload)))
-        .service(web::resource("/nodes").route(get_or_head().to(nodes::list)))
-        .service(web::resource("/functions/operators").route(get_or_head().to(engine::operators)))
-        .service(web::resource("/functions").route(get_or_head().to(engine::functions)));
+/// Adds every admin endpoint to a table of routes below the admin base.
+pub(crate) fn add_routes(table: &mut RouteTable) {
+    add_versioned::<Workflow>(table);
+    add_versioned::<Channel>(table);
+    add_connectors(table);
+    table.add(Method::PATCH, "/workflows/{id}/rollout", status::rollout);
+    table.get("/workflows/{id}/dependencies", workflows::dependencies);
+    table.post("/workflows/{id}/test", workflows::test);
+    table.post("/channels/{id}/trigger", cron::trigger);
+    table.get("/cron/occurrences", cron::list);
+    table.get("/cron/occurrences/{id}", cron::read);
+    table.post("/cron/occurrences/{id}/retry", cron::retry);
+    table.get("/cron/status", cron::status);
+    table.get("/kafka/partitions", kafka::list);
+    table.post("/kafka/partitions/{topic}/{partition}/skip", kafka::skip);
+    table.get("/traces", traces::list);
+    table.get("/traces/{id}", traces::read);
+    table.get("/trace-dlq", dead_letters::list);
+    table.post("/trace-dlq/purge", dead_letters::purge);
+    table.get("/trace-dlq/{id}", dead_letters::read);
+    table.post("/trace-dlq/{id}/requeue", dead_letters::requeue);
+    table.get("/audit-logs", audit::list);
+    table.get("/backups", backups::list);
+    table.post("/backups", backups::create);
+    table.get("/packages", packages::list);
+    table.get("/packages/{name}", packages::read);
+    table.add(Method::PUT, "/packages/{name}", packages::put);
+    table.get("/engine/status", engine::status);
+    table.post("/engine/reload", engine::reload);
+    table.get("/nodes", nodes::list);
+    table.get("/functions/operators", engine::operators);
+    table.get("/functions", engine::functions);
 }
 
-/// The endpoints that every versioned kind has. Fixed segments are registered before `{id}`, so they win over it.
-fn configure_versioned<V: AdminEntity>(cfg: &mut web::ServiceConfig) {
+/// Adds the endpoints that every versioned kind has. Fixed segments are added before `{id}`, so they win over it.
+fn add_versioned<V: AdminEntity>(table: &mut RouteTable) {
     let path = |rest: &str| format!("/{}{rest}", V::KIND.plural());
-    cfg.service(
-        web::resource(path(""))
-            .route(get_or_head().to(entities::list::<V>))
-            .route(web::post().to(entities::create::<V>)),
-    )
-    .service(web::resource(path("/export")).route(get_or_head().to(entities::export::<V>)))
-    .service(web::resource(path("/import")).route(web::post().to(import::import::<V>)))
-    .service(web::resource(path("/validate")).route(web::post().to(entities::validate::<V>)))
-    .service(
-        web::resource(path("/{id}"))
-            .route(get_or_head().to(entities::read::<V>))
-            .route(web::put().to(entities::update::<V>))
-            .route(web::delete().to(entities::delete::<V>)),
-    )
-    .service(web::resource(path("/{id}/status")).route(web::patch().to(status::change_status::<V>)))
-    .service(web::resource(path("/{id}/rollback")).route(web::post().to(status::rollback::<V>)))
-    .service(
-        web::resource(path("/{id}/versions"))
-            .route(get_or_head().to(entities::versions::<V>))
-            .route(web::post().to(entities::new_version::<V>)),
-    );
+    table.get(&path(""), entities::list::<V>);
+    table.post(&path(""), entities::create::<V>);
+    table.get(&path("/export"), entities::export::<V>);
+    table.post(&path("/import"), import::import::<V>);
+    table.post(&path("/validate"), entities::validate::<V>);
+    table.get(&path("/{id}"), entities::read::<V>);
+    table.add(Method::PUT, &path("/{id}"), entities::update::<V>);
+    table.add(Method::DELETE, &path("/{id}"), entities::delete::<V>);
+    table.add(Method::PATCH, &path("/{id}/status"), status::change_status::<V>);
+    table.post(&path("/{id}/rollback"), status::rollback::<V>);
+    table.get(&path("/{id}/versions"), entities::versions::<V>);
+    table.post(&path("/{id}/versions"), entities::new_version::<V>);
 }
 
-/// Connectors have no versions.
-fn connectors(cfg: &mut web::ServiceConfig) {
-    cfg.service(
-        web::resource("/connectors")
-            .route(get_or_head().to(connectors::list))
-            .route(web::post().to(connectors::create)),
-    )
-    .service(web::resource("/connectors/export").route(get_or_head().to(connectors::export)))
-    .service(web::resource("/connectors/import").route(web::post().to(connectors::import)))
-    .service(web::resource("/connectors/validate").route(web::post().to(connectors::validate)))
-    .service(web::resource("/connectors/circuit-breakers").route(get_or_head().to(connectors::breakers)))
-    .service(
-        web::resource("/connectors/circuit-breakers/{key:.+}")
-            .route(web::post().to(connectors::reset_breaker)),
-    )
-    .service(
-        web::resource("/connectors/{id}")
-            .route(get_or_head().to(connectors::read))
-            .route(web::put().to(connectors::update))
-            .route(web::delete().to(connectors::delete)),
-    )
-    .service(web::resource("/connectors/{id}/status").route(web::patch().to(connectors::status)))
-    .service(web::resource("/connectors/{id}/test").route(web::post().to(connectors::test)));
-}
-
-/// A route for GET that also answers HEAD.
-fn get_or_head() -> Route {
-    web::route().guard(guard::Any(guard::Get()).or(guard::Head()))
+/// Adds the endpoints of connectors, which have no versions.
+fn add_connectors(table: &mut RouteTable) {
+    table.get("/connectors", connectors::list);
+    table.post("/connectors", connectors::create);
+    table.get("/connectors/export", connectors::export);
+    table.post("/connectors/import", connectors::import);
+    table.post("/connectors/validate", connectors::validate);
+    table.get("/connectors/circuit-breakers", connectors::breakers);
+    table.post("/connectors/circuit-breakers/{key:.+}", connectors::reset_breaker);
+    table.get("/connectors/{id}", connectors::read);
+    table.add(Method::PUT, "/connectors/{id}", connectors::update);
+    table.add(Method::DELETE, "/connectors/{id}", connectors::delete);
+    table.add(Method::PATCH, "/connectors/{id}/status", connectors::status);
+    table.post("/connectors/{id}/test", connectors::test);
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
 use std::future::{Ready, ready};
+use svc_api::QueryParameter;
 use svc_model::{Page, ServiceError, Timestamp};
 
 use super::parameters;
@@ -15,14 +16,14 @@ use crate::http::Error;
 pub(crate) struct QueryParameters {
     values: HashMap<String, String>,
     /// The parameters that are let through to the endpoint.
-    known: Option<&'static [&'static str]>,
+    known: Option<&'static [QueryParameter]>,
 }
 
 impl QueryParameters {
     /// Returns the value of a key, if present.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         debug_assert!(
-            self.known.is_none_or(|known| known.contains(&key)),
+            self.known.is_none_or(|known| known.iter().any(|parameter| parameter.name == key)),
             "'{key}' is missing among the parameters of the endpoint"
         );
         self.values.get(key).map(String::as_str)
@@ -33,19 +34,19 @@ impl QueryParameters {
         self.get(key).filter(|value| !value.is_empty()).map(str::to_owned)
     }
 
-    /// Returns an instant, if present and not empty: RFC 3339, or without a zone, taken as UTC.
+    /// Returns an instant, if present: RFC 3339, or without a zone, taken as UTC.
     pub(crate) fn instant(&self, key: &str) -> Result<Option<Timestamp>, ServiceError> {
-        let Some(text) = self.text(key) else { return Ok(None) };
+        let Some(text) = self.get(key) else { return Ok(None) };
         // An unescaped + of an offset arrives as a blank.
-        let parsed = Timestamp::parse(&text).or_else(|| Timestamp::parse(&text.replace(' ', "+")));
+        let parsed = Timestamp::parse(text).or_else(|| Timestamp::parse(&text.replace(' ', "+")));
         parsed.map(Some).ok_or_else(|| {
             ServiceError::validation(format!("query parameter '{key}' must be an RFC 3339 instant"))
         })
     }
 
-    /// Returns a whole number, 0 or more, if present and not empty.
+    /// Returns a whole number, 0 or more, if present.
     pub(crate) fn integer(&self, key: &str) -> Result<Option<i64>, ServiceError> {
-        let Some(text) = self.text(key) else { return Ok(None) };
+        let Some(text) = self.get(key) else { return Ok(None) };
         let parsed = text.parse().ok().filter(|number| *number >= 0);
         parsed.map(Some).ok_or_else(|| {
             ServiceError::validation(format!("query parameter '{key}' must be a whole number, 0 or more"))
@@ -149,7 +150,8 @@ mod tests {
             assert_eq!(read(text).unwrap(), noon, "{text}");
         }
         assert_eq!(read("2026-01-02T14:00:00 02:00").unwrap(), noon);
-        assert_eq!(read("").unwrap(), None);
+        assert_eq!(query(&[]).instant("since").unwrap(), None);
+        assert!(read("").is_err());
         assert!(read("yesterday").unwrap_err().message().contains("since"));
     }
 }

@@ -9,6 +9,7 @@ mod compile;
 mod completions;
 mod definitions;
 mod dry_run;
+mod dump_openapi;
 mod fmt;
 mod lint;
 mod man;
@@ -70,6 +71,7 @@ pub fn run(
         CliCommand::Case(args) => case::case(args, out, err),
         CliCommand::Compile(args) => compile::compile(args, style, out, err),
         CliCommand::DryRun(args) => dry_run::dry_run(args, out, err),
+        CliCommand::DumpOpenapi => dump_openapi::dump_openapi(out),
         CliCommand::Fmt(args) => fmt::fmt(args, out, err),
         CliCommand::Lint(args) => lint::lint(args, style, out, err),
         CliCommand::Package(args) => package::package(args, style, out, err),
@@ -96,6 +98,7 @@ fn is_offline(command: &CliCommand) -> bool {
         | CliCommand::Compile(_)
         | CliCommand::Completions { .. }
         | CliCommand::DryRun(_)
+        | CliCommand::DumpOpenapi
         | CliCommand::Fmt(_)
         | CliCommand::Lint(_)
         | CliCommand::Man { .. }
@@ -128,6 +131,7 @@ mod tests {
             "case --from-trace none.json",
             "compile none -o none.json",
             "dry-run -w none.json -i none.json",
+            "dump-openapi",
             "fmt none",
             "lint none",
             "migrate --dry-run",

@@ -120,6 +120,12 @@ impl Config {
         }
     }
 
+    /// Returns `true` if the documentation of the API is served.
+    #[must_use]
+    pub fn serves_docs(&self) -> bool {
+        self.server.docs.enabled.unwrap_or(!self.is_production())
+    }
+
     /// Returns `true` if errors show internal detail.
     #[must_use]
     pub fn verbose_errors(&self) -> bool {

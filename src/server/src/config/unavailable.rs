@@ -12,11 +12,6 @@ struct Unavailable {
 
 const UNAVAILABLE: &[Unavailable] = &[
     Unavailable {
-        key: "server.docs.enabled",
-        asked_for: |c| c.server.docs.enabled == Some(true),
-        remedy: "leave it unset",
-    },
-    Unavailable {
         key: "storage.url",
         asked_for: |c| c.storage.url.starts_with("mysql:"),
         remedy: "use sqlite: or postgres://",

@@ -9,13 +9,14 @@ use svc_model::ServiceError;
 
 use super::{AdminCaller, Error};
 use crate::admin::QueryParameters;
+use crate::route_table::RouteTable;
 use crate::state::AppState;
 use crate::tree::CONNECTORS;
 
-/// Mounts the endpoints below the admin base.
-pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
-    cfg.service(web::resource("/actors").route(web::get().to(list)))
-        .service(web::resource("/actors/{path:.+}/restart").route(web::post().to(restart)));
+/// Adds the endpoints to a table of routes below the admin base.
+pub(crate) fn add_routes(table: &mut RouteTable) {
+    table.get("/actors", list);
+    table.post("/actors/{path:.+}/restart", restart);
 }
 
 /// `GET /actors`: every node, depth first, and the last lifecycle events, oldest first.

@@ -15,21 +15,23 @@ use std::rc::Rc;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform, forward_ready};
 use actix_web::error::InternalError;
-use actix_web::http::header::{ALLOW, CACHE_CONTROL, HeaderMap, HeaderValue};
+use actix_web::http::header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderValue};
 use actix_web::http::{ConnectionType, Method, StatusCode};
 use actix_web::{HttpMessage, HttpResponse, web};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use slog::{debug, error, info, warn};
+use svc_api::docs::DOCS;
 use svc_model::{Code, ServiceError};
 use tokio::time::Instant;
 
 use super::auth::AuthFailureReason;
 use super::metrics::method_label;
-use super::plane::{ADMIN, DATA_PREFIX, Plane, channel_path_start, reads_trace};
+use super::plane::{ADMIN, DATA_PREFIX, DOCS_FILE, Plane, channel_path_start, reads_trace};
 use super::request_id::X_REQUEST_ID;
-use super::security_headers::{SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY};
+use super::security_headers::{DOCS_POLICY, SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY};
 use super::{Error, RequestContext, RequestId};
+use crate::route_table::described_path;
 use crate::state::AppState;
 use crate::transport::{ConnectionState, TlsPeer};
 
@@ -243,9 +245,8 @@ impl Exchange {
             Plane::Data => Cow::Borrowed("/api/v1/data/{path}"),
             Plane::Operational(path) => Cow::Borrowed(path),
             Plane::Admin | Plane::Other => {
-                // Without the regular expression of a part, which concerns the router only.
                 let pattern = response.request().match_pattern();
-                pattern.map_or(Cow::Borrowed("unmatched"), |pattern| Cow::Owned(pattern.replace(":.+}", "}")))
+                pattern.map_or(Cow::Borrowed("unmatched"), |pattern| Cow::Owned(described_path(&pattern)))
             }
         };
         self.complete_response(response.response_mut(), path);
@@ -299,9 +300,7 @@ impl Exchange {
         for (name, value) in SECURITY_HEADERS {
             headers.insert(name, value);
         }
-        if self.tls.is_some() {
-            let (name, value) = STRICT_TRANSPORT_SECURITY;
-            headers.insert(name, value);
+use super::security_headers::{DOCS_POLICY, SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY};
         }
         if self.plane == Plane::Admin {
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

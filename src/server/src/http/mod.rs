@@ -11,6 +11,7 @@ mod client_ip;
 mod context;
 mod cors;
 pub(crate) mod data;
+pub(crate) mod docs;
 mod edge;
 mod error;
 mod exposition;

@@ -4,6 +4,7 @@
 //! guarded like a registered one, also where a data mount would catch it.
 
 use actix_web::http::Method;
+use svc_api::docs::{DOCS, OPENAPI};
 
 /// The prefix under which data requests are always served.
 pub(crate) const DATA_PREFIX: &str = "/api/v1/data";
@@ -13,8 +14,8 @@ pub(crate) const ADMIN: &str = "/api/v1/admin";
 const TRACES: &str = "/api/v1/admin/traces/";
 /// The namespace of the service.
 const API: &str = "/api";
-/// Reserved for the documentation.
-const DOCS: &str = "/docs";
+/// The files of the documentation page, as metrics and the access log name them.
+pub(crate) const DOCS_FILE: &str = "/docs/{file}";
 const OPERATIONAL: [&str; 4] = ["/health", "/healthz", "/readyz", "/metrics"];
 
 /// A part of the service with rules of its own.
@@ -24,7 +25,7 @@ pub(crate) enum Plane {
     Data,
     /// Requests of operators.
     Admin,
-    /// Health, readiness, metrics.
+    /// Health, readiness, metrics, documentation.
     Operational(&'static str),
     /// No path of the service.
     Other,
@@ -54,6 +55,10 @@ impl Planes {
             Plane::Admin
         } else if let Some(exact) = OPERATIONAL.into_iter().find(|known| *known == path) {
             Plane::Operational(exact)
+        } else if let Some(exact) = [DOCS, OPENAPI].into_iter().find(|known| *known == path) {
+            Plane::Operational(exact)
+        } else if is_below(path, DOCS) {
+            Plane::Operational(DOCS_FILE)
         } else if self.mounts.iter().any(|mount| mount == "/" || is_below(path, mount)) {
             Plane::Data
         } else {

@@ -5,6 +5,12 @@ use actix_web::http::header::{
     X_FRAME_OPTIONS,
 };
 
+/// The policy of the documentation page: its own files, its own origin, and nothing else.
+pub(crate) const DOCS_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+     base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+);
+
 /// Headers that every response carries.
 pub(crate) const SECURITY_HEADERS: [(HeaderName, HeaderValue); 5] = [
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),

@@ -225,7 +225,6 @@ fn a_migrating_cluster_is_refused_in_production() {
 #[test]
 fn every_unavailable_setting_is_refused() {
     let cases = [
-        ("server.docs.enabled", "server.docs.enabled = true"),
         ("storage.url", "storage.url = \"mysql://h/d\""),
         ("tracing.enabled", "tracing.enabled = true"),
     ];

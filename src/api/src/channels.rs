@@ -1,0 +1,219 @@
+//! Channels.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use svc_model::{Channel, Timestamp, mask_channel_config};
+use utoipa::ToSchema;
+
+use crate::names::{channel_type, lifecycle_status, protocol};
+use crate::validation::{ValidationIssue, ValidationResult};
+
+/// A version of a channel. Secrets of its configuration are masked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Channel)]
+pub struct ChannelResource {
+    /// The name that callers use; unique among channels.
+    pub name: String,
+    /// Description, free text.
+    #[schema(required = true)]
+    pub description: Option<String>,
+    /// The delivery mode.
+    #[schema(schema_with = channel_type)]
+    pub channel_type: String,
+    /// The transport that brings messages.
+    #[schema(schema_with = protocol)]
+    pub protocol: String,
+    /// HTTP methods of the route, in upper case.
+    #[schema(required = true)]
+    pub methods: Option<Vec<String>>,
+    /// Route pattern.
+    #[schema(required = true)]
+    pub route_pattern: Option<String>,
+    /// Topic of the message broker.
+    #[schema(required = true)]
+    pub topic: Option<String>,
+    /// Consumer group.
+    #[schema(required = true)]
+    pub consumer_group: Option<String>,
+    /// Settings of the transport, such as the schedule of a cron channel.
+    #[schema(value_type = Object)]
+    pub transport_config: Value,
+    /// Id of the workflow to run.
+    #[schema(required = true)]
+    pub workflow_id: Option<String>,
+    /// Guards and other settings.
+    #[schema(value_type = Object)]
+    pub config: Value,
+    /// Priority among routes; the highest matches first.
+    pub priority: i64,
+    /// Labels.
+    pub tags: Vec<String>,
+    /// Id, which all versions share.
+    pub channel_id: String,
+    /// Number of the version, from 1.
+    pub version: i64,
+    /// The lifecycle status of the version.
+    #[schema(schema_with = lifecycle_status)]
+    pub status: String,
+    /// `sha256:` and the hash of the content with its secrets; status and times do not affect it.
+    pub content_hash: String,
+    /// Time of creation of the version.
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    /// Time of the last change of the row.
+    #[schema(value_type = String, format = DateTime)]
+    pub updated_at: Timestamp,
+}
+
+impl From<Channel> for ChannelResource {
+    fn from(channel: Channel) -> Self {
+        let content_hash = channel.content.content_hash();
+        let content = channel.content;
+        Self {
+            name: content.name,
+            description: content.description,
+            channel_type: content.channel_type.name().to_owned(),
+            protocol: content.protocol.name().to_owned(),
+            methods: content.methods,
+            route_pattern: content.route_pattern,
+            topic: content.topic,
+            consumer_group: content.consumer_group,
+            transport_config: content.transport_config,
+            workflow_id: content.workflow_id,
+            config: mask_channel_config(&content.config),
+            priority: content.priority,
+            tags: content.tags,
+            channel_id: channel.channel_id,
+            version: channel.version,
+            status: channel.status.name().to_owned(),
+            content_hash,
+            created_at: channel.created_at,
+            updated_at: channel.updated_at,
+        }
+    }
+}
+
+/// The body of the creation of a channel. `null` counts as absent; read-only members of a response are ignored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = NewChannel)]
+pub struct ChannelDefinition {
+    /// Id; generated if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 128, pattern = "^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    pub channel_id: Option<String>,
+    /// The name that callers use, not blank; unique among channels.
+    #[schema(min_length = 1, max_length = 255)]
+    pub name: String,
+    /// Description, free text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2048)]
+    pub description: Option<String>,
+    /// The delivery mode.
+    #[schema(schema_with = channel_type)]
+    pub channel_type: String,
+    /// The transport that brings messages.
+    #[schema(schema_with = protocol)]
+    pub protocol: String,
+    /// HTTP methods of the route; needed by `rest` and `http`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub methods: Option<Vec<String>>,
+    /// Route pattern, such as `/orders/{id}`; needed by `rest` and `http`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
+    pub route_pattern: Option<String>,
+    /// Topic of the message broker; needed by `kafka`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
+    pub topic: Option<String>,
+    /// Consumer group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
+    pub consumer_group: Option<String>,
+    /// Settings of the transport, such as the schedule of a cron channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub transport_config: Option<Value>,
+    /// Id of the workflow to run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<String>,
+    /// Guards and other settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub config: Option<Value>,
+    /// Priority among routes; 0 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i64>,
+    /// Labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+}
+
+/// The body of an update of a draft. An absent or `null` member keeps its value (`null` removes `description`); an empty
+/// text or list clears it. `******` stands for a stored secret at the same place. Read-only members are ignored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ChannelUpdate {
+    /// The name that callers use, not blank; unique among channels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 255)]
+    pub name: Option<String>,
+    /// Description, free text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2048)]
+    pub description: Option<String>,
+    /// HTTP methods of the route.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub methods: Option<Vec<String>>,
+    /// Route pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
+    pub route_pattern: Option<String>,
+    /// Topic of the message broker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
+    pub topic: Option<String>,
+    /// Consumer group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
+    pub consumer_group: Option<String>,
+    /// Settings of the transport.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub transport_config: Option<Value>,
+    /// Id of the workflow to run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<String>,
+    /// Guards and other settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub config: Option<Value>,
+    /// Priority among routes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i64>,
+    /// Labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+}
+
+/// The report of the validation of a channel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ChannelValidation)]
+pub struct ChannelValidationResult {
+    /// `true` if a create would not be refused.
+    pub valid: bool,
+    /// Problems for which a create would be refused.
+    pub errors: Vec<ValidationIssue>,
+    /// Problems for which it would not be refused.
+    pub warnings: Vec<ValidationIssue>,
+    /// The next instants of a valid schedule; absent for other channels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<String>>, nullable = false)]
+    pub next_fires: Option<Vec<Timestamp>>,
+}
+
+impl ChannelValidationResult {
+    /// Adds the next instants of the schedule to a report.
+    pub fn new(report: ValidationResult, next_fires: Option<Vec<Timestamp>>) -> Self {
+        let ValidationResult { valid, errors, warnings } = report;
+        Self { valid, errors, warnings, next_fires }
+    }
+}

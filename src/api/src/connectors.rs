@@ -1,0 +1,197 @@
+//! Connectors and their circuit breakers.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use svc_model::config::connector::mask_connector_config;
+use svc_model::{Connector, Timestamp, is_unreadable};
+use utoipa::ToSchema;
+
+use crate::names::connector_type;
+
+/// A connector. Secrets of its configuration are masked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Connector)]
+pub struct ConnectorResource {
+    /// Its id.
+    pub id: String,
+    /// Unique name; tasks refer to the connector by it.
+    pub name: String,
+    /// The type of the external system.
+    pub connector_type: String,
+    /// The configuration as a string that holds JSON; empty if the stored one cannot be read.
+    pub config_json: String,
+    /// The configuration; `null` if the stored one cannot be read.
+    #[schema(value_type = Option<Object>, required = true)]
+    pub config: Value,
+    /// `true` if the connector is to be loaded.
+    pub enabled: bool,
+    /// Labels.
+    pub tags: Vec<String>,
+    /// `sha256:` and the hash of the content with its secrets; empty if the stored configuration cannot be read.
+    pub content_hash: String,
+    /// Time of creation.
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    /// Time of the last change.
+    #[schema(value_type = String, format = DateTime)]
+    pub updated_at: Timestamp,
+    /// `loaded`, `failed` or `disabled` on this node; absent until the node learns of the connector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub load_status: Option<String>,
+    /// Reason of a failed load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub load_error: Option<String>,
+    /// Step of the load that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub load_error_stage: Option<String>,
+}
+
+impl From<Connector> for ConnectorResource {
+    fn from(connector: Connector) -> Self {
+        let content = connector.content;
+        let is_readable = !is_unreadable(&content.config);
+        let config = if is_readable { mask_connector_config(&content.config) } else { Value::Null };
+        Self {
+            id: connector.id,
+            config_json: if is_readable { config.to_string() } else { String::new() },
+            config,
+            content_hash: if is_readable { content.content_hash() } else { String::new() },
+            name: content.name,
+            connector_type: content.connector_type,
+            enabled: content.enabled,
+            tags: content.tags,
+            created_at: connector.created_at,
+            updated_at: connector.updated_at,
+            load_status: None,
+            load_error: None,
+            load_error_stage: None,
+        }
+    }
+}
+
+/// A connector as an export holds it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ConnectorExport)]
+pub struct ExportedConnector {
+    /// Its id.
+    pub id: String,
+    /// Unique name.
+    pub name: String,
+    /// The type of the external system.
+    pub connector_type: String,
+    /// The configuration; `null` if the stored one cannot be read.
+    #[schema(value_type = Option<Object>, required = true)]
+    pub config: Value,
+    /// `true` if the connector is to be loaded.
+    pub enabled: bool,
+    /// Labels.
+    pub tags: Vec<String>,
+    /// `sha256:` and the hash of the content with its secrets.
+    pub content_hash: String,
+}
+
+impl From<Connector> for ExportedConnector {
+    fn from(connector: Connector) -> Self {
+        let ConnectorResource { id, name, connector_type, config, enabled, tags, content_hash, .. } =
+            ConnectorResource::from(connector);
+        Self { id, name, connector_type, config, enabled, tags, content_hash }
+    }
+}
+
+/// The body of the creation of a connector. `null` counts as absent; read-only members of a response are ignored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = NewConnector)]
+pub struct ConnectorDefinition {
+    /// Id; generated if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 128, pattern = "^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    pub id: Option<String>,
+    /// Unique name, not blank.
+    #[schema(min_length = 1, max_length = 255)]
+    pub name: String,
+    /// The type of the external system.
+    #[schema(schema_with = connector_type)]
+    pub connector_type: String,
+    /// The configuration of the type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub config: Option<Value>,
+    /// `true` to load the connector; the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// Labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+}
+
+/// The body of an update. An absent member keeps its value; `config` replaces the stored one, `******` in it stands for
+/// the stored secret at the same place. Read-only members are ignored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ConnectorUpdate {
+    /// Unique name, not blank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 255)]
+    pub name: Option<String>,
+    /// The type of the external system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connector_type: Option<String>,
+    /// The configuration of the type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub config: Option<Value>,
+    /// `true` to load the connector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// Labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+}
+
+/// The result of a trial of the system behind a connector.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Probe)]
+pub struct ConnectorProbeResult {
+    /// `true` if the system answered.
+    pub reachable: bool,
+    /// `true` if this type of connector can be tried.
+    pub supported: bool,
+    /// The type of the external system.
+    pub connector_type: String,
+    /// The trial that was made.
+    pub probe: String,
+    /// The reason of a failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub error: Option<String>,
+}
+
+/// The circuit breakers of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = BreakerMap)]
+pub struct CircuitBreakerMap {
+    /// `true` if circuit breakers are on.
+    pub enabled: bool,
+    /// The reach of a breaker: `node`.
+    pub scope: String,
+    /// The node that answers.
+    pub instance_id: String,
+    /// The state by `channel:connector`: `closed`, `open` or `half_open`.
+    pub breakers: BTreeMap<String, String>,
+}
+
+/// The result of the reset of a circuit breaker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = BreakerReset)]
+pub struct CircuitBreakerReset {
+    /// `true`.
+    pub reset: bool,
+    /// The breaker.
+    pub key: String,
+    /// `true` if this node has the breaker.
+    pub found_on_this_node: bool,
+}

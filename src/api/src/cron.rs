@@ -1,0 +1,141 @@
+//! Schedules and their occurrences.
+
+use serde::{Deserialize, Serialize};
+use svc_model::Timestamp;
+use utoipa::ToSchema;
+
+/// An occurrence as it appears in lists.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OccurrenceSummary {
+    /// Its id.
+    pub id: String,
+    /// Id of the channel.
+    pub channel_id: String,
+    /// Name of the channel when the row was written.
+    pub channel_name: String,
+    /// `cron` or `manual`.
+    pub trigger: String,
+    /// Instant at which it is due.
+    #[schema(value_type = String, format = DateTime)]
+    pub scheduled_for: Timestamp,
+    /// `pending`, `claimed`, `running`, `completed`, `failed`, `skipped_misfire` or `skipped_singleton`; more may follow.
+    pub status: String,
+    /// Number of attempts that ran or were requested.
+    pub attempt: i64,
+    /// Start of the latest run.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    pub started_at: Option<Timestamp>,
+    /// End of the occurrence.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    pub completed_at: Option<Timestamp>,
+    /// Instant at which the row was recorded.
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+}
+
+/// An occurrence with all its details.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Occurrence)]
+pub struct OccurrenceDetail {
+    /// The fields that lists show.
+    #[serde(flatten)]
+    pub summary: OccurrenceSummary,
+    /// Version of the channel that wrote the row.
+    pub channel_version: i64,
+    /// Version that ran it.
+    #[schema(required = true)]
+    pub executing_version: Option<i64>,
+    /// The workflow it was bound to when the row was written.
+    #[schema(required = true)]
+    pub workflow_id: Option<String>,
+    /// The current or last holder.
+    #[schema(required = true)]
+    pub claimed_by: Option<String>,
+    /// End of the lease.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    pub claimed_until: Option<Timestamp>,
+    /// Concurrency key it holds, or held last.
+    #[schema(required = true)]
+    pub singleton_key: Option<String>,
+    /// Number of takeovers of the slot.
+    #[schema(required = true)]
+    pub fencing_token: Option<i64>,
+    /// Number of the slot of the key.
+    #[schema(required = true)]
+    pub singleton_slot: Option<i64>,
+    /// Trace of the latest run.
+    #[schema(required = true)]
+    pub trace_id: Option<String>,
+    /// Reason for the failure or the skip.
+    #[schema(required = true)]
+    pub error_message: Option<String>,
+    /// Instant of the last write of the row.
+    #[schema(value_type = String, format = DateTime)]
+    pub updated_at: Timestamp,
+}
+
+/// A page of occurrences.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = OccurrencePage)]
+pub struct OccurrenceListEnvelope {
+    /// The rows of the page.
+    pub data: Vec<OccurrenceSummary>,
+    /// Number of matching rows on all pages.
+    pub total: i64,
+    /// The applied limit.
+    pub limit: i64,
+    /// The applied offset.
+    pub offset: i64,
+    /// Cursor of the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub next_cursor: Option<String>,
+}
+
+/// The state of a schedule that this node has loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = CronStatus)]
+pub struct ScheduleSummary {
+    /// Id of the channel.
+    pub channel_id: String,
+    /// Name of the channel.
+    pub channel_name: String,
+    /// The expression as it was written.
+    pub schedule: String,
+    /// The time zone.
+    pub timezone: String,
+    /// The next instant; `null` until the schedule is planned for the first time.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    pub next_fire_at: Option<Timestamp>,
+    /// Start of the pause; `null` while the schedule runs.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    pub paused_at: Option<Timestamp>,
+    /// Status of the newest occurrence.
+    #[schema(required = true)]
+    pub last_status: Option<String>,
+    /// Instant at which the newest occurrence was due.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    pub last_scheduled_for: Option<Timestamp>,
+    /// End of the newest occurrence.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    pub last_completed_at: Option<Timestamp>,
+    /// Occurrences that wait for a worker.
+    pub pending: i64,
+    /// `allow` or `forbid`.
+    pub concurrency_policy: String,
+    /// The concurrency key; only under `forbid`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub singleton_key: Option<String>,
+    /// Number of runs that may share the key; only under `forbid`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub slots: Option<u32>,
+    /// Number of runs that share it now; only under `forbid`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub slots_held: Option<i64>,
+    /// The next instants.
+    #[schema(value_type = Vec<String>)]
+    pub next_fires: Vec<Timestamp>,
+}

@@ -1,0 +1,69 @@
+//! The page that shows the OpenAPI document, with every file it loads: none comes from outside.
+
+/// Path of the page.
+pub const DOCS: &str = "/docs";
+
+/// Path of the OpenAPI document.
+pub const OPENAPI: &str = "/api/v1/openapi.json";
+
+/// A file of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DocsFile {
+    /// Its name below [`DOCS`].
+    pub name: &'static str,
+    /// Its media type.
+    pub media_type: &'static str,
+    /// Its content.
+    pub content: &'static [u8],
+}
+
+/// The page itself.
+pub const PAGE: &str = include_str!("docs/index.html");
+
+const FILES: [DocsFile; 4] = [
+    DocsFile {
+        name: "page.js",
+        media_type: "text/javascript; charset=utf-8",
+        content: include_bytes!("docs/page.js"),
+    },
+    DocsFile {
+        name: "swagger-ui-bundle.js",
+        media_type: "text/javascript; charset=utf-8",
+        content: include_bytes!(concat!(env!("OUT_DIR"), "/swagger-ui-bundle.js")),
+    },
+    DocsFile {
+        name: "swagger-ui.css",
+        media_type: "text/css; charset=utf-8",
+        content: include_bytes!(concat!(env!("OUT_DIR"), "/swagger-ui.css")),
+    },
+    DocsFile {
+        name: "favicon-32x32.png",
+        media_type: "image/png",
+        content: include_bytes!(concat!(env!("OUT_DIR"), "/favicon-32x32.png")),
+    },
+];
+
+/// Returns the file of this name.
+pub fn find_file(name: &str) -> Option<&'static DocsFile> {
+    FILES.iter().find(|file| file.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_loads_its_own_files_alone() {
+        let loaded = PAGE.split(['"', '\'']).filter(|text| text.starts_with('/'));
+        let mut count = 0;
+        for path in loaded {
+            let name = path.strip_prefix("/docs/").unwrap_or_else(|| panic!("{path} is not below {DOCS}"));
+            assert!(find_file(name).is_some_and(|file| !file.content.is_empty()), "{name}");
+            count += 1;
+        }
+        assert_eq!(count, FILES.len());
+        assert!(!PAGE.contains("http") && !PAGE.contains("<style") && !PAGE.contains("onload"), "{PAGE}");
+        let script = std::str::from_utf8(find_file("page.js").unwrap().content).unwrap();
+        assert!(script.contains(OPENAPI) && !script.contains("http"), "{script}");
+    }
+}

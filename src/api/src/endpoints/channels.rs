@@ -1,0 +1,145 @@
+//! Endpoints of channels.
+
+use crate::channels::{ChannelDefinition, ChannelResource, ChannelUpdate, ChannelValidationResult};
+use crate::cron::OccurrenceDetail;
+use crate::endpoint::{
+    Answer, DOCUMENT_DRY_RUN, DRY_RUN, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, FORCE, LIMIT, Method,
+    NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, RELOAD, SORT_BY, SORT_ORDER, SchemaSource, TAG,
+    Tag,
+};
+use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
+use crate::import::{ImportBatch, ImportSummary};
+use crate::lifecycle::{RollbackRequest, StatusChange, VersionRequest};
+use crate::parameter::ParameterKind::Text;
+use crate::parameter::{PathParameter, QueryParameter};
+
+const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the channel", "greetings")];
+
+const STATUS: QueryParameter =
+    QueryParameter::new("status", Text, "Only channels whose latest version has this status");
+const CHANNEL_TYPE: QueryParameter = QueryParameter::new(
+    "channel_type",
+    Text,
+    "Only channels of this delivery mode; of no effect on workflows",
+);
+const PROTOCOL: QueryParameter =
+    QueryParameter::new("protocol", Text, "Only channels of this transport; of no effect on workflows");
+
+const PAGE: &[QueryParameter] = &[STATUS, TAG, CHANNEL_TYPE, PROTOCOL, SORT_BY, SORT_ORDER, LIMIT, OFFSET];
+
+/// The parameters of the list. An export has no pages.
+const EXPORT: &[QueryParameter] =
+    &[STATUS, TAG, CHANNEL_TYPE, PROTOCOL, SORT_BY, SORT_ORDER, NO_LIMIT, NO_OFFSET];
+
+const ONE: SchemaSource = SchemaSource::of::<DataEnvelope<ChannelResource>>();
+const WARNED: SchemaSource = SchemaSource::of::<WarnedEnvelope<ChannelResource>>();
+const MANY: SchemaSource = SchemaSource::of::<PageEnvelope<ChannelResource>>();
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint::new(Method::Get, "/api/v1/admin/channels", "listChannels", Tag::Channels, "Lists the latest version of every channel")
+        .with_query(PAGE)
+        .answers(&[Answer::json(200, "A page of channels", &[MANY])]),
+    Endpoint::new(Method::Post, "/api/v1/admin/channels", "createChannel", Tag::Channels, "Creates a channel with a draft as version 1")
+        .with_query(&[DOCUMENT_DRY_RUN])
+        .takes::<ChannelDefinition>(
+            r#"{"channel_id": "greetings", "name": "greetings", "channel_type": "sync", "protocol": "rest", "methods": ["POST"], "route_pattern": "/greetings", "workflow_id": "greeting"}"#,
+        )
+        .answers(&[Answer::json(201, "The draft", &[WARNED]), DRY_RUN])
+        .refuses(&[409]),
+    Endpoint::new(Method::Get, "/api/v1/admin/channels/export", "exportChannels", Tag::Channels, "Exports every channel at one instant")
+        .describes("The response is the body of an import. It takes the parameters of the list and has no pages.")
+        .with_query(EXPORT)
+        .answers(&[Answer::json(200, "The channels", &[SchemaSource::of::<ListEnvelope<ChannelResource>>()])]),
+    Endpoint::new(Method::Post, "/api/v1/admin/channels/import", "importChannels", Tag::Channels, "Imports a batch of channels as drafts")
+        .with_query(&[DRY_RUN_PARAMETER, ON_CONFLICT])
+        .takes::<ImportBatch>(
+            r#"[{"channel_id": "imported", "name": "imported", "channel_type": "sync", "protocol": "rest", "methods": ["POST"], "route_pattern": "/imported", "workflow_id": "greeting"}]"#,
+        )
+        .answers(&[Answer::json(200, "The result of each item", &[SchemaSource::of::<DataEnvelope<ImportSummary>>()])]),
+    Endpoint::new(Method::Post, "/api/v1/admin/channels/validate", "validateChannel", Tag::Channels, "Reports the result of a create")
+        .with_query(&[DRY_RUN_PARAMETER])
+        .takes::<serde_json::Value>(
+            r#"{"name": "greetings", "channel_type": "sync", "protocol": "rest", "methods": ["POST"], "route_pattern": "/greetings", "workflow_id": "greeting"}"#,
+        )
+        .answers(&[Answer::json(200, "The report", &[SchemaSource::of::<DataEnvelope<ChannelValidationResult>>()])]),
+    Endpoint::new(Method::Get, "/api/v1/admin/channels/{id}", "getChannel", Tag::Channels, "Reads the latest version of a channel")
+        .at(ID)
+        .answers(&[Answer::json(200, "The channel", &[WARNED]).with_tag()]),
+    Endpoint::new(Method::Put, "/api/v1/admin/channels/{id}", "updateChannel", Tag::Channels, "Changes the draft of a channel")
+        .at(ID)
+        .with_query(&[DOCUMENT_DRY_RUN])
+        .with_precondition()
+        .takes::<ChannelUpdate>(r#"{"description": "Greets the caller by name"}"#)
+        .answers(&[Answer::json(200, "The draft; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])])
+        .refuses(&[409]),
+    Endpoint::new(Method::Delete, "/api/v1/admin/channels/{id}", "deleteChannel", Tag::Channels, "Deletes all versions of a channel")
+        .at(ID)
+        .with_query(&[DRY_RUN_PARAMETER, FORCE])
+        .with_precondition()
+        .answers(&[Answer::empty(204, "The channel is deleted"), DRY_RUN])
+        .refuses(&[409]),
+    Endpoint::new(
+        Method::Patch,
+        "/api/v1/admin/channels/{id}/status",
+        "changeChannelStatus",
+        Tag::Channels,
+        "Activates the draft of a channel, or archives its active versions",
+    )
+    .at(ID)
+    .with_query(&[DRY_RUN_PARAMETER, RELOAD])
+    .with_precondition()
+    .takes::<StatusChange>(r#"{"status": "active"}"#)
+    .answers(&[Answer::json(200, "The channel; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])])
+    .refuses(&[409]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/channels/{id}/rollback",
+        "rollBackChannel",
+        Tag::Channels,
+        "Copies an archived version to a new version and activates it",
+    )
+    .at(ID)
+    .with_query(&[DRY_RUN_PARAMETER, RELOAD])
+    .with_precondition()
+    .may_take::<RollbackRequest>(r#"{"to_version": 1}"#)
+    .answers(&[Answer::json(
+        200,
+        "The new version; with `dry_run=true` the report",
+        &[WARNED, DRY_RUN_REPORT],
+    )])
+    .refuses(&[409]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/channels/{id}/versions",
+        "listChannelVersions",
+        Tag::Channels,
+        "Lists the versions of a channel, newest first",
+    )
+    .at(ID)
+    .with_query(&[LIMIT, OFFSET])
+    .answers(&[Answer::json(200, "A page of versions", &[MANY])]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/channels/{id}/versions",
+        "createChannelVersion",
+        Tag::Channels,
+        "Copies a version of a channel to a new draft",
+    )
+    .at(ID)
+    .with_query(&[DRY_RUN_PARAMETER])
+    .with_precondition()
+    .may_take::<VersionRequest>(r#"{"from_version": 1}"#)
+    .answers(&[Answer::json(201, "The draft", &[ONE]), DRY_RUN])
+    .refuses(&[409]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/channels/{id}/trigger",
+        "triggerChannel",
+        Tag::Channels,
+        "Makes an occurrence of a cron channel that is due now",
+    )
+    .at(&[PathParameter::new("id", "Id of the channel", "nightly")])
+    .with_query(&[NO_DRY_RUN])
+    .answers(&[Answer::json(202, "The occurrence", &[SchemaSource::of::<DataEnvelope<OccurrenceDetail>>()])])
+    .refuses(&[409]),
+];

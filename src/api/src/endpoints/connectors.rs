@@ -1,0 +1,180 @@
+//! Endpoints of connectors and their circuit breakers.
+
+use crate::connectors::{
+    CircuitBreakerMap, CircuitBreakerReset, ConnectorDefinition, ConnectorProbeResult, ConnectorResource,
+    ConnectorUpdate, ExportedConnector,
+};
+use crate::endpoint::{
+    Answer, DOCUMENT_DRY_RUN, DRY_RUN, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, FORCE, LIMIT, Method,
+    NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, RELOAD, SORT_BY, SORT_ORDER, SchemaSource, TAG,
+    Tag,
+};
+use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
+use crate::import::{ImportBatch, ImportSummary};
+use crate::lifecycle::StatusChange;
+use crate::parameter::{PathParameter, QueryParameter};
+use crate::validation::ValidationResult;
+
+const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the connector", "crm")];
+const PAGE: &[QueryParameter] = &[TAG, SORT_BY, SORT_ORDER, LIMIT, OFFSET];
+const EXPORT: &[QueryParameter] = &[TAG, SORT_BY, SORT_ORDER, NO_LIMIT, NO_OFFSET];
+const WARNED: SchemaSource = SchemaSource::of::<WarnedEnvelope<ConnectorResource>>();
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/connectors",
+        "listConnectors",
+        Tag::Connectors,
+        "Lists the connectors with their load status",
+    )
+    .with_query(PAGE)
+    .answers(&[Answer::json(
+        200,
+        "A page of connectors",
+        &[SchemaSource::of::<PageEnvelope<ConnectorResource>>()],
+    )]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/connectors",
+        "createConnector",
+        Tag::Connectors,
+        "Creates a connector, which is loaded at once",
+    )
+    .with_query(&[DOCUMENT_DRY_RUN])
+    .takes::<ConnectorDefinition>(
+        r#"{"id": "crm", "name": "crm", "connector_type": "http", "config": {"url": "https://crm.example.com"}}"#,
+    )
+    .answers(&[Answer::json(201, "The connector", &[WARNED]), DRY_RUN])
+    .refuses(&[409]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/connectors/export",
+        "exportConnectors",
+        Tag::Connectors,
+        "Exports every connector",
+    )
+    .describes("The response is the body of an import once the masked secrets are filled in.")
+    .with_query(EXPORT)
+    .answers(&[Answer::json(
+        200,
+        "The connectors",
+        &[SchemaSource::of::<ListEnvelope<ExportedConnector>>()],
+    )]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/connectors/import",
+        "importConnectors",
+        Tag::Connectors,
+        "Imports a batch of connectors",
+    )
+    .with_query(&[DRY_RUN_PARAMETER, ON_CONFLICT])
+    .takes::<ImportBatch>(
+        r#"[{"name": "imported", "connector_type": "http", "config": {"url": "https://imported.example.com"}}]"#,
+    )
+    .answers(&[Answer::json(
+        200,
+        "The result of each item",
+        &[SchemaSource::of::<DataEnvelope<ImportSummary>>()],
+    )]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/connectors/validate",
+        "validateConnector",
+        Tag::Connectors,
+        "Reports the result of a create, and the secret references that cannot be resolved now",
+    )
+    .with_query(&[DRY_RUN_PARAMETER])
+    .takes::<serde_json::Value>(
+        r#"{"name": "crm", "connector_type": "http", "config": {"url": "https://crm.example.com"}}"#,
+    )
+    .answers(&[Answer::json(200, "The report", &[SchemaSource::of::<DataEnvelope<ValidationResult>>()])]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/connectors/circuit-breakers",
+        "listCircuitBreakers",
+        Tag::Connectors,
+        "Lists the circuit breakers of this node",
+    )
+    .answers(&[Answer::json(
+        200,
+        "The circuit breakers",
+        &[SchemaSource::of::<DataEnvelope<CircuitBreakerMap>>()],
+    )]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/connectors/circuit-breakers/{key}",
+        "resetCircuitBreaker",
+        Tag::Connectors,
+        "Closes a circuit breaker",
+    )
+    .at(&[PathParameter::new("key", "Channel and connector: `channel:connector`", "greetings:crm")])
+    .with_query(&[NO_DRY_RUN])
+    .answers(&[Answer::json(
+        200,
+        "The circuit breaker is closed",
+        &[SchemaSource::of::<DataEnvelope<CircuitBreakerReset>>()],
+    )]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/connectors/{id}",
+        "getConnector",
+        Tag::Connectors,
+        "Reads a connector",
+    )
+    .at(ID)
+    .answers(&[Answer::json(200, "The connector", &[WARNED]).with_tag()]),
+    Endpoint::new(
+        Method::Put,
+        "/api/v1/admin/connectors/{id}",
+        "updateConnector",
+        Tag::Connectors,
+        "Changes a connector, which is loaded anew at once",
+    )
+    .at(ID)
+    .with_query(&[DOCUMENT_DRY_RUN])
+    .with_precondition()
+    .takes::<ConnectorUpdate>(r#"{"tags": ["sales"]}"#)
+    .answers(&[Answer::json(200, "The connector; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])])
+    .refuses(&[409]),
+    Endpoint::new(
+        Method::Delete,
+        "/api/v1/admin/connectors/{id}",
+        "deleteConnector",
+        Tag::Connectors,
+        "Deletes a connector",
+    )
+    .at(ID)
+    .with_query(&[DRY_RUN_PARAMETER, FORCE])
+    .with_precondition()
+    .answers(&[Answer::empty(204, "The connector is deleted"), DRY_RUN])
+    .refuses(&[409]),
+    Endpoint::new(
+        Method::Patch,
+        "/api/v1/admin/connectors/{id}/status",
+        "changeConnectorStatus",
+        Tag::Connectors,
+        "Takes a connector into use (`active`) or out of it (`archived`)",
+    )
+    .at(ID)
+    .with_query(&[DRY_RUN_PARAMETER, RELOAD])
+    .with_precondition()
+    .takes::<StatusChange>(r#"{"status": "active"}"#)
+    .answers(&[Answer::json(200, "The connector; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])])
+    .refuses(&[409]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/connectors/{id}/test",
+        "testConnector",
+        Tag::Connectors,
+        "Tries the system behind a connector",
+    )
+    .describes("A system that does not answer is reported with 200 and `reachable: false`.")
+    .at(ID)
+    .with_query(&[NO_DRY_RUN])
+    .answers(&[Answer::json(
+        200,
+        "The result of the trial",
+        &[SchemaSource::of::<DataEnvelope<ConnectorProbeResult>>()],
+    )]),
+];

@@ -1,0 +1,75 @@
+//! Endpoints of schedules.
+
+use crate::cron::{OccurrenceDetail, OccurrenceListEnvelope, ScheduleSummary};
+use crate::endpoint::{Answer, Endpoint, LIMIT, Method, NO_DRY_RUN, OFFSET, SchemaSource, Tag};
+use crate::envelope::{DataEnvelope, ListEnvelope};
+use crate::parameter::ParameterKind::{Instant, Text};
+use crate::parameter::{PathParameter, QueryParameter};
+
+const ID: &[PathParameter] =
+    &[PathParameter::new("id", "Id of the occurrence", "0190a1b2-0000-7000-8000-000000000000")];
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/cron/occurrences",
+        "listOccurrences",
+        Tag::Cron,
+        "Lists the occurrences of schedules, newest first",
+    )
+    .describes("The list can be read on from `next_cursor`, which an `offset` excludes.")
+    .with_query(&[
+        QueryParameter::new("channel_id", Text, "Only occurrences of this channel"),
+        QueryParameter::new("status", Text, "Only occurrences of this status"),
+        QueryParameter::new("since", Instant, "Only occurrences due at this instant or later"),
+        QueryParameter::new("until", Instant, "Only occurrences due at this instant or earlier"),
+        LIMIT,
+        OFFSET,
+        QueryParameter::new("cursor", Text, "`next_cursor` of the page before"),
+    ])
+    .answers(&[Answer::json(
+        200,
+        "A page of occurrences",
+        &[SchemaSource::of::<OccurrenceListEnvelope>()],
+    )]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/cron/occurrences/{id}",
+        "getOccurrence",
+        Tag::Cron,
+        "Reads an occurrence",
+    )
+    .at(ID)
+    .answers(&[Answer::json(
+        200,
+        "The occurrence",
+        &[SchemaSource::of::<DataEnvelope<OccurrenceDetail>>()],
+    )]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/cron/occurrences/{id}/retry",
+        "retryOccurrence",
+        Tag::Cron,
+        "Makes another attempt at a failed or skipped occurrence",
+    )
+    .at(ID)
+    .with_query(&[NO_DRY_RUN])
+    .answers(&[Answer::json(
+        200,
+        "The occurrence, pending again",
+        &[SchemaSource::of::<DataEnvelope<OccurrenceDetail>>()],
+    )])
+    .refuses(&[409]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/cron/status",
+        "listSchedules",
+        Tag::Cron,
+        "Lists the schedules that this node has loaded",
+    )
+    .answers(&[Answer::json(
+        200,
+        "The schedules",
+        &[SchemaSource::of::<ListEnvelope<ScheduleSummary>>()],
+    )]),
+];

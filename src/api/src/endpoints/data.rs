@@ -1,0 +1,60 @@
+//! Endpoints of the data plane. Its paths are those of the channels; the document shows them by name.
+
+use serde_json::Value;
+
+use crate::data::{RunResponse, SubmissionReceipt};
+use crate::endpoint::{Access, Answer, Endpoint, Method, SchemaSource, Tag};
+use crate::parameter::PathParameter;
+
+const CHANNEL: &[PathParameter] = &[PathParameter::new(
+    "channel",
+    "Name of the channel; a route of the channel stands in its place",
+    "greetings",
+)];
+
+const RUN: &str = "The body is the payload, the query and the headers are metadata. A channel may take another body, shape \
+                   the response with another status, and answer with error bodies of its own.";
+
+/// Statuses with which guards refuse.
+const REFUSALS: &[u16] = &[401, 403, 405, 409, 413, 415, 504];
+
+const RUN_ANSWERS: &[Answer] = &[Answer::json(
+    200,
+    "The result, or the response that the workflow shaped",
+    &[SchemaSource::of::<RunResponse>(), ANY],
+)];
+
+/// A response that a workflow shaped.
+const ANY: SchemaSource = SchemaSource::of::<Value>();
+
+const fn run(method: Method, id: &'static str) -> Endpoint {
+    Endpoint::new(method, "/api/v1/data/{channel}", id, Tag::Data, "Runs a channel and waits for the result")
+        .describes(RUN)
+        .with_access(Access::Channel)
+        .at(CHANNEL)
+        .answers(RUN_ANSWERS)
+        .refuses(REFUSALS)
+}
+
+const EXAMPLE: &str = r#"{"name": "Ada"}"#;
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    run(Method::Get, "runChannelByGet"),
+    run(Method::Post, "runChannel").may_take::<Value>(EXAMPLE),
+    run(Method::Put, "runChannelByPut").may_take::<Value>(EXAMPLE),
+    run(Method::Patch, "runChannelByPatch").may_take::<Value>(EXAMPLE),
+    run(Method::Delete, "runChannelByDelete"),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/data/{channel}/async",
+        "submit",
+        Tag::Data,
+        "Runs a channel without waiting",
+    )
+    .describes("The run is accepted once it is stored. Its trace shows the result.")
+    .with_access(Access::Channel)
+    .at(CHANNEL)
+    .may_take::<Value>(EXAMPLE)
+    .answers(&[Answer::json(202, "The submission is stored", &[SchemaSource::of::<SubmissionReceipt>()])])
+    .refuses(REFUSALS),
+];

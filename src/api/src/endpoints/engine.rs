@@ -1,0 +1,95 @@
+//! Endpoints of the engine: status and reload, the nodes, the supervision tree, and the partitions of topics.
+
+use crate::actors::{ActorNode, ActorTree};
+use crate::endpoint::{Answer, Endpoint, Method, NO_DRY_RUN, SchemaSource, Tag};
+use crate::engine::{EngineReloaded, EngineStatus};
+use crate::envelope::{DataEnvelope, ListEnvelope};
+use crate::kafka::{AssignedPartition, SkippedRecord};
+use crate::nodes::NodeSummary;
+use crate::parameter::ParameterKind::Natural;
+use crate::parameter::{PathParameter, QueryParameter};
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/engine/status",
+        "getEngineStatus",
+        Tag::Engine,
+        "Shows the channels and workflows that serve",
+    )
+    .answers(&[Answer::json(200, "The status", &[SchemaSource::of::<DataEnvelope<EngineStatus>>()])]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/engine/reload",
+        "reloadEngine",
+        Tag::Engine,
+        "Serves the stored definitions",
+    )
+    .describes("After a failure the previous definitions go on serving.")
+    .with_query(&[NO_DRY_RUN])
+    .answers(&[Answer::json(
+        200,
+        "The stored definitions serve",
+        &[SchemaSource::of::<DataEnvelope<EngineReloaded>>()],
+    )]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/nodes",
+        "listNodes",
+        Tag::Engine,
+        "Lists the nodes that share the database, youngest first",
+    )
+    .answers(&[Answer::json(200, "The nodes", &[SchemaSource::of::<ListEnvelope<NodeSummary>>()])]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/actors",
+        "listActors",
+        Tag::Engine,
+        "Shows the supervision tree and its last events",
+    )
+    .answers(&[Answer::json(200, "The tree", &[SchemaSource::of::<DataEnvelope<ActorTree>>()])]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/actors/{path}/restart",
+        "restartActor",
+        Tag::Engine,
+        "Restarts an actor, or every actor of a group; ends a quarantine",
+    )
+    .at(&[PathParameter::new("path", "Path of the node, with its slashes", "traces/recorder")])
+    .with_query(&[NO_DRY_RUN])
+    .answers(&[Answer::json(200, "The node", &[SchemaSource::of::<DataEnvelope<ActorNode>>()])])
+    .refuses(&[409]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/kafka/partitions",
+        "listKafkaPartitions",
+        Tag::Engine,
+        "Lists the partitions that are assigned to this node",
+    )
+    .answers(&[Answer::json(
+        200,
+        "The partitions",
+        &[SchemaSource::of::<ListEnvelope<AssignedPartition>>()],
+    )]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/kafka/partitions/{topic}/{partition}/skip",
+        "skipKafkaRecord",
+        Tag::Engine,
+        "Writes the record that a partition holds back to the topic of dead letters",
+    )
+    .at(&[
+        PathParameter::new("topic", "The topic", "orders"),
+        PathParameter::new("partition", "The number of the partition", "0"),
+    ])
+    .with_query(&[
+        NO_DRY_RUN,
+        QueryParameter::new("offset", Natural, "Only if the record at this offset is the one held back"),
+    ])
+    .answers(&[Answer::json(
+        200,
+        "The record is a dead letter",
+        &[SchemaSource::of::<DataEnvelope<SkippedRecord>>()],
+    )])
+    .refuses(&[409]),
+];

@@ -1,0 +1,86 @@
+//! Endpoints for operators: probes, health, metrics and the documentation of the API.
+
+use serde_json::Value;
+
+use crate::endpoint::{Access, Answer, Endpoint, Method, SchemaSource, Tag};
+use crate::error::ErrorEnvelope;
+use crate::operational::{HealthReport, LivenessReport, ReadinessReport};
+use crate::parameter::PathParameter;
+
+/// The error envelope that another response of the same status shares a status with.
+const REFUSED: SchemaSource = SchemaSource::of::<ErrorEnvelope>();
+const READINESS: SchemaSource = SchemaSource::of::<ReadinessReport>();
+const HEALTH: SchemaSource = SchemaSource::of::<HealthReport>();
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint::new(Method::Get, "/healthz", "getLiveness", Tag::Operational, "Tells that the process runs")
+        .with_access(Access::Open)
+        .answers(&[Answer::json(200, "The process runs", &[SchemaSource::of::<LivenessReport>()])]),
+    Endpoint::new(
+        Method::Get,
+        "/readyz",
+        "getReadiness",
+        Tag::Operational,
+        "Tells a balancer whether to send requests",
+    )
+    .with_access(Access::Open)
+    .answers(&[
+        Answer::json(200, "The node is ready", &[READINESS]),
+        Answer::json(503, "The node is not ready", &[READINESS, REFUSED]),
+    ]),
+    Endpoint::new(
+        Method::Get,
+        "/health",
+        "getHealth",
+        Tag::Operational,
+        "Shows the state of every component",
+    )
+    .describes("An admin key adds the details. A degraded node answers 200; only a lost database is a 503.")
+    .with_access(Access::Optional)
+    .answers(&[
+        Answer::json(200, "The node serves", &[HEALTH]),
+        Answer::json(503, "The database is away", &[HEALTH, REFUSED]),
+    ]),
+    Endpoint::new(
+        Method::Get,
+        "/metrics",
+        "getMetrics",
+        Tag::Operational,
+        "Returns everything measured, as Prometheus text",
+    )
+    .describes(
+        "It is here where `metrics.enabled` is on and `metrics.bind_addr` gives it no listener of its own.",
+    )
+    .answers(&[Answer::text(200, "The metrics", "text/plain")])
+    .refuses(&[404]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/openapi.json",
+        "getOpenApi",
+        Tag::Operational,
+        "Returns this document",
+    )
+    .with_access(Access::Open)
+    .answers(&[Answer::json(200, "The document", &[SchemaSource::of::<Value>()])])
+    .refuses(&[404]),
+    Endpoint::new(
+        Method::Get,
+        "/docs",
+        "getDocumentation",
+        Tag::Operational,
+        "Shows this document as a page",
+    )
+    .with_access(Access::Open)
+    .answers(&[Answer::text(200, "The page", "text/html")])
+    .refuses(&[404]),
+    Endpoint::new(
+        Method::Get,
+        "/docs/{file}",
+        "getDocumentationFile",
+        Tag::Operational,
+        "Returns a script, style sheet or picture of the page",
+    )
+    .with_access(Access::Open)
+    .at(&[PathParameter::new("file", "Name of the file", "swagger-ui.css")])
+    .answers(&[Answer::text(200, "The file", "*/*")]),
+];

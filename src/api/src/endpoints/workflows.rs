@@ -1,0 +1,182 @@
+//! Endpoints of workflows.
+
+use crate::endpoint::{
+    Answer, DOCUMENT_DRY_RUN, DRY_RUN, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, FORCE, LIMIT, Method,
+    NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, RELOAD, SORT_BY, SORT_ORDER, SchemaSource, TAG,
+    Tag,
+};
+use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
+use crate::import::{ImportBatch, ImportSummary};
+use crate::lifecycle::{RollbackRequest, RolloutChange, StatusChange, VersionRequest};
+use crate::parameter::ParameterKind::Text;
+use crate::parameter::{PathParameter, QueryParameter};
+use crate::validation::ValidationResult;
+use crate::workflows::{
+    WorkflowDefinition, WorkflowDependencies, WorkflowResource, WorkflowTrial, WorkflowTrialResult,
+    WorkflowUpdate,
+};
+
+const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the workflow", "greeting")];
+
+const STATUS: QueryParameter =
+    QueryParameter::new("status", Text, "Only workflows whose latest version has this status");
+const CHANNEL_TYPE: QueryParameter = QueryParameter::new(
+    "channel_type",
+    Text,
+    "Only channels of this delivery mode; of no effect on workflows",
+);
+const PROTOCOL: QueryParameter =
+    QueryParameter::new("protocol", Text, "Only channels of this transport; of no effect on workflows");
+
+const PAGE: &[QueryParameter] = &[STATUS, TAG, CHANNEL_TYPE, PROTOCOL, SORT_BY, SORT_ORDER, LIMIT, OFFSET];
+
+/// The parameters of the list. An export has no pages.
+const EXPORT: &[QueryParameter] =
+    &[STATUS, TAG, CHANNEL_TYPE, PROTOCOL, SORT_BY, SORT_ORDER, NO_LIMIT, NO_OFFSET];
+
+const ONE: SchemaSource = SchemaSource::of::<DataEnvelope<WorkflowResource>>();
+const WARNED: SchemaSource = SchemaSource::of::<WarnedEnvelope<WorkflowResource>>();
+const MANY: SchemaSource = SchemaSource::of::<PageEnvelope<WorkflowResource>>();
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint::new(Method::Get, "/api/v1/admin/workflows", "listWorkflows", Tag::Workflows, "Lists the latest version of every workflow")
+        .with_query(PAGE)
+        .answers(&[Answer::json(200, "A page of workflows", &[MANY])]),
+    Endpoint::new(Method::Post, "/api/v1/admin/workflows", "createWorkflow", Tag::Workflows, "Creates a workflow with a draft as version 1")
+        .with_query(&[DOCUMENT_DRY_RUN])
+        .takes::<WorkflowDefinition>(
+            r#"{"workflow_id": "greeting", "name": "Greeting", "tasks": [{"id": "greet", "name": "Greet", "function": {"name": "map", "input": {"mappings": [{"path": "data.text", "logic": {"cat": ["Hello, ", {"var": "data.name"}]}}]}}}]}"#,
+        )
+        .answers(&[Answer::json(201, "The draft", &[WARNED]), DRY_RUN])
+        .refuses(&[409]),
+    Endpoint::new(Method::Get, "/api/v1/admin/workflows/export", "exportWorkflows", Tag::Workflows, "Exports every workflow at one instant")
+        .describes("The response is the body of an import. It takes the parameters of the list and has no pages.")
+        .with_query(EXPORT)
+        .answers(&[Answer::json(200, "The workflows", &[SchemaSource::of::<ListEnvelope<WorkflowResource>>()])]),
+    Endpoint::new(Method::Post, "/api/v1/admin/workflows/import", "importWorkflows", Tag::Workflows, "Imports a batch of workflows as drafts")
+        .with_query(&[DRY_RUN_PARAMETER, ON_CONFLICT])
+        .takes::<ImportBatch>(
+            r#"[{"workflow_id": "imported", "name": "Imported", "tasks": [{"id": "log", "name": "Log", "function": {"name": "log", "input": {"message": "received"}}}]}]"#,
+        )
+        .answers(&[Answer::json(200, "The result of each item", &[SchemaSource::of::<DataEnvelope<ImportSummary>>()])]),
+    Endpoint::new(Method::Post, "/api/v1/admin/workflows/validate", "validateWorkflow", Tag::Workflows, "Reports the result of a create")
+        .with_query(&[DRY_RUN_PARAMETER])
+        .takes::<serde_json::Value>(
+            r#"{"name": "Greeting", "tasks": [{"id": "greet", "name": "Greet", "function": {"name": "map", "input": {"mappings": [{"path": "data.text", "logic": {"cat": ["Hello, ", {"var": "data.name"}]}}]}}}]}"#,
+        )
+        .answers(&[Answer::json(200, "The report", &[SchemaSource::of::<DataEnvelope<ValidationResult>>()])]),
+    Endpoint::new(Method::Get, "/api/v1/admin/workflows/{id}", "getWorkflow", Tag::Workflows, "Reads the latest version of a workflow")
+        .at(ID)
+        .answers(&[Answer::json(200, "The workflow", &[WARNED]).with_tag()]),
+    Endpoint::new(Method::Put, "/api/v1/admin/workflows/{id}", "updateWorkflow", Tag::Workflows, "Changes the draft of a workflow")
+        .at(ID)
+        .with_query(&[DOCUMENT_DRY_RUN])
+        .with_precondition()
+        .takes::<WorkflowUpdate>(r#"{"description": "Greets the caller by name"}"#)
+        .answers(&[Answer::json(200, "The draft; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])])
+        .refuses(&[409]),
+    Endpoint::new(Method::Delete, "/api/v1/admin/workflows/{id}", "deleteWorkflow", Tag::Workflows, "Deletes all versions of a workflow")
+        .at(ID)
+        .with_query(&[DRY_RUN_PARAMETER, FORCE])
+        .with_precondition()
+        .answers(&[Answer::empty(204, "The workflow is deleted"), DRY_RUN])
+        .refuses(&[409]),
+    Endpoint::new(
+        Method::Patch,
+        "/api/v1/admin/workflows/{id}/status",
+        "changeWorkflowStatus",
+        Tag::Workflows,
+        "Activates the draft of a workflow, or archives its active versions",
+    )
+    .at(ID)
+    .with_query(&[DRY_RUN_PARAMETER, RELOAD])
+    .with_precondition()
+    .takes::<StatusChange>(r#"{"status": "active"}"#)
+    .answers(&[Answer::json(200, "The workflow; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])])
+    .refuses(&[409]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/workflows/{id}/rollback",
+        "rollBackWorkflow",
+        Tag::Workflows,
+        "Copies an archived version to a new version and activates it",
+    )
+    .at(ID)
+    .with_query(&[DRY_RUN_PARAMETER, RELOAD])
+    .with_precondition()
+    .may_take::<RollbackRequest>(r#"{"to_version": 1}"#)
+    .answers(&[Answer::json(
+        200,
+        "The new version; with `dry_run=true` the report",
+        &[WARNED, DRY_RUN_REPORT],
+    )])
+    .refuses(&[409]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/workflows/{id}/versions",
+        "listWorkflowVersions",
+        Tag::Workflows,
+        "Lists the versions of a workflow, newest first",
+    )
+    .at(ID)
+    .with_query(&[LIMIT, OFFSET])
+    .answers(&[Answer::json(200, "A page of versions", &[MANY])]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/workflows/{id}/versions",
+        "createWorkflowVersion",
+        Tag::Workflows,
+        "Copies a version of a workflow to a new draft",
+    )
+    .at(ID)
+    .with_query(&[DRY_RUN_PARAMETER])
+    .with_precondition()
+    .may_take::<VersionRequest>(r#"{"from_version": 1}"#)
+    .answers(&[Answer::json(201, "The draft", &[ONE]), DRY_RUN])
+    .refuses(&[409]),
+    Endpoint::new(
+        Method::Patch,
+        "/api/v1/admin/workflows/{id}/rollout",
+        "changeWorkflowRollout",
+        Tag::Workflows,
+        "Changes the share of the traffic of the newer active version",
+    )
+    .at(ID)
+    .with_query(&[DRY_RUN_PARAMETER, RELOAD])
+    .with_precondition()
+    .takes::<RolloutChange>(r#"{"rollout_percentage": 100}"#)
+    .answers(&[Answer::json(200, "The newer version; with `dry_run=true` the report", &[ONE, DRY_RUN_REPORT])])
+    .refuses(&[409]),
+    Endpoint::new(
+        Method::Get,
+        "/api/v1/admin/workflows/{id}/dependencies",
+        "getWorkflowDependencies",
+        Tag::Workflows,
+        "Lists the connectors and channels that the latest version uses",
+    )
+    .at(ID)
+    .answers(&[Answer::json(
+        200,
+        "The dependencies",
+        &[SchemaSource::of::<DataEnvelope<WorkflowDependencies>>()],
+    )]),
+    Endpoint::new(
+        Method::Post,
+        "/api/v1/admin/workflows/{id}/test",
+        "testWorkflow",
+        Tag::Workflows,
+        "Runs the latest version once and shows every step",
+    )
+    .describes(
+        "Connectors and channels are called for real, unless `stubs` answer for them. A run that fails is answered \
+         with 200 and its `error`.",
+    )
+    .at(ID)
+    .with_query(&[NO_DRY_RUN])
+    .takes::<WorkflowTrial>(r#"{"data": {"name": "Ada"}}"#)
+    .answers(&[Answer::json(
+        200,
+        "The result of the run",
+        &[SchemaSource::of::<DataEnvelope<WorkflowTrialResult>>()],
+    )]),
+];

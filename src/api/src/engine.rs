@@ -1,0 +1,58 @@
+//! The engine: its status, and the result of a reload.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::validation::ValidationIssue;
+
+/// The state of the engine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EngineStatus {
+    /// Version of the service.
+    pub version: String,
+    /// Seconds since its start.
+    pub uptime_seconds: u64,
+    /// Number of workflows that serve.
+    pub workflows_count: usize,
+    /// The same.
+    pub active_workflows: usize,
+    /// Names of the channels that serve, sorted.
+    pub channels: Vec<String>,
+}
+
+/// The result of a reload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct EngineReloaded {
+    /// `true`.
+    pub reloaded: bool,
+    /// Number of workflows that serve.
+    pub workflows_count: usize,
+    /// The channels that could not be built.
+    pub quarantined: Vec<QuarantinedChannel>,
+    /// The channels that serve and are questionable; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub warnings: Vec<QuestionableChannel>,
+}
+
+/// A channel that could not be built and serves nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QuarantinedChannel {
+    /// Id of the channel.
+    pub channel_id: String,
+    /// Name of the channel.
+    pub channel: String,
+    /// The reason.
+    pub reason: String,
+}
+
+/// A channel that serves, with what is questionable about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct QuestionableChannel {
+    /// Id of the channel.
+    pub channel_id: String,
+    /// Name of the channel.
+    pub channel: String,
+    /// The problems.
+    pub warnings: Vec<ValidationIssue>,
+}

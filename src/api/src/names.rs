@@ -1,0 +1,50 @@
+//! Schemas of members that hold one of a closed set of names.
+
+use svc_model::{ChannelType, ConnectorType, LifecycleStatus, Protocol};
+use utoipa::openapi::schema::ObjectBuilder;
+use utoipa::openapi::{RefOr, Schema, Type};
+
+fn one_of<'n>(names: impl IntoIterator<Item = &'n str>, description: &str) -> RefOr<Schema> {
+    let names = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(names))
+        .description(Some(description));
+    names.into()
+}
+
+/// The status of a version.
+pub(crate) fn lifecycle_status() -> RefOr<Schema> {
+    let all = [LifecycleStatus::Draft, LifecycleStatus::Active, LifecycleStatus::Archived];
+    one_of(all.map(LifecycleStatus::name), "The lifecycle status of the version.")
+}
+
+/// The status that a version is to have.
+pub(crate) fn target_status() -> RefOr<Schema> {
+    let all = [LifecycleStatus::Active, LifecycleStatus::Archived];
+    one_of(all.map(LifecycleStatus::name), "`active` serves the draft, `archived` takes it out of service.")
+}
+
+/// The delivery mode of a channel.
+pub(crate) fn channel_type() -> RefOr<Schema> {
+    one_of(ChannelType::NAMES.iter().copied(), "The delivery mode.")
+}
+
+/// The transport of a channel.
+pub(crate) fn protocol() -> RefOr<Schema> {
+    one_of(Protocol::NAMES.iter().copied(), "The transport that brings messages.")
+}
+
+/// The type of the system behind a connector.
+pub(crate) fn connector_type() -> RefOr<Schema> {
+    one_of(ConnectorType::ALL.map(ConnectorType::name), "The type of the external system.")
+}
+
+/// The result of a step of an execution trace.
+pub(crate) fn step_result() -> RefOr<Schema> {
+    one_of(["executed", "skipped", "failed"], "The result of the step.")
+}
+
+/// The state of a component.
+pub(crate) fn component_state() -> RefOr<Schema> {
+    one_of(["ok", "degraded", "error"], "The state of the component.")
+}

@@ -1,0 +1,33 @@
+//! The nodes that share the database.
+
+use serde::{Deserialize, Serialize};
+use svc_model::Timestamp;
+use utoipa::ToSchema;
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Node)]
+pub struct NodeSummary {
+    /// Its id.
+    pub id: String,
+    /// `live`, `expired` or `stopped`.
+    pub status: String,
+    /// Version of its program.
+    pub version: String,
+    /// Its process id on its machine.
+    pub pid: i64,
+    /// Start of the process.
+    #[schema(value_type = String, format = DateTime)]
+    pub started_at: Timestamp,
+    /// Last renewal of its lease.
+    #[schema(value_type = String, format = DateTime)]
+    pub renewed_at: Timestamp,
+    /// End of its lease.
+    #[schema(value_type = String, format = DateTime)]
+    pub lease_until: Timestamp,
+    /// Instant at which it released its lease.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    pub stopped_at: Option<Timestamp>,
+    /// `true` for the node that answers.
+    pub is_this: bool,
+}

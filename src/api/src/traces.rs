@@ -1,0 +1,119 @@
+//! Traces: the stored records of runs.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use svc_model::Timestamp;
+use utoipa::ToSchema;
+
+/// A trace without payload and result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TraceSummary {
+    /// Its id.
+    pub id: String,
+    /// Name of the channel.
+    pub channel: String,
+    /// Id of the channel.
+    #[schema(required = true)]
+    pub channel_id: Option<String>,
+    /// Id of the workflow that was chosen for the run.
+    #[schema(required = true)]
+    pub workflow_id: Option<String>,
+    /// Version of that workflow.
+    #[schema(required = true)]
+    pub workflow_version: Option<i64>,
+    /// `sync`, `async`, `kafka` or `cron`.
+    pub mode: String,
+    /// `pending`, `running`, `completed` or `failed`.
+    pub status: String,
+    /// Reason of the failure.
+    #[schema(required = true)]
+    pub error_message: Option<String>,
+    /// Duration of the run in milliseconds.
+    #[schema(required = true)]
+    pub duration_ms: Option<f64>,
+    /// Start of the run.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    pub started_at: Option<Timestamp>,
+    /// End of the run.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    pub completed_at: Option<Timestamp>,
+    /// Instant of the first write.
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    /// Instant of the last write.
+    #[schema(value_type = String, format = DateTime)]
+    pub updated_at: Timestamp,
+}
+
+/// A page of traces.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = TracePage)]
+pub struct TraceListEnvelope {
+    /// The rows of the page.
+    pub data: Vec<TraceSummary>,
+    /// The applied limit.
+    pub limit: i64,
+    /// The applied offset.
+    pub offset: i64,
+    /// Number of matching rows on all pages, with `include_total=true`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub total: Option<i64>,
+    /// Cursor of the next page, where more rows may follow in the default order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub next_cursor: Option<String>,
+}
+
+/// A trace with its result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Trace)]
+pub struct TraceDetail {
+    /// Its id.
+    pub id: String,
+    /// `pending`, `running`, `completed` or `failed`.
+    pub status: String,
+    /// `sync`, `async`, `kafka` or `cron`.
+    pub mode: String,
+    /// Name of the channel.
+    pub channel: String,
+    /// Id of the channel.
+    #[schema(required = true)]
+    pub channel_id: Option<String>,
+    /// Id of the workflow that was chosen for the run.
+    #[schema(required = true)]
+    pub workflow_id: Option<String>,
+    /// Version of that workflow.
+    #[schema(required = true)]
+    pub workflow_version: Option<i64>,
+    /// Instant of the first write.
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    /// The result of a completed run, without metadata. Its form depends on the mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Value>,
+    /// Reason of the failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub error: Option<String>,
+    /// The errors of tasks of a failed run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>, nullable = false)]
+    pub errors: Option<Value>,
+    /// Start of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub started_at: Option<Timestamp>,
+    /// End of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    pub completed_at: Option<Timestamp>,
+    /// Duration of the run in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub duration_ms: Option<f64>,
+    /// The steps of the run, where the channel records them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>, nullable = false)]
+    pub task_trace_json: Option<Value>,
+}
