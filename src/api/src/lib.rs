@@ -59,8 +59,9 @@ pub use kafka::{AssignedPartition, SkippedRecord};
 pub use lifecycle::{RollbackRequest, RolloutChange, StatusChange, VersionRequest};
 pub use nodes::NodeSummary;
 pub use operational::{
-    ConnectorsHealth, FailedConnector, HealthComponents, HealthReport, LivenessReport, ReadinessComponents,
-    ReadinessReport,
+    ActorsHealth, ChannelsHealth, ConnectorsHealth, DatabaseOutage, DescriptorsHealth, EpochHealth,
+    FailedConnector, HealthComponents, HealthReport, KafkaHealth, LivenessReport, QuarantinedName,
+    ReadinessComponents, ReadinessReport, SchedulesHealth, TlsHealth,
 };
 pub use packages::{Inventory, PackageDetail, Receipt, ReceiptRequest};
 pub use parameter::{ParameterKind, PathParameter, QueryParameter};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::actors::ActorNode;
 use crate::names::component_state;
 
 /// The response of a process that runs.
@@ -44,7 +44,7 @@ pub struct ReadinessComponents {
 }
 
 /// The health of a node. The members after `components` are for admins only.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Health)]
 pub struct HealthReport {
     /// `ok` or `degraded`.
@@ -69,40 +69,48 @@ pub struct HealthReport {
     pub workflows_loaded: Option<usize>,
     /// The reason why the database is away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>, nullable = false)]
-    pub database: Option<Value>,
+    #[schema(nullable = false)]
+    pub database: Option<DatabaseOutage>,
     /// Circuit breakers, and the connectors that could not be loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub connectors: Option<ConnectorsHealth>,
     /// The channels in quarantine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>, nullable = false)]
-    pub channels: Option<Value>,
+    #[schema(nullable = false)]
+    pub channels: Option<ChannelsHealth>,
+    /// The configuration that serves, beside the stored one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub epoch: Option<EpochHealth>,
     /// The schedules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>, nullable = false)]
-    pub cron: Option<Value>,
+    #[schema(nullable = false)]
+    pub cron: Option<SchedulesHealth>,
     /// The supervision tree; of a large one only the nodes that do not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>, nullable = false)]
-    pub actors: Option<Value>,
+    #[schema(nullable = false)]
+    pub actors: Option<ActorsHealth>,
     /// Hints about settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub notes: Option<Vec<String>>,
     /// The brokers and the ingress of topics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>, nullable = false)]
-    pub kafka: Option<Value>,
+    #[schema(nullable = false)]
+    pub kafka: Option<KafkaHealth>,
+    /// The problem of the certificate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub tls: Option<TlsHealth>,
     /// The reason of a lack of file descriptors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>, nullable = false)]
-    pub descriptors: Option<Value>,
+    #[schema(nullable = false)]
+    pub descriptors: Option<DescriptorsHealth>,
 }
 
 /// The state of each component.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HealthComponents {
     /// The database; `error` makes the response a 503.
     #[schema(schema_with = component_state)]
@@ -119,6 +127,9 @@ pub struct HealthComponents {
     /// The last reload.
     #[schema(schema_with = component_state)]
     pub engine_reload: String,
+    /// The changes of other processes on the database.
+    #[schema(schema_with = component_state)]
+    pub config_propagation: String,
     /// The supervision tree.
     #[schema(schema_with = component_state)]
     pub actors: String,
@@ -133,6 +144,10 @@ pub struct HealthComponents {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = component_state, required = false)]
     pub kafka: Option<String>,
+    /// The certificate; absent where TLS is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = component_state, required = false)]
+    pub tls: Option<String>,
 }
 
 /// The circuit breakers of a node, and the connectors that could not be loaded.
@@ -157,4 +172,109 @@ pub struct FailedConnector {
     pub stage: String,
     /// The reason.
     pub reason: String,
+}
+
+/// A database that is away.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DatabaseOutage {
+    /// The time since which it is away.
+    #[schema(format = DateTime)]
+    pub since: String,
+    /// The reason.
+    pub reason: String,
+}
+
+/// The channels in quarantine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChannelsHealth {
+    /// The channels.
+    pub quarantined: Vec<QuarantinedName>,
+}
+
+/// A channel in quarantine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QuarantinedName {
+    /// Name of the channel.
+    pub channel: String,
+    /// The reason.
+    pub reason: String,
+}
+
+/// The schedules of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SchedulesHealth {
+    /// Unix time of the last pass over all schedules.
+    #[schema(required = true)]
+    pub last_reconcile_at: Option<i64>,
+    /// Seconds since that pass.
+    #[schema(required = true)]
+    pub reconcile_age_secs: Option<u64>,
+    /// Seconds for which the oldest pending occurrence has been due.
+    #[schema(required = true)]
+    pub oldest_pending_age_secs: Option<i64>,
+    /// Number of leases that could not be renewed.
+    pub lease_renewal_failures: u64,
+    /// Number of channels with a schedule.
+    pub scheduled_channels: usize,
+    /// The trouble.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reason: Option<String>,
+}
+
+/// The supervision tree, or the part of a large one that does not run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ActorsHealth {
+    /// The nodes.
+    pub nodes: Vec<ActorNode>,
+    /// `true` if nodes were left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub truncated: Option<bool>,
+    /// Number of all nodes, where some were left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub total: Option<usize>,
+    /// Number of the nodes that run, where some were left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub running: Option<usize>,
+}
+
+/// The brokers and the ingress of topics.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct KafkaHealth {
+    /// The problem of the brokers.
+    #[schema(required = true)]
+    pub problem: Option<String>,
+    /// The troubles of the ingress.
+    pub ingest: Vec<String>,
+    /// Number of partitions assigned to this node.
+    pub assigned_partitions: usize,
+}
+
+/// A lack of file descriptors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DescriptorsHealth {
+    /// The reason.
+    pub reason: String,
+}
+
+/// A certificate that could not be replaced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TlsHealth {
+    /// The reason.
+    pub reason: String,
+}
+
+/// The configuration that a process serves, beside the stored one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EpochHealth {
+    /// The epoch that this process serves.
+    pub applied: i64,
+    /// The epoch of the database, as last read.
+    pub current: i64,
+    /// The reason why the last look at the database failed.
+    #[schema(required = true)]
+    pub problem: Option<String>,
 }

@@ -48,7 +48,7 @@ pub use hash::{canonical_json, content_hash};
 pub use mask::{MASK, mask_channel_config};
 pub use metrics::DURATION_BUCKETS;
 pub use package::{MAX_PACKAGE_NAME, NewReceipt, PackageInventory, PackageReceipt, ReceiptState};
-pub use page::{Page, PageOf};
+pub use page::Page;
 pub use precondition::{EntityTag, Precondition};
 pub use route::{RequestPath, RoutePattern};
 pub use suggest::{distance, nearest};

@@ -1,7 +1,5 @@
 //! Pagination of lists.
 
-use serde::Serialize;
-
 use crate::error::ServiceError;
 
 /// The requested part of a list.
@@ -49,36 +47,6 @@ fn integer(name: &str, text: Option<&str>) -> Result<Option<i128>, ServiceError>
 
 fn clamp(value: i128, low: i64, high: i64) -> i64 {
     i64::try_from(value.clamp(low.into(), high.into())).unwrap_or(high)
-}
-
-/// One page of a list, as it is returned.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PageOf<T> {
-    /// The rows of the page.
-    pub data: Vec<T>,
-    /// Number of matching rows on all pages.
-    pub total: i64,
-    /// The applied limit.
-    pub limit: i64,
-    /// The applied offset.
-    pub offset: i64,
-}
-
-impl<T> PageOf<T> {
-    /// Creates the result for `page` of a list with `total` rows.
-    pub fn new(data: Vec<T>, total: i64, page: Page) -> Self {
-        Self { data, total, limit: page.limit, offset: page.offset }
-    }
-
-    /// Converts the rows of the page.
-    pub fn map<U>(self, change: impl FnMut(T) -> U) -> PageOf<U> {
-        PageOf {
-            data: self.data.into_iter().map(change).collect(),
-            total: self.total,
-            limit: self.limit,
-            offset: self.offset,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,6 @@ pub(super) fn record_everything(recorder: &mut Recorder) {
     traces(recorder);
     schedules(recorder);
     engine(recorder);
-    packages_and_backups(recorder);
     lifecycle(recorder);
     refusals(recorder);
     deletions(recorder);
@@ -29,7 +28,7 @@ pub(super) fn record_everything(recorder: &mut Recorder) {
 fn operational(recorder: &mut Recorder) {
     recorder.send("GET", "/healthz", "");
     recorder.send("GET", "/readyz", "");
-    recorder.read("/health", Shown::Outline);
+    recorder.read("/health", Shown::Head);
     recorder.send_as("GET", "/health", "", &[], Shown::Body);
     recorder.read("/metrics", Shown::Head);
     recorder.read("/api/v1/openapi.json", Shown::Head);
@@ -41,8 +40,7 @@ fn operational(recorder: &mut Recorder) {
 fn connectors(recorder: &mut Recorder) {
     let base = format!("{ADMIN}/connectors");
     let crm = json!({"id": "crm", "name": "crm", "connector_type": "http", "tags": ["sales"],
-        "config": {"url": "http://127.0.0.1:9", "auth": {"type": "bearer", "token": "hidden"}, "allow_private_urls": true,
-            "retry": {"max_retries": 0}}});
+        "config": {"url": "http://127.0.0.1:9", "auth": {"type": "bearer", "token": "hidden"}, "allow_private_urls": true}});
     recorder.send("POST", &format!("{base}?dry_run=true"), &crm.to_string());
     recorder.send("POST", &base, &crm.to_string());
     recorder.send("POST", &base, &crm.to_string());
@@ -70,7 +68,7 @@ fn connectors(recorder: &mut Recorder) {
 fn workflows(recorder: &mut Recorder) {
     let base = format!("{ADMIN}/workflows");
     let greeting = json!({"workflow_id": "greeting", "name": "Greeting", "description": "Greets", "priority": 3,
-        "condition": {"!=": [{"var": "data.stop"}, true]}, "tags": ["demo"], "continue_on_error": true,
+        "condition": {"!=": [{"var": "data.name"}, ""]}, "tags": ["demo"], "continue_on_error": true,
         "tasks": [
             {"id": "take", "name": "Take", "function": {"name": "parse_json", "input": {"source": "payload", "target": "input"}}},
             {"id": "ask", "name": "Ask", "condition": {"==": [{"var": "data.input.ask"}, true]},
@@ -239,19 +237,6 @@ fn engine(recorder: &mut Recorder) {
     recorder.send("GET", &format!("{ADMIN}/connectors/circuit-breakers"), "");
     recorder.send("POST", &format!("{ADMIN}/connectors/circuit-breakers/greetings:crm"), "");
     recorder.send("POST", &format!("{ADMIN}/connectors/circuit-breakers/no:body"), "");
-}
-
-fn packages_and_backups(recorder: &mut Recorder) {
-    let receipt = r#"{"version": "1.0.0", "content_hash": "sha256:00", "state": "staged"}"#;
-    recorder.send("PUT", &format!("{ADMIN}/packages/orders?dry_run=true"), receipt);
-    recorder.send("PUT", &format!("{ADMIN}/packages/orders"), receipt);
-    recorder.send("PUT", &format!("{ADMIN}/packages/orders"), "{}");
-    recorder.send("GET", &format!("{ADMIN}/packages/orders"), "");
-    recorder.send("GET", &format!("{ADMIN}/packages"), "");
-    recorder.send("GET", &format!("{ADMIN}/packages/nothing"), "");
-    recorder.send("POST", &format!("{ADMIN}/backups?dry_run=true"), "");
-    recorder.send_as("POST", &format!("{ADMIN}/backups"), "", &[("x-api-key", KEY)], Shown::Outline);
-    recorder.read(&format!("{ADMIN}/backups"), Shown::Outline);
 }
 
 fn lifecycle(recorder: &mut Recorder) {

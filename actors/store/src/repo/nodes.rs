@@ -61,6 +61,17 @@ pub enum NodeStatus {
     Stopped,
 }
 
+impl NodeStatus {
+    /// Returns the name in responses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Expired => "expired",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
 /// A registered node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeRow {

@@ -1,5 +1,6 @@
 //! The trait behind the handlers that workflows and channels share.
 
+use serde::Serialize;
 use serde_json::Value;
 use svc_model::{FieldError, Issue, ValidationReport};
 use svc_registry::ReloadScope;
@@ -9,8 +10,11 @@ use crate::state::AppState;
 
 /// A kind of entity that authors write and activate over HTTP.
 pub(super) trait AdminEntity: Versioned {
-    /// Returns the document as the API shows it.
-    fn to_json(&self) -> Value;
+    /// The document as the API shows it.
+    type Resource: From<Self> + Serialize;
+    /// The report of a validation.
+    type Report: Serialize;
+
     /// Returns the repository of this kind.
     fn repository(state: &AppState) -> Repository<Self>;
     /// Returns the scope of the reload after a change of this id.
@@ -34,11 +38,8 @@ pub(super) trait AdminEntity: Versioned {
     /// Reports the result of a create.
     async fn validate(state: &AppState, body: &Value) -> Result<ValidationReport, StoreError>;
 
-    /// Returns further members of the response of `validate`, whatever is wrong with the body.
-    fn validation_facts(body: &Value) -> Vec<(&'static str, Value)> {
-        let _ = body;
-        Vec::new()
-    }
+    /// Completes the report of a validation with facts about the body.
+    fn to_report(report: ValidationReport, body: &Value) -> Self::Report;
 
     /// Lists what is questionable about the running form of this id.
     fn load_warnings(state: &AppState, id: &str) -> Vec<Issue> {

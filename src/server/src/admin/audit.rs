@@ -2,12 +2,10 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
-use serde_json::json;
-use svc_model::PageOf;
+use svc_api::{AuditLogEntry, PageEnvelope};
 use svc_store::AuditFilter;
 
 use super::query::QueryParameters;
-use super::response::page_response;
 use crate::http::Error;
 use crate::state::AppState;
 
@@ -23,5 +21,5 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
         end_time: query.instant("end_time")?,
     };
     let (rows, total) = state.store.audit().list(filter, asked).await?;
-    Ok(page_response(PageOf::new(rows, total, asked).map(|row| json!(row))))
+    Ok(HttpResponse::Ok().json(PageEnvelope::new(rows.into_iter().map(AuditLogEntry::from), total, asked)))
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
+use svc_api::{ChannelResource, ChannelValidationResult};
 use svc_model::{
     Channel, ChannelContent, FieldError, Issue, LifecycleStatus, ValidationReport, channel_warnings,
     next_fires, parse_channel_update, parse_new_channel, validate_channel,
@@ -62,9 +63,8 @@ fn rate_groups(state: &AppState) -> RateGroupMembers {
 }
 
 impl AdminEntity for Channel {
-    fn to_json(&self) -> Value {
-        Self::to_json(self)
-    }
+    type Resource = ChannelResource;
+    type Report = ChannelValidationResult;
 
     fn repository(state: &AppState) -> Repository<Self> {
         state.store.channels()
@@ -114,9 +114,9 @@ impl AdminEntity for Channel {
         Ok(report)
     }
 
-    /// Returns the next instants of a valid schedule.
-    fn validation_facts(body: &Value) -> Vec<(&'static str, Value)> {
-        next_fires(body).map(|instants| ("next_fires", json!(instants))).into_iter().collect()
+    /// Adds the next instants of a valid schedule.
+    fn to_report(report: ValidationReport, body: &Value) -> ChannelValidationResult {
+        ChannelValidationResult::new(report.into(), next_fires(body))
     }
 
     fn load_warnings(state: &AppState, id: &str) -> Vec<Issue> {

@@ -6,23 +6,26 @@ use std::collections::HashSet;
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+use svc_api::{
+    CircuitBreakerMap, CircuitBreakerReset, ConnectorProbeResult, ConnectorResource, ExportedConnector,
+    PageEnvelope, ValidationResult,
+};
 use svc_connectors::{ConnectorScope, LoadState, OwnDatabase};
 use svc_epoch::LocalChange;
 use svc_model::config::connector::ConnectorConfig;
 use svc_model::{
     Connector, ConnectorChecks, ConnectorContent, EntityKind, FieldCode, FieldError, Issue, LifecycleStatus,
-    Page, PageOf, ServiceError, id, parse_connector_update, parse_new_connector, validate_connector,
+    Page, ServiceError, id, parse_connector_update, parse_new_connector, validate_connector,
 };
 use svc_project::rules::ConnectorRules;
 use svc_store::{EntityFilter, Merge, Mutation};
 
-use super::entities::with_warnings;
-use super::import::{ImportItemOptions, import_batch, refuse_duplicate_key};
+use super::import::{ImportItemOptions, has_written, import_batch, refuse_duplicate_key};
 use super::mutation_request::{MutationRequest, dry_run_response, dry_run_response_with};
 use super::query::QueryParameters;
 use super::references::references;
-use super::response::{data_response, page_response, tagged_response};
+use super::response::{data_response, list_response, tagged_response, with_warnings};
 use super::status::{ReloadTiming, parse_reload_timing, parse_target};
 use crate::http::{AdminCaller, Error, JsonBody};
 use crate::state::AppState;
@@ -63,7 +66,8 @@ fn filter(query: &QueryParameters) -> EntityFilter {
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answer {
     let asked = query.page()?;
     let (rows, total) = state.store.connectors().list(filter(&query), asked).await?;
-    Ok(page_response(PageOf::new(rows, total, asked).map(|row| to_response(&state, &row))))
+    let rows = rows.into_iter().map(|row| to_resource(&state, row));
+    Ok(HttpResponse::Ok().json(PageEnvelope::new(rows, total, asked)))
 }
 
 pub(super) async fn create(state: Data<AppState>, change: MutationRequest, body: JsonBody) -> Answer {
@@ -81,13 +85,13 @@ pub(super) async fn create(state: Data<AppState>, change: MutationRequest, body:
     let connector = outcome?;
     publish_change(&state, "create", &connector.id, local).await;
     let warnings = list_warnings(&state, &connector);
-    Ok(HttpResponse::Created().json(with_warnings(to_response(&state, &connector), &warnings)))
+    Ok(HttpResponse::Created().json(with_warnings(to_resource(&state, connector), warnings)))
 }
 
 pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Answer {
     let connector = state.store.connectors().get(&id).await?.ok_or_else(|| not_found(&id))?;
-    let envelope = with_warnings(to_response(&state, &connector), &[]);
-    Ok(tagged_response(connector.entity_tag(), envelope))
+    let tag = connector.entity_tag();
+    Ok(tagged_response(tag, with_warnings(to_resource(&state, connector), Vec::new())))
 }
 
 pub(super) async fn update(
@@ -137,14 +141,7 @@ pub(super) async fn status(
 pub(super) async fn export(state: Data<AppState>, query: QueryParameters) -> Answer {
     let everything = Page { limit: i64::MAX, offset: 0 };
     let (rows, _) = state.store.connectors().list(filter(&query), everything).await?;
-    let exported = rows.iter().map(|row| {
-        let mut document = row.to_json();
-        for field in ["config_json", "created_at", "updated_at"] {
-            document.as_object_mut().map(|members| members.remove(field));
-        }
-        document
-    });
-    Ok(data_response(exported.collect::<Vec<_>>()))
+    Ok(list_response(rows.into_iter().map(ExportedConnector::from)))
 }
 
 /// `POST /connectors/import`: connectors are identified by their names.
@@ -167,10 +164,10 @@ pub(super) async fn import(state: Data<AppState>, change: MutationRequest, body:
         },
     );
     let report = report.await?;
-    if report.has_written() {
+    if has_written(&report) {
         reload_connectors(&state, ConnectorScope::All, local).await;
     }
-    Ok(data_response(report.to_json()))
+    Ok(data_response(report))
 }
 
 /// `POST /connectors/validate`: reports the result of a create, and the references that cannot be resolved
@@ -199,7 +196,7 @@ pub(super) async fn validate(state: Data<AppState>, query: QueryParameters, body
             });
         }
     }
-    Ok(data_response(report.to_json()))
+    Ok(data_response(ValidationResult::from(report)))
 }
 
 /// `POST /connectors/{id}/test`: probes the system behind the stored connector.
@@ -216,16 +213,13 @@ pub(super) async fn test(
     state.metrics.record_audit_event("test", EntityKind::Connector.name());
     let connector_type = row.connector_type.clone();
     let probe = state.connectors.probe(row).await.map_err(ServiceError::from)?;
-    let mut answer = json!({
-        "reachable": probe.reachable,
-        "supported": probe.supported,
-        "connector_type": connector_type,
-        "probe": probe.probe,
-    });
-    if let Some(error) = probe.error {
-        answer["error"] = error.into();
-    }
-    Ok(data_response(answer))
+    Ok(data_response(ConnectorProbeResult {
+        reachable: probe.reachable,
+        supported: probe.supported,
+        connector_type,
+        probe: probe.probe.to_owned(),
+        error: probe.error,
+    }))
 }
 
 async fn store_update(
@@ -248,7 +242,7 @@ async fn store_update(
         ReloadTiming::Now => publish_change(state, action, id, local).await,
         ReloadTiming::Defer => state.metrics.record_audit_event(action, EntityKind::Connector.name()),
     }
-    Ok(HttpResponse::Ok().json(with_warnings(to_response(state, &connector), &warnings)))
+    Ok(HttpResponse::Ok().json(with_warnings(to_resource(state, connector), warnings)))
 }
 
 /// Lists the warnings of validation about a stored connector. The response itself shows its load status.
@@ -272,31 +266,30 @@ async fn reload_connectors(state: &AppState, scope: ConnectorScope, changes: Vec
     }
 }
 
-/// Returns the document as the API shows it.
-fn to_response(state: &AppState, connector: &Connector) -> Value {
-    let mut document = connector.to_json();
+/// Returns the connector as the API shows it, with its load status.
+fn to_resource(state: &AppState, connector: Connector) -> ConnectorResource {
     // A connector that another node created has no status here before the next reload.
-    if let Some(status) = state.connectors.status(&connector.id) {
-        document["load_status"] = status.state.name().into();
+    let status = state.connectors.status(&connector.id);
+    let mut resource = ConnectorResource::from(connector);
+    if let Some(status) = status {
+        resource.load_status = Some(status.state.name().to_owned());
         if let LoadState::Failed(error) = status.state {
-            document["load_error"] = error.reason.into();
-            document["load_error_stage"] = error.stage.name().into();
+            resource.load_error = Some(error.reason);
+            resource.load_error_stage = Some(error.stage.name().to_owned());
         }
     }
-    document
+    resource
 }
 
 /// `GET /connectors/circuit-breakers`.
 pub(super) async fn breakers(state: Data<AppState>) -> HttpResponse {
     let list = state.connectors.breakers();
-    let breakers: Map<String, Value> =
-        list.iter().flatten().map(|(key, breaker)| (key.clone(), breaker.name().into())).collect();
-    data_response(json!({
-        "enabled": list.is_some(),
-        "scope": "node",
-        "instance_id": state.instance_id,
-        "breakers": breakers,
-    }))
+    data_response(CircuitBreakerMap {
+        enabled: list.is_some(),
+        scope: "node".to_owned(),
+        instance_id: state.instance_id.clone(),
+        breakers: list.into_iter().flatten().map(|(key, breaker)| (key, breaker.name().to_owned())).collect(),
+    })
 }
 
 /// `POST /connectors/circuit-breakers/{key}`: closes a breaker, here and in every process that has one of that key.
@@ -319,7 +312,7 @@ pub(super) async fn reset_breaker(
     state.metrics.record_audit_event("reset", "circuit_breaker");
     let found = state.connectors.reset_breaker(&key);
     local.applied();
-    Ok(data_response(json!({"reset": true, "key": key.as_str(), "found_on_this_node": found})))
+    Ok(data_response(CircuitBreakerReset { reset: true, key: key.into_inner(), found_on_this_node: found }))
 }
 
 fn not_found(id: &str) -> ServiceError {

@@ -6,15 +6,14 @@ use std::sync::Arc;
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path, block};
 use chrono::{DateTime, Utc};
-use serde::Serialize;
-use serde_json::json;
+use svc_api::{DataEnvelope, OccurrenceDetail, OccurrenceListEnvelope, OccurrenceSummary, ScheduleSummary};
 use svc_channels::CronConfig;
-use svc_model::{PageOf, ServiceError, Timestamp};
+use svc_model::{ServiceError, Timestamp};
 use svc_registry::{LoadedChannel, Snapshot};
-use svc_store::{ChannelFacts, OccurrenceFilter, ScheduleStatus};
+use svc_store::{ChannelFacts, OccurrenceFilter, OccurrenceRecord, OccurrenceRow, ScheduleStatus};
 
 use super::query::QueryParameters;
-use super::response::data_response;
+use super::response::{data_response, list_response};
 use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
 
@@ -36,19 +35,21 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answe
         until: query.instant("until")?,
     };
     let found = state.store.ledger().list(filter, asked, query.cursor()?).await?;
-    let mut answer = json!(PageOf::new(found.rows, found.total, asked));
-    if let Some(cursor) = found.next_cursor {
-        answer["next_cursor"] = cursor.into();
-    }
-    Ok(HttpResponse::Ok().json(answer))
+    Ok(HttpResponse::Ok().json(OccurrenceListEnvelope {
+        data: found.rows.into_iter().map(to_summary).collect(),
+        total: found.total,
+        limit: asked.limit,
+        offset: asked.offset,
+        next_cursor: found.next_cursor,
+    }))
 }
 
 /// `GET /cron/occurrences/{id}`: includes the error, the trace and the holder of the claim.
 pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Answer {
     let occurrence = state.store.ledger().get(&id).await?;
-    Ok(data_response(
-        occurrence.ok_or_else(|| ServiceError::not_found(format!("occurrence '{id}' does not exist")))?,
-    ))
+    let occurrence =
+        occurrence.ok_or_else(|| ServiceError::not_found(format!("occurrence '{id}' does not exist")))?;
+    Ok(data_response(to_detail(occurrence)))
 }
 
 /// `POST /cron/occurrences/{id}/retry`: makes another attempt at a failed or skipped occurrence.
@@ -62,7 +63,7 @@ pub(super) async fn retry(
     let occurrence = state.store.ledger().retry(&id, caller.audit("retry", OCCURRENCE, &id)).await?;
     state.metrics.record_audit_event("retry", OCCURRENCE);
     wake_claimer(&state);
-    Ok(data_response(occurrence))
+    Ok(data_response(to_detail(occurrence)))
 }
 
 /// `POST /channels/{id}/trigger`: makes an occurrence that is due now. Every refusal is the same, so that it
@@ -79,7 +80,7 @@ pub(super) async fn trigger(
     let occurrence = state.store.ledger().trigger(facts, caller.audit("trigger", CHANNEL, &id)).await?;
     state.metrics.record_audit_event("trigger", CHANNEL);
     wake_claimer(&state);
-    Ok(HttpResponse::Accepted().json(json!({ "data": occurrence })))
+    Ok(HttpResponse::Accepted().json(DataEnvelope { data: to_detail(occurrence) }))
 }
 
 /// `GET /cron/status`: one row for each schedule this node has loaded, by name of the channel.
@@ -88,22 +89,20 @@ pub(super) async fn status(state: Data<AppState>) -> Answer {
     let now = ledger.now().await?.and_utc();
     let snapshot = Arc::clone(&state.registry.snapshot());
     // The instants of ten thousand schedules are no work for a thread that serves.
-    let rows = block(move || StatusRow::from_snapshot(&snapshot, now)).await;
-    let mut rows = rows.map_err(ServiceError::internal_error)?;
+    let rows = block(move || list_schedules(&snapshot, now)).await;
+    let mut rows: Vec<ScheduleSummary> = rows.map_err(ServiceError::internal_error)?;
     let known = ledger.status(rows.iter().map(|row| row.channel_id.clone()).collect()).await?;
     let mut known: HashMap<_, _> =
         known.into_iter().map(|status| (status.channel_id.clone(), status)).collect();
-    let keys = rows.iter().filter_map(|row| Some(row.slots.as_ref()?.singleton_key.clone()));
+    let keys = rows.iter().filter_map(|row| row.singleton_key.clone());
     let held = ledger.slots_held(keys.collect()).await?;
     for row in &mut rows {
         if let Some(known) = known.remove(&row.channel_id) {
-            row.apply_ledger_status(known);
+            apply_ledger_status(row, known);
         }
-        if let Some(slots) = &mut row.slots {
-            slots.slots_held = held.get(&slots.singleton_key).copied().unwrap_or_default();
-        }
+        row.slots_held = row.singleton_key.as_ref().map(|key| held.get(key).copied().unwrap_or_default());
     }
-    Ok(data_response(rows))
+    Ok(list_response(rows))
 }
 
 /// Wakes the claimer of this node. Without one, the claimer of another node finds the row.
@@ -124,75 +123,76 @@ fn schedulable_channel(snapshot: &Snapshot, id: &str) -> Option<ChannelFacts> {
     })
 }
 
-/// The status of a schedule.
-#[derive(Serialize)]
-struct StatusRow {
-    channel_id: String,
-    channel_name: String,
-    schedule: String,
-    timezone: String,
-    /// `None` until the schedule is planned for the first time.
-    next_fire_at: Option<Timestamp>,
-    paused_at: Option<Timestamp>,
-    last_status: Option<String>,
-    last_scheduled_for: Option<Timestamp>,
-    last_completed_at: Option<Timestamp>,
-    pending: i64,
-    concurrency_policy: &'static str,
-    #[serde(flatten)]
-    slots: Option<SlotUsage>,
-    next_fires: Vec<Timestamp>,
+/// Returns a row for every loaded schedule, by name of the channel, without facts of the ledger.
+fn list_schedules(snapshot: &Snapshot, now: DateTime<Utc>) -> Vec<ScheduleSummary> {
+    let mut rows: Vec<_> = snapshot.cron_channels().filter_map(|entry| to_schedule(entry, now)).collect();
+    rows.sort_by(|a, b| a.channel_name.cmp(&b.channel_name));
+    rows
 }
 
-/// The slots of a channel under the policy `forbid`.
-#[derive(Serialize)]
-struct SlotUsage {
-    singleton_key: String,
-    slots: u32,
-    slots_held: i64,
+/// Returns `None` for a channel whose configuration could not be loaded.
+fn to_schedule(entry: &LoadedChannel, now: DateTime<Utc>) -> Option<ScheduleSummary> {
+    let CronConfig { schedule, singleton, .. } = entry.compiled()?.cron()?;
+    let next_fires = schedule.next_fires(now).into_iter();
+    let policy = if singleton.is_some() { "forbid" } else { "allow" };
+    Some(ScheduleSummary {
+        channel_id: entry.id().to_owned(),
+        channel_name: entry.name().to_owned(),
+        schedule: schedule.expression().to_owned(),
+        timezone: schedule.zone().to_owned(),
+        next_fire_at: None,
+        paused_at: None,
+        last_status: None,
+        last_scheduled_for: None,
+        last_completed_at: None,
+        pending: 0,
+        concurrency_policy: policy.to_owned(),
+        singleton_key: singleton.as_ref().map(|singleton| singleton.key.clone()),
+        slots: singleton.as_ref().map(|singleton| singleton.slots),
+        slots_held: None,
+        next_fires: next_fires.map(|due| Timestamp::from_naive(due.naive_utc())).collect(),
+    })
 }
 
-impl StatusRow {
-    /// Returns a row for every loaded schedule, without facts of the ledger.
-    fn from_snapshot(snapshot: &Snapshot, now: DateTime<Utc>) -> Vec<Self> {
-        let mut rows: Vec<_> =
-            snapshot.cron_channels().filter_map(|entry| Self::from_entry(entry, now)).collect();
-        rows.sort_by(|a, b| a.channel_name.cmp(&b.channel_name));
-        rows
-    }
+/// Adds the facts of the ledger.
+fn apply_ledger_status(row: &mut ScheduleSummary, known: ScheduleStatus) {
+    row.next_fire_at = Some(known.next_fire_at);
+    row.paused_at = known.paused_at;
+    row.last_status = known.last_status;
+    row.last_scheduled_for = known.last_scheduled_for;
+    row.last_completed_at = known.last_completed_at;
+    row.pending = known.pending;
+}
 
-    /// Returns `None` for a channel whose configuration could not be loaded.
-    fn from_entry(entry: &LoadedChannel, now: DateTime<Utc>) -> Option<Self> {
-        let CronConfig { schedule, singleton, .. } = entry.compiled()?.cron()?;
-        let next_fires = schedule.next_fires(now).into_iter();
-        Some(Self {
-            channel_id: entry.id().to_owned(),
-            channel_name: entry.name().to_owned(),
-            schedule: schedule.expression().to_owned(),
-            timezone: schedule.zone().to_owned(),
-            next_fire_at: None,
-            paused_at: None,
-            last_status: None,
-            last_scheduled_for: None,
-            last_completed_at: None,
-            pending: 0,
-            concurrency_policy: if singleton.is_some() { "forbid" } else { "allow" },
-            slots: singleton.as_ref().map(|singleton| SlotUsage {
-                singleton_key: singleton.key.clone(),
-                slots: singleton.slots,
-                slots_held: 0,
-            }),
-            next_fires: next_fires.map(|due| Timestamp::from_naive(due.naive_utc())).collect(),
-        })
+/// Returns an occurrence as lists show it.
+fn to_summary(row: OccurrenceRow) -> OccurrenceSummary {
+    OccurrenceSummary {
+        id: row.id,
+        channel_id: row.channel_id,
+        channel_name: row.channel_name,
+        trigger: row.trigger,
+        scheduled_for: row.scheduled_for,
+        status: row.status,
+        attempt: row.attempt,
+        started_at: row.started_at,
+        completed_at: row.completed_at,
+        created_at: row.created_at,
     }
+}
 
-    /// Adds the facts of the ledger.
-    fn apply_ledger_status(&mut self, known: ScheduleStatus) {
-        self.next_fire_at = Some(known.next_fire_at);
-        self.paused_at = known.paused_at;
-        self.last_status = known.last_status;
-        self.last_scheduled_for = known.last_scheduled_for;
-        self.last_completed_at = known.last_completed_at;
-        self.pending = known.pending;
+fn to_detail(record: OccurrenceRecord) -> OccurrenceDetail {
+    OccurrenceDetail {
+        summary: to_summary(record.row),
+        channel_version: record.channel_version,
+        executing_version: record.executing_version,
+        workflow_id: record.workflow_id,
+        claimed_by: record.claimed_by,
+        claimed_until: record.claimed_until,
+        singleton_key: record.singleton_key,
+        fencing_token: record.fencing_token,
+        singleton_slot: record.singleton_slot,
+        trace_id: record.trace_id,
+        error_message: record.error_message,
+        updated_at: record.updated_at,
     }
 }

@@ -2,14 +2,15 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
-use serde_json::{Value, json};
-use svc_model::{FieldError, PageOf, ServiceError};
-use svc_store::DeadLetterFilter;
+use serde_json::Value;
+use svc_api::{DeadLetterDetail, DeadLetterSummary, PageEnvelope, PurgeRequest, PurgeResult};
+use svc_model::{FieldError, ServiceError};
+use svc_store::{DeadLetter, DeadLetterFilter, DeadLetterRow};
 
 use super::mutation_request::{MutationRequest, dry_run_response};
 use super::query::QueryParameters;
 use super::request_body::require_known_keys;
-use super::response::{data_response, page_response};
+use super::response::data_response;
 use crate::http::{Error, JsonBody};
 use crate::state::AppState;
 
@@ -21,15 +22,15 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
     let asked = query.page()?;
     let filter = DeadLetterFilter { channel: query.text("channel"), exhausted: query.choice("exhausted")? };
     let (rows, total) = state.store.dead_letters().list(filter, asked).await?;
-    Ok(page_response(PageOf::new(rows, total, asked).map(|row| json!(row))))
+    Ok(HttpResponse::Ok().json(PageEnvelope::new(rows.into_iter().map(to_summary), total, asked)))
 }
 
 /// `GET /trace-dlq/{id}`: with the payload and the metadata of the run.
 pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Result<HttpResponse, Error> {
     let letter = state.store.dead_letters().get(&id).await?;
-    Ok(data_response(
-        letter.ok_or_else(|| ServiceError::not_found(format!("dead letter '{id}' does not exist")))?,
-    ))
+    let letter =
+        letter.ok_or_else(|| ServiceError::not_found(format!("dead letter '{id}' does not exist")))?;
+    Ok(data_response(to_detail(letter)))
 }
 
 /// `POST /trace-dlq/{id}/requeue`: makes the letter due at once, with all its retries again.
@@ -45,7 +46,7 @@ pub(super) async fn requeue(
     let letter = outcome?;
     state.metrics.record_audit_event("requeue", RESOURCE);
     state.traces.look_for_dead_letters();
-    Ok(data_response(letter))
+    Ok(data_response(to_detail(letter)))
 }
 
 /// `POST /trace-dlq/purge`: deletes letters that have no retry left and are older than the given number of
@@ -55,7 +56,7 @@ pub(super) async fn purge(
     change: MutationRequest,
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
-    let hours = parse_older_than(&body.0)?;
+    let PurgeRequest { older_than_hours: hours } = parse_purge(&body.0)?;
     let scope = format!("older_than_hours={hours}");
     let outcome = state.store.dead_letters().purge(hours, change.mutation("purge", RESOURCE, &scope)).await;
     if change.is_dry_run() {
@@ -65,29 +66,54 @@ pub(super) async fn purge(
     if purged > 0 {
         state.metrics.record_audit_event("purge", RESOURCE);
     }
-    Ok(data_response(json!({"purged": purged, "older_than_hours": hours})))
+    Ok(data_response(PurgeResult { purged, older_than_hours: hours }))
 }
 
-/// Reads `{"older_than_hours": uint}`.
-fn parse_older_than(body: &Value) -> Result<u64, ServiceError> {
+/// Returns a letter as lists show it.
+fn to_summary(row: DeadLetterRow) -> DeadLetterSummary {
+    DeadLetterSummary {
+        id: row.id,
+        trace_id: row.trace_id,
+        channel: row.channel,
+        error_message: row.error_message,
+        retry_count: row.retry_count,
+        max_retries: row.max_retries,
+        next_retry_at: row.next_retry_at,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+    }
+}
+
+fn to_detail(letter: DeadLetter) -> DeadLetterDetail {
+    let DeadLetter { row, payload_json, metadata_json } = letter;
+    DeadLetterDetail { summary: to_summary(row), payload_json, metadata_json }
+}
+
+/// Reads the body of a purge.
+fn parse_purge(body: &Value) -> Result<PurgeRequest, ServiceError> {
     const PATH: &str = "body.older_than_hours";
     let fields = require_known_keys(body, &["older_than_hours"])?;
     match fields.get("older_than_hours") {
         None | Some(Value::Null) => Err(FieldError::required(PATH).into()),
-        Some(hours) => {
-            let hours_in_range = hours.as_u64().filter(|hours| i64::try_from(*hours).is_ok());
-            hours_in_range.ok_or_else(|| FieldError::type_mismatch(PATH, "integer, 0 or more", hours).into())
-        }
+        Some(hours) => match hours.as_u64().filter(|hours| i64::try_from(*hours).is_ok()) {
+            Some(older_than_hours) => Ok(PurgeRequest { older_than_hours }),
+            None => Err(FieldError::type_mismatch(PATH, "integer, 0 or more", hours).into()),
+        },
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn a_purge_names_its_age_in_whole_hours() {
-        assert_eq!(parse_older_than(&json!({"older_than_hours": 0})).unwrap(), 0);
+        assert_eq!(
+            parse_purge(&json!({"older_than_hours": 0})).unwrap(),
+            PurgeRequest { older_than_hours: 0 }
+        );
         for bad in [
             json!([]),
             json!({}),
@@ -98,7 +124,7 @@ mod tests {
             json!({"older_than_hours": "1"}),
             json!({"older_than_hours": 1, "older": 1}),
         ] {
-            assert_eq!(parse_older_than(&bad).unwrap_err().status(), 400, "{bad}");
+            assert_eq!(parse_purge(&bad).unwrap_err().status(), 400, "{bad}");
         }
     }
 }

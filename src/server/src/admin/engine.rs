@@ -2,7 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
-use serde_json::json;
+use svc_api::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel};
 use svc_engine::catalogue;
 
 use super::query::QueryParameters;
@@ -14,15 +14,15 @@ use crate::state::AppState;
 /// `GET /engine/status`.
 pub(super) async fn status(state: Data<AppState>) -> HttpResponse {
     let snapshot = state.registry.snapshot();
-    let mut channels: Vec<&str> = snapshot.channels().map(|entry| entry.name()).collect();
+    let mut channels: Vec<_> = snapshot.channels().map(|entry| entry.name().to_owned()).collect();
     channels.sort_unstable();
-    data_response(json!({
-        "version": crate::VERSION,
-        "uptime_seconds": state.started_at.elapsed().as_secs(),
-        "workflows_count": snapshot.workflows_count(),
-        "active_workflows": snapshot.workflows_count(),
-        "channels": channels,
-    }))
+    data_response(EngineStatus {
+        version: crate::VERSION.to_owned(),
+        uptime_seconds: state.started_at.elapsed().as_secs(),
+        workflows_count: snapshot.workflows_count(),
+        active_workflows: snapshot.workflows_count(),
+        channels,
+    })
 }
 
 /// `POST /engine/reload`: the stored definitions serve once this responds; after a failure the previous ones
@@ -36,25 +36,26 @@ pub(super) async fn reload(
     query.refuse_dry_run()?;
     let report = state.reload_by_order(caller.audit("reload", "engine", "manual")).await?;
     let snapshot = state.registry.snapshot();
-    let quarantined: Vec<_> = snapshot.quarantined().into_iter().map(|(entry, quarantine)| {
-        json!({"channel_id": entry.id(), "channel": entry.name(), "reason": &*quarantine.reason})
-    }).collect();
+    let quarantined = snapshot.quarantined().into_iter().map(|(entry, quarantine)| QuarantinedChannel {
+        channel_id: entry.id().to_owned(),
+        channel: entry.name().to_owned(),
+        reason: quarantine.reason.to_string(),
+    });
     let rate_groups = RateGroupMembers::from_snapshot(&snapshot);
     let questionable = snapshot.channels().filter_map(|entry| {
         let warnings = rate_groups.list_warnings(entry.name(), &entry.row.content.config);
-        (!warnings.is_empty())
-            .then(|| json!({"channel_id": entry.id(), "channel": entry.name(), "warnings": warnings}))
+        (!warnings.is_empty()).then(|| QuestionableChannel {
+            channel_id: entry.id().to_owned(),
+            channel: entry.name().to_owned(),
+            warnings: warnings.into_iter().map(Into::into).collect(),
+        })
     });
-    let mut answer = json!({
-        "reloaded": true,
-        "workflows_count": report.workflows_count,
-        "quarantined": quarantined,
-    });
-    let questionable: Vec<_> = questionable.collect();
-    if !questionable.is_empty() {
-        answer["warnings"] = json!(questionable);
-    }
-    Ok(data_response(answer))
+    Ok(data_response(EngineReloaded {
+        reloaded: true,
+        workflows_count: report.workflows_count,
+        quarantined: quarantined.collect(),
+        warnings: questionable.collect(),
+    }))
 }
 
 /// `GET /functions`: with `all=true` the inputs of built-ins too.

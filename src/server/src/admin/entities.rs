@@ -2,15 +2,15 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
-use serde_json::{Value, json};
-use svc_model::{Issue, PageOf, ServiceError, lifecycle};
+use svc_api::PageEnvelope;
+use svc_model::{Issue, Page, ServiceError, lifecycle};
 use svc_store::{EntityFilter, Mutation};
 
 use super::admin_entity::AdminEntity;
 use super::mutation_request::{MutationRequest, dry_run_response, dry_run_response_with, parse_version};
 use super::query::QueryParameters;
 use super::references::references;
-use super::response::{created_response, data_response, page_response, tagged_response};
+use super::response::{created_response, data_response, list_response, tagged_response, with_warnings};
 use crate::http::{Error, JsonBody, OptionalJsonBody};
 use crate::state::AppState;
 
@@ -30,12 +30,17 @@ fn filter(query: &QueryParameters) -> EntityFilter {
 pub(super) async fn list<V: AdminEntity>(state: Data<AppState>, query: QueryParameters) -> Answer {
     let asked = query.page()?;
     let (rows, total) = V::repository(&state).list(filter(&query), asked).await?;
-    Ok(page_response(PageOf::new(rows, total, asked).map(|row| row.to_json())))
+    Ok(page_of::<V>(rows, total, asked))
+}
+
+/// Returns one page of a list.
+fn page_of<V: AdminEntity>(rows: Vec<V>, total: i64, asked: Page) -> HttpResponse {
+    HttpResponse::Ok().json(PageEnvelope::new(rows.into_iter().map(V::Resource::from), total, asked))
 }
 
 pub(super) async fn export<V: AdminEntity>(state: Data<AppState>, query: QueryParameters) -> Answer {
     let rows = V::repository(&state).export(filter(&query)).await?;
-    Ok(data_response(rows.iter().map(V::to_json).collect::<Vec<_>>()))
+    Ok(list_response(rows.into_iter().map(V::Resource::from)))
 }
 
 pub(super) async fn create<V: AdminEntity>(
@@ -56,7 +61,7 @@ pub(super) async fn create<V: AdminEntity>(
     let entity = outcome?;
     state.metrics.record_audit_event("create", V::KIND.name());
     let warnings = list_warnings::<V>(&state, &entity).await;
-    Ok(HttpResponse::Created().json(with_warnings(entity.to_json(), &warnings)))
+    Ok(HttpResponse::Created().json(with_warnings(V::Resource::from(entity), warnings)))
 }
 
 /// Lists the warnings of validation. The change is stored: a failed lookup yields no warnings.
@@ -64,20 +69,12 @@ pub(super) async fn list_warnings<V: AdminEntity>(state: &AppState, entity: &V) 
     V::list_warnings(state, entity.content()).await.unwrap_or_default()
 }
 
-/// `{"data": …}`, with `warnings` beside it where there are any.
-pub(super) fn with_warnings(entity: Value, warnings: &[Issue]) -> Value {
-    let mut answer = json!({ "data": entity });
-    if !warnings.is_empty() {
-        answer["warnings"] = json!(warnings);
-    }
-    answer
-}
-
 pub(super) async fn read<V: AdminEntity>(state: Data<AppState>, id: Path<String>) -> Answer {
     let entity = V::repository(&state).latest(&id).await?;
     let entity = entity.ok_or_else(|| not_found::<V>(&id))?;
     let warnings = V::load_warnings(&state, &id);
-    Ok(tagged_response(entity.entity_tag(), with_warnings(entity.to_json(), &warnings)))
+    let tag = entity.entity_tag();
+    Ok(tagged_response(tag, with_warnings(V::Resource::from(entity), warnings)))
 }
 
 pub(super) async fn update<V: AdminEntity>(
@@ -97,7 +94,7 @@ pub(super) async fn update<V: AdminEntity>(
     }
     let entity = outcome?;
     state.metrics.record_audit_event("update", V::KIND.name());
-    Ok(HttpResponse::Ok().json(with_warnings(entity.to_json(), &warnings)))
+    Ok(HttpResponse::Ok().json(with_warnings(V::Resource::from(entity), warnings)))
 }
 
 /// `DELETE /{kind}/{id}`: every version, where no active definition needs it, or with `force=true`.
@@ -129,7 +126,7 @@ pub(super) async fn versions<V: AdminEntity>(
 ) -> Answer {
     let asked = query.page()?;
     let (rows, total) = V::repository(&state).versions(&id, asked).await?;
-    Ok(page_response(PageOf::new(rows, total, asked).map(|row| row.to_json())))
+    Ok(page_of::<V>(rows, total, asked))
 }
 
 /// `POST /{kind}/{id}/versions`: copies the latest version, or `from_version`, into a new draft.
@@ -147,7 +144,7 @@ pub(super) async fn new_version<V: AdminEntity>(
     }
     let entity = outcome?;
     state.metrics.record_audit_event("create_version", V::KIND.name());
-    Ok(created_response(entity.to_json()))
+    Ok(created_response(V::Resource::from(entity)))
 }
 
 pub(super) async fn validate<V: AdminEntity>(
@@ -157,11 +154,8 @@ pub(super) async fn validate<V: AdminEntity>(
 ) -> Answer {
     // A validation writes nothing, with or without it.
     query.flag("dry_run")?;
-    let mut report = V::validate(&state, &body.0).await?.to_json();
-    for (name, value) in V::validation_facts(&body.0) {
-        report[name] = value;
-    }
-    Ok(data_response(report))
+    let report = V::validate(&state, &body.0).await?;
+    Ok(data_response(V::to_report(report, &body.0)))
 }
 
 pub(super) fn not_found<V: AdminEntity>(id: &str) -> ServiceError {

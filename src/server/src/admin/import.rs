@@ -6,7 +6,8 @@ use std::collections::HashSet;
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
-use serde_json::{Value, json};
+use serde_json::Value;
+use svc_api::{ImportFailure, ImportSummary, ImportedItem};
 use svc_model::{Code, EntityKind, FieldError, ServiceError};
 use svc_project::rules::import_body;
 use svc_store::{ImportAction, ImportOutcome, Mutation, OnConflict};
@@ -19,18 +20,6 @@ use crate::state::AppState;
 
 /// Maximum number of items in one request.
 const MAX_ITEMS: usize = 1000;
-
-/// The report of a batch.
-#[derive(Debug, Default)]
-pub(super) struct ImportReport {
-    dry_run: bool,
-    imported: usize,
-    failed: usize,
-    unchanged: usize,
-    skipped: usize,
-    errors: Vec<Value>,
-    results: Vec<Value>,
-}
 
 /// The options for one item of a batch.
 pub(super) struct ImportItemOptions {
@@ -54,7 +43,7 @@ pub(super) async fn import<V: AdminEntity>(
         }
         Ok(V::repository(&state).import_item(id, content, terms.on_conflict, terms.mutation).await?)
     });
-    Ok(data_response(report.await?.to_json()))
+    Ok(data_response(report.await?))
 }
 
 /// Refuses a key that stands twice in a batch.
@@ -79,7 +68,7 @@ pub(super) async fn import_batch(
     body: &Value,
     kind: EntityKind,
     mut one: impl AsyncFnMut(&Value, ImportItemOptions) -> Result<ImportOutcome, ServiceError>,
-) -> Result<ImportReport, ServiceError> {
+) -> Result<ImportSummary, ServiceError> {
     let dry_run = change.is_dry_run();
     let known =
         [("fail", OnConflict::Fail), ("skip", OnConflict::Skip), ("new_version", OnConflict::NewVersion)];
@@ -96,7 +85,7 @@ pub(super) async fn import_batch(
         let message = format!("an import takes at most {MAX_ITEMS} items, got {}", items.len());
         return Err(ServiceError::validation(message));
     }
-    let mut report = ImportReport { dry_run, ..ImportReport::default() };
+    let mut report = ImportSummary { dry_run, ..ImportSummary::default() };
     // Connectors have no versions and take effect at once, so that other nodes must learn of the change.
     let epoch = kind == EntityKind::Connector;
     for (index, item) in items.iter().enumerate() {
@@ -107,24 +96,24 @@ pub(super) async fn import_batch(
             Err(masked) => Err(ServiceError::invalid(masked)),
         };
         match done {
-            Ok(imported) => report.record_success(index, &imported),
+            Ok(imported) => record_success(&mut report, index, imported),
             // An outage fails the request, unless items were committed: these must be reported.
             Err(error) if error.code() == Code::ServiceUnavailable => {
                 if dry_run || report.imported == 0 {
                     return Err(error);
                 }
-                (index..items.len()).for_each(|rest| report.record_failure(rest, &error));
+                (index..items.len()).for_each(|rest| record_failure(&mut report, rest, &error));
                 break;
             }
             Err(error) => {
                 if let Some(internal) = error.internal() {
                     slog::error!(state.log, "an item of an import failed"; "index" => index, "error" => internal);
                 }
-                report.record_failure(index, &error);
+                record_failure(&mut report, index, &error);
             }
         }
     }
-    if report.has_written() {
+    if has_written(&report) {
         state.metrics.record_audit_event("import", kind.name());
         let summary = format!("{} imported", report.imported);
         // Each item has its own record already.
@@ -134,47 +123,32 @@ pub(super) async fn import_batch(
             slog::error!(state.log, "the summary of an import was not recorded"; "error" => %error);
         }
     }
+    if dry_run {
+        report.valid = Some(report.failed == 0);
+        report.warnings = Some(Vec::new());
+    }
     Ok(report)
 }
 
-impl ImportReport {
-    /// Returns `true` if the import stored anything.
-    pub(super) fn has_written(&self) -> bool {
-        !self.dry_run && self.imported > 0
-    }
+/// Returns `true` if an import stored anything.
+pub(super) fn has_written(report: &ImportSummary) -> bool {
+    !report.dry_run && report.imported > 0
+}
 
-    fn record_success(&mut self, index: usize, imported: &ImportOutcome) {
-        match imported.action {
-            ImportAction::Unchanged => self.unchanged += 1,
-            ImportAction::Skipped => self.skipped += 1,
-            _ => self.imported += 1,
-        }
-        self.results.push(json!({"index": index, "id": imported.id, "action": imported.action.name()}));
+fn record_success(report: &mut ImportSummary, index: usize, imported: ImportOutcome) {
+    match imported.action {
+        ImportAction::Unchanged => report.unchanged += 1,
+        ImportAction::Skipped => report.skipped += 1,
+        _ => report.imported += 1,
     }
+    let action = imported.action.name().to_owned();
+    report.results.push(ImportedItem { index, id: Some(imported.id), action });
+}
 
-    fn record_failure(&mut self, index: usize, error: &ServiceError) {
-        self.failed += 1;
-        let details: Vec<_> =
-            error.details().iter().map(|detail| format!("{}: {}", detail.path, detail.message)).collect();
-        let text = if details.is_empty() { error.message().to_owned() } else { details.join("; ") };
-        self.errors.push(json!({"index": index, "error": text}));
-    }
-
-    /// Returns the report. For a dry run it has the members of every dry run report.
-    pub(super) fn to_json(&self) -> Value {
-        let mut report = json!({
-            "dry_run": self.dry_run,
-            "imported": self.imported,
-            "failed": self.failed,
-            "unchanged": self.unchanged,
-            "skipped": self.skipped,
-            "errors": self.errors,
-            "results": self.results,
-        });
-        if self.dry_run {
-            report["valid"] = (self.failed == 0).into();
-            report["warnings"] = json!([]);
-        }
-        report
-    }
+fn record_failure(report: &mut ImportSummary, index: usize, error: &ServiceError) {
+    report.failed += 1;
+    let details: Vec<_> =
+        error.details().iter().map(|detail| format!("{}: {}", detail.path, detail.message)).collect();
+    let text = if details.is_empty() { error.message().to_owned() } else { details.join("; ") };
+    report.errors.push(ImportFailure { index, error: text });
 }

@@ -2,7 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
-use serde_json::json;
+use svc_api::SkippedRecord;
 use svc_model::ServiceError;
 
 use super::query::QueryParameters;
@@ -44,5 +44,5 @@ pub(super) async fn skip(
     state.store.audit().record(entry).await?;
     state.metrics.record_audit_event("skip", PARTITION);
     let skipped = kafka.skip(&topic, number, offset).await?;
-    Ok(data_response(json!({"topic": topic, "partition": number, "skipped_offset": skipped})))
+    Ok(data_response(SkippedRecord { topic, partition: number, skipped_offset: skipped }))
 }

@@ -6,6 +6,7 @@ use actix_web::dev::Payload;
 use actix_web::http::header::IF_MATCH;
 use actix_web::{FromRequest, HttpRequest, HttpResponse};
 use serde_json::Value;
+use svc_api::ValidationResult;
 use svc_model::{FieldError, Issue, Precondition, ServiceError, ValidationReport};
 use svc_store::Mutation;
 use tokio::time::Instant;
@@ -70,7 +71,7 @@ impl FromRequest for MutationRequest {
 /// Responds with the report of a dry run: the refusals that the request would meet. A database outage is no
 /// such refusal.
 pub(super) fn dry_run_response<T>(outcome: Result<T, ServiceError>) -> Result<HttpResponse, Error> {
-    Ok(data_response(refusal_to_validation(outcome)?.to_json()))
+    Ok(data_response(ValidationResult::from(refusal_to_validation(outcome)?)))
 }
 
 /// As [`dry_run_response`], with the warnings that come with the real response.
@@ -79,7 +80,7 @@ pub(super) fn dry_run_response_with<T>(
     warnings: Vec<Issue>,
 ) -> Result<HttpResponse, Error> {
     let report = ValidationReport { warnings, ..refusal_to_validation(outcome)? };
-    Ok(data_response(report.to_json()))
+    Ok(data_response(ValidationResult::from(report)))
 }
 
 /// Turns a refusal into a report; an error that the caller cannot avoid stays an error.

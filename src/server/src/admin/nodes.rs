@@ -2,10 +2,10 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
-use serde_json::{Value, json};
+use svc_api::NodeSummary;
 use svc_store::NodeRow;
 
-use super::response::data_response;
+use super::response::list_response;
 use crate::http::Error;
 use crate::state::AppState;
 
@@ -13,12 +13,20 @@ use crate::state::AppState;
 pub(super) async fn list(state: Data<AppState>) -> Result<HttpResponse, Error> {
     let this = state.nodes.id();
     let rows = state.store.nodes().list().await?;
-    Ok(data_response(rows.iter().map(|row| to_response(row, &this)).collect::<Vec<_>>()))
+    Ok(list_response(rows.into_iter().map(|row| to_summary(row, &this))))
 }
 
-/// A row, and whether it is the node that answers.
-fn to_response(row: &NodeRow, this: &str) -> Value {
-    let mut shown = json!(row);
-    shown["is_this"] = (row.id == this).into();
-    shown
+/// Returns a row, and whether it is the node that answers.
+fn to_summary(row: NodeRow, this: &str) -> NodeSummary {
+    NodeSummary {
+        is_this: row.id == this,
+        id: row.id,
+        status: row.status.name().to_owned(),
+        version: row.version,
+        pid: row.pid,
+        started_at: row.started_at,
+        renewed_at: row.renewed_at,
+        lease_until: row.lease_until,
+        stopped_at: row.stopped_at,
+    }
 }

@@ -3,18 +3,19 @@
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::Value;
+use svc_api::{ValidationResult, WorkflowResource};
 use svc_model::lifecycle::Rollout;
 use svc_model::{FieldError, LifecycleStatus, ServiceError, Workflow};
 use svc_store::{Mutation, StoreError};
 
 use super::admin_entity::AdminEntity;
-use super::entities::{list_warnings, with_warnings};
+use super::entities::list_warnings;
 use super::mutation_request::{
     MutationRequest, dry_run_response, dry_run_response_with, parse_version, refusal_to_validation,
 };
 use super::query::QueryParameters;
 use super::request_body::require_known_keys;
-use super::response::data_response;
+use super::response::{data_response, with_warnings};
 use crate::http::{Error, JsonBody, OptionalJsonBody};
 use crate::state::AppState;
 
@@ -60,7 +61,7 @@ pub(super) async fn change_status<V: AdminEntity>(
         {
             report.warnings.extend(list_warnings::<V>(&state, &latest).await);
         }
-        return Ok(data_response(report.to_json()));
+        return Ok(data_response(ValidationResult::from(report)));
     }
     let mut warnings =
         if target == LifecycleStatus::Active { V::activation_warnings(&state, &gates) } else { Vec::new() };
@@ -81,7 +82,7 @@ pub(super) async fn change_status<V: AdminEntity>(
         let news: Vec<_> = loaded.filter(|warning| !warnings.contains(warning)).collect();
         warnings.extend(news);
     }
-    Ok(HttpResponse::Ok().json(with_warnings(entity.to_json(), &warnings)))
+    Ok(HttpResponse::Ok().json(with_warnings(V::Resource::from(entity), warnings)))
 }
 
 /// `POST /{kind}/{id}/rollback`: copies an archived version, by default the one active before, to a new
@@ -115,7 +116,7 @@ pub(super) async fn rollback<V: AdminEntity>(
     if reload == ReloadTiming::Now {
         state.reload_after_change(V::reload_scope(&id), local).await;
     }
-    Ok(HttpResponse::Ok().json(with_warnings(entity.to_json(), &warnings)))
+    Ok(HttpResponse::Ok().json(with_warnings(V::Resource::from(entity), warnings)))
 }
 
 /// `PATCH /workflows/{id}/rollout`.
@@ -140,7 +141,7 @@ pub(super) async fn rollout(
     if reload == ReloadTiming::Now {
         state.reload_after_change(Workflow::reload_scope(&id), local).await;
     }
-    Ok(data_response(workflow.to_json()))
+    Ok(data_response(WorkflowResource::from(workflow)))
 }
 
 /// Returns the mutation for a change of the serving versions.

@@ -2,10 +2,11 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
-use serde_json::{Value, json};
+use serde_json::Value;
+use svc_api::{TraceDetail, TraceListEnvelope, TraceSummary};
 use svc_channels::remove_response_control;
 use svc_model::ServiceError;
-use svc_store::{TraceQuery, TraceRecord, TraceStatus};
+use svc_store::{TraceQuery, TraceRecord, TraceRow, TraceStatus};
 
 use super::query::QueryParameters;
 use super::response::data_response;
@@ -28,14 +29,32 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
         include_total: query.flag("include_total")?,
     };
     let page = state.store.traces().list(query).await?;
-    let mut answer = json!({"data": page.rows, "limit": asked.limit, "offset": asked.offset});
-    if let Some(total) = page.total {
-        answer["total"] = total.into();
+    Ok(HttpResponse::Ok().json(TraceListEnvelope {
+        data: page.rows.into_iter().map(to_summary).collect(),
+        limit: asked.limit,
+        offset: asked.offset,
+        total: page.total,
+        next_cursor: page.next_cursor,
+    }))
+}
+
+/// Returns a trace as lists show it.
+fn to_summary(row: TraceRow) -> TraceSummary {
+    TraceSummary {
+        id: row.id,
+        channel: row.channel,
+        channel_id: row.channel_id,
+        workflow_id: row.workflow_id,
+        workflow_version: row.workflow_version,
+        mode: row.mode,
+        status: row.status,
+        error_message: row.error_message,
+        duration_ms: row.duration_ms,
+        started_at: row.started_at,
+        completed_at: row.completed_at,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
     }
-    if let Some(cursor) = page.next_cursor {
-        answer["next_cursor"] = cursor.into();
-    }
-    Ok(HttpResponse::Ok().json(answer))
 }
 
 /// `GET /traces/{id}`: open to operators and to the holder of the trace's token. The existence of a trace is
@@ -50,39 +69,37 @@ pub(super) async fn read(
     let access = traces.access(&id).await?.ok_or_else(unknown)?;
     let view = reader.admit(&state, access.token_hash.as_deref())?;
     let trace = traces.get(&id).await?.ok_or_else(unknown)?;
-    Ok(data_response(to_response(trace, view)))
+    Ok(data_response(to_detail(trace, view)))
 }
 
 /// Returns a trace as the API shows it. It omits the metadata, which holds details of the caller, and the
 /// members by which a workflow shapes its response. Internal details of errors are shown to operators only.
-fn to_response(trace: TraceRecord, view: TraceView) -> Value {
+fn to_detail(trace: TraceRecord, view: TraceView) -> TraceDetail {
     let TraceRecord { row, result_json, task_trace_json } = trace;
-    let mut shown = json!({
-        "id": row.id,
-        "status": row.status,
-        "mode": row.mode,
-        "channel": row.channel,
-        "channel_id": row.channel_id,
-        "workflow_id": row.workflow_id,
-        "workflow_version": row.workflow_version,
-        "created_at": row.created_at,
-    });
-    let mut put = |key: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            shown[key] = value;
-        }
-    };
+    let (mut message, mut error, mut errors) = (None, None, None);
     if row.status == TraceStatus::Completed.name() {
-        put("message", parse_json(result_json).map(visible_message));
+        message = parse_json(result_json).map(visible_message);
     } else if row.status == TraceStatus::Failed.name() {
-        put("error", row.error_message.map(Value::from));
-        put("errors", parse_json(result_json).and_then(|result| visible_errors(result, view)));
+        error = row.error_message;
+        errors = parse_json(result_json).and_then(|result| visible_errors(result, view));
     }
-    put("started_at", row.started_at.map(|instant| json!(instant)));
-    put("completed_at", row.completed_at.map(|instant| json!(instant)));
-    put("duration_ms", row.duration_ms.map(Value::from));
-    put("task_trace_json", parse_json(task_trace_json).map(|trace| visible_steps(trace, view)));
-    shown
+    TraceDetail {
+        id: row.id,
+        status: row.status,
+        mode: row.mode,
+        channel: row.channel,
+        channel_id: row.channel_id,
+        workflow_id: row.workflow_id,
+        workflow_version: row.workflow_version,
+        created_at: row.created_at,
+        message,
+        error,
+        errors,
+        started_at: row.started_at,
+        completed_at: row.completed_at,
+        duration_ms: row.duration_ms,
+        task_trace_json: parse_json(task_trace_json).map(|trace| visible_steps(trace, view)),
+    }
 }
 
 fn parse_json(text: Option<String>) -> Option<Value> {
@@ -179,8 +196,8 @@ fn remove_response(platform: &mut Value) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
     use svc_model::Timestamp;
-    use svc_store::TraceRow;
 
     use super::*;
 
@@ -209,7 +226,11 @@ mod tests {
     }
 
     fn seen(trace: TraceRecord) -> Value {
-        to_response(trace, TraceView::Operator)
+        seen_by(trace, TraceView::Operator)
+    }
+
+    fn seen_by(trace: TraceRecord, view: TraceView) -> Value {
+        json!(to_detail(trace, view))
     }
 
     #[test]
@@ -219,7 +240,7 @@ mod tests {
         let operator = seen(failed());
         assert_eq!(operator["errors"], result["errors"]);
         assert_eq!((&operator["workflow_id"], &operator["workflow_version"]), (&json!("w"), &json!(3)));
-        let submitter = to_response(failed(), TraceView::Submitter);
+        let submitter = seen_by(failed(), TraceView::Submitter);
         assert_eq!(submitter["errors"], json!([{"code": "HTTP_ERROR", "message": "m", "status": 401}]));
     }
 
@@ -229,7 +250,7 @@ mod tests {
             json!({"payload": {"n": 1}, "request": {"params": {"id": "7"}, "vars": {"host": "internal"}}});
         let trace = || record("completed", None, Some(&json!({"input": input, "steps": []}).to_string()));
         assert_eq!(seen(trace())["task_trace_json"]["input"], input);
-        let submitter = to_response(trace(), TraceView::Submitter);
+        let submitter = seen_by(trace(), TraceView::Submitter);
         let expected = json!({"payload": {"n": 1}, "request": {"params": {"id": "7"}}});
         assert_eq!(submitter["task_trace_json"]["input"], expected);
     }

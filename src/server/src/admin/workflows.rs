@@ -5,6 +5,9 @@ use std::time::Duration;
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
+use svc_api::{
+    ConnectorDependency, ValidationResult, WorkflowDependencies, WorkflowResource, WorkflowTrialResult,
+};
 use svc_connectors::LoadState;
 use svc_engine::catalogue::Catalogue;
 use svc_engine::{CompileSecrets, ConnectorUse, Flow, Message, RunOptions, StubCall, Stubs, TraceOptions};
@@ -29,9 +32,8 @@ use crate::state::AppState;
 const TRY_LIMIT: Duration = Duration::from_secs(60);
 
 impl AdminEntity for Workflow {
-    fn to_json(&self) -> Value {
-        Self::to_json(self)
-    }
+    type Resource = WorkflowResource;
+    type Report = ValidationResult;
 
     fn repository(state: &AppState) -> Repository<Self> {
         state.store.workflows()
@@ -104,6 +106,10 @@ impl AdminEntity for Workflow {
         }
         Ok(report)
     }
+
+    fn to_report(report: ValidationReport, _: &Value) -> ValidationResult {
+        report.into()
+    }
 }
 
 /// Warns of connectors that tasks name and that are not stored.
@@ -125,20 +131,20 @@ pub(super) async fn dependencies(state: Data<AppState>, id: Path<String>) -> Res
     let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| not_found::<Workflow>(&id))?;
     let found = state.engine.dependencies(&workflow.content);
     // Lists each pair once.
-    let mut connectors: Vec<Value> = Vec::new();
+    let mut connectors: Vec<ConnectorDependency> = Vec::new();
     for one in found.connectors {
-        let used = json!({"connector": one.connector, "function": one.function});
+        let used = ConnectorDependency { connector: one.connector, function: one.function };
         if !connectors.contains(&used) {
             connectors.push(used);
         }
     }
-    Ok(data_response(json!({
-        "workflow_id": workflow.workflow_id,
-        "version": workflow.version,
-        "connectors": connectors,
-        "channels": found.channels,
-        "has_dynamic_channel_calls": found.has_dynamic_channel_calls,
-    })))
+    Ok(data_response(WorkflowDependencies {
+        workflow_id: workflow.workflow_id,
+        version: workflow.version,
+        connectors,
+        channels: found.channels,
+        has_dynamic_channel_calls: found.has_dynamic_channel_calls,
+    }))
 }
 
 /// `POST /workflows/{id}/test`: runs the latest version once and shows every step. Connectors and channels
@@ -172,20 +178,15 @@ pub(super) async fn test(
         ..RunOptions::default()
     };
     let outcome = state.engine.run(&Flow::single(compiled), Message::new(payload, metadata), options).await;
-    let mut answer = json!({
-        "matched": outcome.matched,
-        "trace": outcome.trace,
-        "output": outcome.message.data,
-        "errors": outcome.errors,
-        "live": stubs.is_none(),
-    });
-    if stubs.is_some() {
-        answer["calls"] = StubCall::by_function(&outcome.calls);
-    }
-    if let Some(failure) = outcome.failure {
-        answer["error"] = json!(failure.error.message);
-    }
-    Ok(data_response(answer))
+    Ok(data_response(WorkflowTrialResult {
+        matched: outcome.matched,
+        trace: serde_json::to_value(outcome.trace).map_err(ServiceError::internal_error)?,
+        output: outcome.message.data,
+        errors: outcome.errors.iter().map(|error| json!(error)).collect(),
+        live: stubs.is_none(),
+        calls: stubs.is_some().then(|| StubCall::by_function(&outcome.calls)),
+        error: outcome.failure.map(|failure| failure.error.message),
+    }))
 }
 
 /// The input of a trial.

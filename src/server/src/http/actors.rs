@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use actix_supervision::{NodeView, OrderError};
+use actix_supervision::{EventKind, LifecycleEvent, NodeKind, NodeState, NodeView, OrderError};
 use actix_web::{HttpResponse, web};
-use serde_json::{Value, json};
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::json;
+use svc_api::{ActorEvent, ActorNode, ActorTree, DataEnvelope};
 use svc_model::ServiceError;
 
 use super::{AdminCaller, Error};
@@ -21,25 +23,105 @@ pub(crate) fn add_routes(table: &mut RouteTable) {
 
 /// `GET /actors`: every node, depth first, and the last lifecycle events, oldest first.
 async fn list(state: web::Data<AppState>) -> HttpResponse {
-    let nodes = nodes_to_json(&state, &state.tree.snapshot().nodes);
-    HttpResponse::Ok().json(json!({"data": {"nodes": nodes, "history": state.tree.history()}}))
+    let nodes = list_nodes(&state, &state.tree.snapshot().nodes);
+    let history = state.tree.history().into_iter().map(to_actor_event).collect();
+    HttpResponse::Ok().json(DataEnvelope { data: ActorTree { nodes, history } })
 }
 
-/// Returns nodes as JSON. A node of a connector has its name beside its path, which holds the id.
-pub(super) fn nodes_to_json<'n>(
+/// Returns nodes as the API shows them. A node of a connector has its name beside its path, which holds the id.
+pub(super) fn list_nodes<'n>(
     state: &AppState,
     nodes: impl IntoIterator<Item = &'n NodeView>,
-) -> Vec<Value> {
+) -> Vec<ActorNode> {
     let names: HashMap<_, _> =
         state.connectors.statuses().into_iter().map(|status| (status.id, status.name)).collect();
     let shown = nodes.into_iter().map(|node| {
-        let mut shown = json!(node);
-        if let Some(name) = connector_id(node.path.as_str()).and_then(|id| names.get(id)) {
-            shown["connector"] = Value::from(&**name);
-        }
-        shown
+        let connector = connector_id(node.path.as_str()).and_then(|id| names.get(id));
+        ActorNode { connector: connector.map(|name| name.to_string()), ..to_actor_node(node) }
     });
     shown.collect()
+}
+
+/// Returns a node without the name of its connector.
+pub(super) fn to_actor_node(node: &NodeView) -> ActorNode {
+    ActorNode {
+        path: node.path.to_string(),
+        kind: kind_name(node.kind).to_owned(),
+        state: state_name(node.state).to_owned(),
+        generation: node.generation,
+        restarts: node.restarts,
+        mailbox_depth: node.mailbox_depth,
+        mailbox_bound: node.mailbox_bound,
+        mailbox_high_water: node.mailbox_high_water,
+        handled: node.handled,
+        thread: node.thread.clone(),
+        handling: node.handling.map(str::to_owned),
+        busy_ms: node.busy_ms,
+        last_exit: node.last_exit.clone(),
+        quarantine_reason: node.quarantine_reason.clone(),
+        retry_in_ms: node.retry_in_ms,
+        needs: node.needs.iter().map(ToString::to_string).collect(),
+        fingerprint: node.fingerprint.clone(),
+        uptime_ms: node.uptime_ms,
+        connector: None,
+    }
+}
+
+fn kind_name(kind: NodeKind) -> &'static str {
+    match kind {
+        NodeKind::Actor => "actor",
+        NodeKind::Group => "group",
+    }
+}
+
+fn state_name(state: NodeState) -> &'static str {
+    match state {
+        NodeState::Starting => "starting",
+        NodeState::Running => "running",
+        NodeState::Restarting => "restarting",
+        NodeState::Quarantined => "quarantined",
+        NodeState::Draining => "draining",
+        NodeState::Stopped => "stopped",
+    }
+}
+
+fn to_actor_event(event: LifecycleEvent) -> ActorEvent {
+    let mut shown = ActorEvent {
+        seq: event.seq,
+        at: DateTime::<Utc>::from(event.at).to_rfc3339_opts(SecondsFormat::Millis, true),
+        path: event.path.to_string(),
+        generation: event.generation,
+        event: String::new(),
+        exit: None,
+        after_ms: None,
+        reason: None,
+        recent: event.recent.into_iter().map(str::to_owned).collect(),
+    };
+    let name = match event.kind {
+        EventKind::Started => "started",
+        EventKind::Exited { exit } => {
+            shown.exit = Some(json!(exit));
+            "exited"
+        }
+        EventKind::RestartScheduled { after_ms } => {
+            shown.after_ms = Some(after_ms);
+            "restart_scheduled"
+        }
+        EventKind::Quarantined { reason } => {
+            shown.reason = Some(reason);
+            "quarantined"
+        }
+        EventKind::Released => "released",
+        EventKind::Draining => "draining",
+        EventKind::Stopped => "stopped",
+        EventKind::Replaced => "replaced",
+        EventKind::Escalated { reason } => {
+            shown.reason = Some(reason);
+            "escalated"
+        }
+    };
+    shown.event = name.to_owned();
+    shown
 }
 
 /// Returns the id of the connector that a node runs for. A replacement actor has a number after the id.
@@ -68,8 +150,8 @@ async fn restart(
     state.store.audit().record(caller.audit("restart", "actor", &path)).await?;
     state.metrics.record_audit_event("restart", "actor");
     state.tree.restart(&path).await.map_err(restart_error)?;
-    let node = state.tree.snapshot().node(&path).cloned();
-    Ok(HttpResponse::Ok().json(json!({"data": node})))
+    let node = state.tree.snapshot().node(&path).map(to_actor_node);
+    Ok(HttpResponse::Ok().json(DataEnvelope { data: node }))
 }
 
 fn restart_error(error: OrderError) -> ServiceError {
@@ -81,7 +163,45 @@ fn restart_error(error: OrderError) -> ServiceError {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
+    use actix_supervision::{Exit, NodePath, StartError, Tree};
+
     use super::*;
+
+    #[test]
+    fn node_and_events_are_sent_as_the_tree_serialises_them() {
+        actix_rt::System::new().block_on(async {
+            let tree = Tree::builder("t").build();
+            tree.add_group("g", actix_supervision::GroupSpec::new()).await.unwrap();
+            let node = tree.snapshot().nodes.remove(0);
+            assert_eq!(json!(to_actor_node(&node)).to_string(), json!(node).to_string());
+        });
+        let reason = || "because".to_owned();
+        for kind in [
+            EventKind::Started,
+            EventKind::Exited { exit: Exit::Failed { reason: reason() } },
+            EventKind::Exited { exit: Exit::StartFailed(StartError::Config(reason())) },
+            EventKind::RestartScheduled { after_ms: 7 },
+            EventKind::Quarantined { reason: reason() },
+            EventKind::Released,
+            EventKind::Draining,
+            EventKind::Stopped,
+            EventKind::Replaced,
+            EventKind::Escalated { reason: reason() },
+        ] {
+            let path = NodePath::parse("g/a").unwrap();
+            let event = LifecycleEvent {
+                seq: 1,
+                at: SystemTime::UNIX_EPOCH,
+                path,
+                generation: 2,
+                kind,
+                recent: vec!["m"],
+            };
+            assert_eq!(json!(to_actor_event(event.clone())).to_string(), json!(event).to_string());
+        }
+    }
 
     #[test]
     fn id_of_a_connector_is_read_off_the_path_of_its_actor() {

@@ -300,7 +300,12 @@ impl Exchange {
         for (name, value) in SECURITY_HEADERS {
             headers.insert(name, value);
         }
-use super::security_headers::{DOCS_POLICY, SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY};
+        if self.tls.is_some() {
+            let (name, value) = STRICT_TRANSPORT_SECURITY;
+            headers.insert(name, value);
+        }
+        if matches!(self.plane, Plane::Operational(DOCS | DOCS_FILE)) {
+            headers.insert(CONTENT_SECURITY_POLICY, DOCS_POLICY);
         }
         if self.plane == Plane::Admin {
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

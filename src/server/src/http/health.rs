@@ -3,7 +3,11 @@
 use actix_supervision::{NodeState, NodeView, TreeView};
 use actix_web::http::header::RETRY_AFTER;
 use actix_web::{HttpResponse, HttpResponseBuilder, web};
-use serde_json::{Map, Value, json};
+use svc_api::{
+    ActorNode, ActorsHealth, ChannelsHealth, ConnectorsHealth, DatabaseOutage, DescriptorsHealth,
+    EpochHealth, FailedConnector, HealthComponents, HealthReport, KafkaHealth, LivenessReport,
+    QuarantinedName, ReadinessComponents, ReadinessReport, SchedulesHealth, TlsHealth,
+};
 use svc_connectors::{BrokerHealth, LoadState};
 use svc_cron::CronHealth;
 use svc_epoch::EpochStatus;
@@ -23,7 +27,7 @@ const RETRY: u32 = 5;
 
 /// `GET /healthz`: the process runs. Depends on no other component.
 pub(crate) async fn healthz() -> HttpResponse {
-    HttpResponse::Ok().json(json!({"status": "ok"}))
+    HttpResponse::Ok().json(LivenessReport { status: "ok".to_owned() })
 }
 
 /// `GET /readyz`: tells a balancer whether to send requests.
@@ -32,14 +36,17 @@ pub(crate) async fn readyz(state: web::Data<AppState>) -> HttpResponse {
     let initialized = state.is_initialized();
     let engine = is_engine_ok(&state);
     let ready = database && initialized;
-    let mut body = json!({
-        "status": if ready { "ready" } else { "not_ready" },
-        "components": {"database": status_text(database, "error"), "engine": status_text(engine, "degraded"), "initialized": initialized},
-    });
     // Brokers that are away make no node less able to serve than another.
-    if let Some(troubles) = state.kafka_troubles() {
-        body["components"]["kafka"] = status_text(troubles.is_empty(), "degraded").into();
-    }
+    let kafka = state.kafka_troubles().map(|troubles| status_text(troubles.is_empty(), "degraded"));
+    let body = ReadinessReport {
+        status: if ready { "ready" } else { "not_ready" }.to_owned(),
+        components: ReadinessComponents {
+            database: status_text(database, "error"),
+            engine: status_text(engine, "degraded"),
+            initialized,
+            kafka,
+        },
+    };
     if ready { HttpResponse::Ok().json(body) } else { unavailable().json(body) }
 }
 
@@ -71,41 +78,31 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
         && engine
         && actors
         && cron.unwrap_or(true));
-    let mut body = json!({
-        "status": if degraded { "degraded" } else { "ok" },
-        "version": crate::VERSION,
-        "uptime_seconds": state.started_at.elapsed().as_secs(),
-        "components": {
-            "database": status_text(database, "error"),
-            "engine": status_text(engine, "degraded"),
-            "connectors": status_text(connectors, "degraded"),
-            "channels": status_text(channels, "degraded"),
-            "engine_reload": status_text(reload, "degraded"),
-            "config_propagation": status_text(propagation, "degraded"),
-            "actors": status_text(actors, "degraded"),
-            "descriptors": status_text(exhaustion.is_none(), "degraded"),
+    let mut body = HealthReport {
+        status: if degraded { "degraded" } else { "ok" }.to_owned(),
+        version: crate::VERSION.to_owned(),
+        uptime_seconds: state.started_at.elapsed().as_secs(),
+        components: HealthComponents {
+            database: status_text(database, "error"),
+            engine: status_text(engine, "degraded"),
+            connectors: status_text(connectors, "degraded"),
+            channels: status_text(channels, "degraded"),
+            engine_reload: status_text(reload, "degraded"),
+            config_propagation: status_text(propagation, "degraded"),
+            actors: status_text(actors, "degraded"),
+            descriptors: status_text(exhaustion.is_none(), "degraded"),
+            cron: cron.map(|well| status_text(well, "degraded")),
+            kafka: kafka.map(|well| status_text(well, "degraded")),
+            tls: certificate.as_ref().map(|problem| status_text(problem.is_none(), "degraded")),
         },
-    });
-    if let Some(well) = cron {
-        body["components"]["cron"] = status_text(well, "degraded").into();
-    }
-    if let Some(well) = kafka {
-        body["components"]["kafka"] = status_text(well, "degraded").into();
-    }
-    if let Some(problem) = &certificate {
-        body["components"]["tls"] = status_text(problem.is_none(), "degraded").into();
-    }
-    if let (Some(_), Some(body)) = (&context.principal, body.as_object_mut()) {
-        body.extend(operator_details(&state, &tree, failed));
-        if let Some(troubles) = troubles {
-            body.insert("kafka".into(), kafka_to_json(&state, &troubles));
-        }
-        if let Some(reason) = certificate.flatten() {
-            body.insert("tls".into(), json!({"reason": reason}));
-        }
-        if let Some(exhaustion) = exhaustion {
-            body.insert("descriptors".into(), json!({"reason": exhaustion.reason()}));
-        }
+        ..HealthReport::default()
+    };
+    if context.principal.is_some() {
+        add_operator_details(&mut body, &state, &tree, failed);
+        body.kafka = troubles.map(|troubles| show_kafka(&state, &troubles));
+        body.tls = certificate.flatten().map(|reason| TlsHealth { reason });
+        body.descriptors =
+            exhaustion.map(|exhaustion| DescriptorsHealth { reason: exhaustion.reason().to_owned() });
     }
     if database { HttpResponse::Ok().json(body) } else { unavailable().json(body) }
 }
@@ -125,66 +122,58 @@ fn unavailable() -> HttpResponseBuilder {
     answer
 }
 
-/// Returns the details for operators.
-fn operator_details(state: &AppState, tree: &TreeView, failed: Vec<Value>) -> Map<String, Value> {
+/// Adds the details for operators.
+fn add_operator_details(
+    body: &mut HealthReport,
+    state: &AppState,
+    tree: &TreeView,
+    failed: Vec<FailedConnector>,
+) {
     let snapshot = state.registry.snapshot();
-    let quarantined: Vec<Value> = snapshot
-        .quarantined()
-        .into_iter()
-        .map(|(entry, quarantine)| json!({"channel": entry.name(), "reason": quarantine.reason.as_ref()}))
-        .collect();
-    let mut details = Map::new();
-    details.insert("git_hash".into(), crate::GIT_HASH.into());
-    details.insert("build_timestamp".into(), crate::BUILD_TIMESTAMP.into());
-    details.insert("workflows_loaded".into(), snapshot.workflows_count().into());
+    let quarantined = snapshot.quarantined().into_iter().map(|(entry, quarantine)| QuarantinedName {
+        channel: entry.name().to_owned(),
+        reason: quarantine.reason.to_string(),
+    });
+    let breakers = state.connectors.breakers().into_iter().flatten();
+    body.git_hash = Some(crate::GIT_HASH.to_owned());
+    body.build_timestamp = Some(crate::BUILD_TIMESTAMP.to_owned());
+    body.workflows_loaded = Some(snapshot.workflows_count());
     if let DatabaseStatus::Down { since, detail } = state.store.status() {
-        details.insert("database".into(), json!({"since": since.to_string(), "reason": detail}));
+        body.database = Some(DatabaseOutage { since: since.to_string(), reason: detail });
     }
-    let breakers: Map<String, Value> = state
-        .connectors
-        .breakers()
-        .into_iter()
-        .flatten()
-        .map(|(key, breaker)| (key, breaker.name().into()))
-        .collect();
-    details.insert(
-        "connectors".into(),
-        json!({"circuit_breaker_scope": "node", "circuit_breakers": breakers, "failed_to_load": failed}),
-    );
-    details.insert("channels".into(), json!({"quarantined": quarantined}));
+    body.connectors = Some(ConnectorsHealth {
+        circuit_breaker_scope: "node".to_owned(),
+        circuit_breakers: breakers.map(|(key, breaker)| (key, breaker.name().to_owned())).collect(),
+        failed_to_load: failed,
+    });
+    body.channels = Some(ChannelsHealth { quarantined: quarantined.collect() });
     let EpochStatus { applied, current, problem } = state.propagation.epoch.status();
-    details.insert("epoch".into(), json!({"applied": applied, "current": current, "problem": problem}));
-    if let Some(cron) = &state.cron {
-        details.insert("cron".into(), schedules_to_json(&cron.health()));
-    }
-    details.insert(
-        "actors".into(),
-        actors_to_json(tree, |nodes| super::actors::nodes_to_json(state, nodes.iter().copied())),
-    );
-    details.insert("notes".into(), notes(state));
-    details
+    body.epoch = Some(EpochHealth { applied, current, problem });
+    body.cron = state.cron.as_ref().map(|cron| show_schedules(&cron.health()));
+    body.actors = Some(show_actors(tree, |nodes| super::actors::list_nodes(state, nodes.iter().copied())));
+    body.notes = Some(notes(state));
 }
 
 /// Returns hints for the operator about what works and was hardly meant so.
-fn notes(state: &AppState) -> Value {
+fn notes(state: &AppState) -> Vec<String> {
     let proxies = state.proxies.has_ignored().then_some(
         "forwarded headers were seen and ignored: rate_limit.trusted_proxies is empty, so all clients of a proxy \
          share its address",
     );
-    proxies.into_iter().collect()
+    proxies.into_iter().map(str::to_owned).collect()
 }
 
 /// Returns the enabled connectors that could not be loaded, with reasons.
-fn failed_connectors(state: &AppState) -> Vec<Value> {
+fn failed_connectors(state: &AppState) -> Vec<FailedConnector> {
     let statuses = state.connectors.statuses().into_iter();
     statuses
         .filter_map(|status| match status.state {
-            LoadState::Failed(error) => Some(json!({
-                "connector": &*status.name,
-                "connector_id": &*status.id,
-                "stage": error.stage.name(),
-                "reason": error.reason,
-            })),
+            LoadState::Failed(error) => Some(FailedConnector {
+                connector: status.name.to_string(),
+                connector_id: status.id.to_string(),
+                stage: error.stage.name().to_owned(),
+                reason: error.reason,
+            }),
             _ => None,
         })
         .collect()
@@ -198,40 +187,42 @@ fn are_schedules_healthy(state: &AppState, database: bool) -> Option<bool> {
     }
 }
 
-fn schedules_to_json(health: &CronHealth) -> Value {
-    let mut shown = json!({
-        "last_reconcile_at": health.last_reconcile_at,
-        "reconcile_age_secs": health.reconcile_age_secs,
-        "oldest_pending_age_secs": health.oldest_pending_age_secs,
-        "lease_renewal_failures": health.lease_renewal_failures,
-        "scheduled_channels": health.scheduled_channels,
-    });
-    if let Some(reason) = &health.trouble {
-        shown["reason"] = reason.as_str().into();
+fn show_schedules(health: &CronHealth) -> SchedulesHealth {
+    SchedulesHealth {
+        last_reconcile_at: health.last_reconcile_at,
+        reconcile_age_secs: health.reconcile_age_secs,
+        oldest_pending_age_secs: health.oldest_pending_age_secs,
+        lease_renewal_failures: health.lease_renewal_failures,
+        scheduled_channels: health.scheduled_channels,
+        reason: health.trouble.clone(),
     }
-    shown
 }
 
 /// Returns the state of Kafka: the problem of the brokers, and what is in trouble besides.
-fn kafka_to_json(state: &AppState, troubles: &[String]) -> Value {
+fn show_kafka(state: &AppState, troubles: &[String]) -> KafkaHealth {
     let problem = state.brokers.as_ref().and_then(BrokerHealth::problem);
     let others = troubles.iter().filter(|trouble| Some(*trouble) != problem.as_ref());
-    json!({
-        "problem": problem,
-        "ingest": others.collect::<Vec<_>>(),
-        "assigned_partitions": state.kafka.as_ref().map_or(0, |kafka| kafka.partitions().len()),
-    })
+    KafkaHealth {
+        ingest: others.cloned().collect(),
+        problem,
+        assigned_partitions: state.kafka.as_ref().map_or(0, |kafka| kafka.partitions().len()),
+    }
 }
 
 /// Returns the tree; of a large one only the nodes that do not run. The whole is at `GET /api/v1/admin/actors`.
-fn actors_to_json(tree: &TreeView, show: impl Fn(&[&NodeView]) -> Vec<Value>) -> Value {
+fn show_actors(tree: &TreeView, show: impl Fn(&[&NodeView]) -> Vec<ActorNode>) -> ActorsHealth {
     let total = tree.nodes.len();
     if total <= SHOWN {
-        return json!({"nodes": show(&tree.nodes.iter().collect::<Vec<_>>())});
+        let nodes = show(&tree.nodes.iter().collect::<Vec<_>>());
+        return ActorsHealth { nodes, truncated: None, total: None, running: None };
     }
     let troubled: Vec<_> = tree.nodes.iter().filter(|node| node.state != NodeState::Running).collect();
-    json!({"nodes": show(&troubled[..troubled.len().min(SHOWN)]), "truncated": true, "total": total,
-        "running": total - troubled.len()})
+    ActorsHealth {
+        nodes: show(&troubled[..troubled.len().min(SHOWN)]),
+        truncated: Some(true),
+        total: Some(total),
+        running: Some(total - troubled.len()),
+    }
 }
 
 /// Returns `true` if no node is quarantined, restarting, or blocked in a handler.
@@ -250,8 +241,8 @@ fn is_engine_ok(state: &AppState) -> bool {
     is_running && state.registry.snapshot().generation() > 0
 }
 
-fn status_text(well: bool, otherwise: &'static str) -> &'static str {
-    if well { "ok" } else { otherwise }
+fn status_text(well: bool, otherwise: &str) -> String {
+    if well { "ok" } else { otherwise }.to_owned()
 }
 
 #[cfg(test)]
@@ -263,7 +254,10 @@ mod tests {
     use actix_web::App;
     use actix_web::test::{TestRequest, call_service, init_service, read_body_json};
 
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::http::actors::to_actor_node;
     use crate::{Config, Options, Service};
 
     fn tree(nodes: usize, restarting: usize) -> TreeView {
@@ -301,10 +295,10 @@ mod tests {
 
     #[test]
     fn a_large_tree_shows_what_does_not_run_and_counts_the_rest() {
-        let plain = |nodes: &[&NodeView]| nodes.iter().map(|node| json!(node)).collect();
-        let small = actors_to_json(&tree(SHOWN, 2), plain);
+        let plain = |nodes: &[&NodeView]| nodes.iter().map(|node| to_actor_node(node)).collect();
+        let small = json!(show_actors(&tree(SHOWN, 2), plain));
         assert_eq!((small["nodes"].as_array().map(Vec::len), small.get("truncated")), (Some(SHOWN), None));
-        let large = actors_to_json(&tree(SHOWN + 1, 2), plain);
+        let large = json!(show_actors(&tree(SHOWN + 1, 2), plain));
         assert_eq!(large["nodes"].as_array().map(Vec::len), Some(2));
         assert_eq!(
             (&large["truncated"], &large["total"], &large["running"]),

@@ -224,10 +224,8 @@ fn a_migrating_cluster_is_refused_in_production() {
 
 #[test]
 fn every_unavailable_setting_is_refused() {
-    let cases = [
-        ("storage.url", "storage.url = \"mysql://h/d\""),
-        ("tracing.enabled", "tracing.enabled = true"),
-    ];
+    let cases =
+        [("storage.url", "storage.url = \"mysql://h/d\""), ("tracing.enabled", "tracing.enabled = true")];
     for (key, text) in &cases {
         let problems = problems(text, &[]);
         assert_eq!(problems.len(), 1, "{problems:?}");
