@@ -14,6 +14,8 @@ fn benchmark_measures_and_leaves_nothing_behind() {
         let counted: u64 =
             report["histogram"].as_array().unwrap().iter().map(|row| row["count"].as_u64().unwrap()).sum();
         assert_eq!(counted, 30, "{report}");
+        let [min, p99, max] = ["min", "p99", "max"].map(|name| report["latency_ms"][name].as_f64().unwrap());
+        assert!(0.005 < min && min <= p99 && p99 <= max, "no answer comes within 5 microseconds: {report}");
     }
     let text = cli.ok(&["benchmark", "-n", "10"]);
     assert!(text.starts_with("10 messages in ") && text.contains("p99") && text.contains('#'), "{text}");

@@ -35,11 +35,8 @@ fn server_that_is_not_there_is_named_with_the_remedy() {
 
 #[test]
 fn missing_and_wrong_keys_have_their_remedies_and_no_key_is_printed() {
-    let server = launch()
-        .env("SVC_ADMIN_AUTH__ENABLED", "true")
-        .env("SVC_ADMIN_AUTH__API_KEYS", &format!("[\"{KEY}\"]"))
-        .start()
-        .unwrap();
+    let server =
+        launch().env("SVC_ADMIN_AUTH__ENABLED", "true").env("SVC_ADMIN_AUTH__API_KEYS", KEY).start().unwrap();
     let cli = Client::of(&server);
     let missing = cli.fails(&["workflows", "list"], 1);
     assert!(missing.contains("[UNAUTHORIZED]") && missing.contains("hint: no key was sent"), "{missing}");

@@ -35,7 +35,7 @@ fn supervision_tree_is_shown_and_a_part_of_it_restarted() {
     serve_echo(&cli, "a");
     let tree = cli.ok(&["actors"]);
     assert!(tree.starts_with("ACTOR") && tree.contains("  writer"), "{tree}");
-    assert_eq!(cli.ok(&["actors", "list", "-q"]).lines().next(), Some("store"));
+    assert!(cli.ok(&["actors", "list", "-q"]).lines().any(|path| path == "store/writer"));
     assert!(cli.fails(&["actors", "restart", "channels/a"], 1).contains("nothing was changed"));
     assert_eq!(cli.ok(&["actors", "restart", "channels/a", "--yes"]), "Restarted 'channels/a'.\n");
     assert!(cli.fails(&["actors", "restart", "channels/absent", "-y"], 1).contains("[NOT_FOUND]"));
@@ -96,4 +96,20 @@ fn schedules_and_their_occurrences_are_shown() {
     assert_eq!(cli.ok(&["cron", "list", "--channel-id", "nightly", "-q"]).trim(), id);
     assert_eq!(cli.json(&["cron", "get", &id])["data"]["trigger"], "manual");
     assert!(cli.fails(&["cron", "retry", &id], 1).contains("[CONFLICT]"));
+}
+
+#[test]
+fn backups_and_packages_are_listed_by_their_names() {
+    let server = start();
+    let cli = Client::of(&server);
+    assert_eq!(cli.ok(&["backups", "list", "-q"]), "");
+    let file = cli.ok(&["backups", "create", "-q"]);
+    assert!(file.starts_with("svc_backup_") && file.ends_with(".db\n"), "{file}");
+    assert_eq!(cli.ok(&["backups", "list", "-q"]), file);
+    assert!(cli.ok(&["backups", "create"]).starts_with("Made backup "));
+    let receipt = json!({"version": "1", "content_hash": "sha256:00", "state": "staged"});
+    server.client().json("PUT", "/api/v1/admin/packages/shop", &receipt).unwrap();
+    assert_eq!(cli.ok(&["packages", "list", "-q"]), "shop\n");
+    assert!(cli.ok(&["pkg", "get", "shop"]).starts_with("shop: no version is applied\n"));
+    assert!(cli.fails(&["packages", "get", "absent"], 1).contains("[NOT_FOUND]"));
 }

@@ -15,12 +15,12 @@ use crate::input::input_error;
 pub(crate) const SETTINGS: &[&str] = &["server_url", "default_output", "api_key", "api_key_header"];
 
 /// The settings of the user.
-pub(crate) struct ConfigFile {
+pub(crate) struct UserConfig {
     path: PathBuf,
     document: DocumentMut,
 }
 
-impl ConfigFile {
+impl UserConfig {
     /// Reads the file; one that is absent is empty.
     pub(crate) fn load(environment: &Environment) -> Result<Self, CliError> {
         let home = environment.get("HOME").map(PathBuf::from).or_else(std::env::home_dir);

@@ -26,7 +26,7 @@ use std::io;
 use clap::{CommandFactory as _, Parser as _};
 
 use args::{ClientCommand, CommandLine};
-use config_file::ConfigFile;
+use config_file::UserConfig;
 use context::CommandContext;
 use environment::Environment;
 use error::CliError;
@@ -47,7 +47,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>, environment: Vec<(String, 
         ClientCommand::Completions(args) => commands::completions::run(&args),
         ClientCommand::Man(args) => commands::man::run(&args),
         ClientCommand::Config(command) => commands::config::run(&command, &globals, &environment),
-        command => ConfigFile::load(&environment)
+        command => UserConfig::load(&environment)
             .and_then(|file| Settings::resolve(&globals, &environment, &file))
             .and_then(|settings| run_online(command, settings)),
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum as _;
 use svc_client::{ApiKey, ClientIdentity, ClientSettings, ServerAddress, Trust};
 
-use crate::config_file::ConfigFile;
+use crate::config_file::UserConfig;
 use crate::environment::Environment;
 use crate::error::CliError;
 use crate::globals::{GlobalArgs, OutputFormat};
@@ -58,7 +58,7 @@ impl Settings {
     pub(crate) fn resolve(
         globals: &GlobalArgs,
         environment: &Environment,
-        file: &ConfigFile,
+        file: &UserConfig,
     ) -> Result<Self, CliError> {
         let pick = |option: &Option<String>, variable: &str, setting: &str| {
             let option = option.as_deref().filter(|text| !text.is_empty());
@@ -100,7 +100,7 @@ fn read(path: &Path) -> Result<String, CliError> {
 }
 
 /// Returns the form of results.
-fn format(globals: &GlobalArgs, file: &ConfigFile) -> Result<OutputFormat, CliError> {
+fn format(globals: &GlobalArgs, file: &UserConfig) -> Result<OutputFormat, CliError> {
     if let Some(format) = globals.output {
         return Ok(format);
     }

@@ -182,10 +182,7 @@ async fn measure(
     let mut answers = exchanges.buffer_unordered(usize::from(args.concurrency));
     while let Some((latency, code)) = answers.next().await {
         match code {
-            // The bounds of the histogram grow; no time is beyond them.
-            None => {
-                result.latencies.saturating_record(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX))
-            }
+            None => record(&mut result.latencies, latency),
             Some(code) => *result.errors.entry(code).or_default() += 1,
         }
         progress.add(1);
@@ -193,6 +190,14 @@ async fn measure(
     drop(answers);
     result.elapsed = started.elapsed();
     Ok(result)
+}
+
+/// Records a time; the bounds of the histogram grow with it.
+fn record(latencies: &mut Histogram<u64>, latency: Duration) {
+    let micros = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
+    if latencies.record(micros).is_err() {
+        latencies.saturating_record(micros);
+    }
 }
 
 /// Sends one message, and returns its time and the code of its error.
@@ -303,8 +308,8 @@ mod tests {
     use super::*;
 
     fn result(micros: &[u64]) -> BenchmarkResult {
-        let mut latencies = Histogram::new(3).unwrap();
-        micros.iter().for_each(|micros| latencies.record(*micros).unwrap());
+        let mut latencies = Histogram::new(DIGITS).unwrap();
+        micros.iter().for_each(|micros| record(&mut latencies, Duration::from_micros(*micros)));
         BenchmarkResult { latencies, errors: BTreeMap::new(), elapsed: Duration::from_secs(2) }
     }
 

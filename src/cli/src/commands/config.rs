@@ -4,7 +4,7 @@ use clap::{Subcommand, builder::PossibleValuesParser};
 use serde_json::{Map, Value};
 use svc_client::ServerAddress;
 
-use crate::config_file::{ConfigFile, SETTINGS};
+use crate::config_file::{SETTINGS, UserConfig};
 use crate::environment::Environment;
 use crate::error::CliError;
 use crate::globals::GlobalArgs;
@@ -46,7 +46,7 @@ pub(crate) fn run(
     globals: &GlobalArgs,
     environment: &Environment,
 ) -> Result<u8, CliError> {
-    let mut file = ConfigFile::load(environment)?;
+    let mut file = UserConfig::load(environment)?;
     match command {
         ConfigCommand::SetServer { url } => set(&mut file, "server_url", url)?,
         ConfigCommand::Set { key, value } => set(&mut file, key, value)?,
@@ -68,14 +68,14 @@ pub(crate) fn run(
 }
 
 /// Returns the output as the options, the environment and the file have it.
-fn output(globals: &GlobalArgs, environment: &Environment, file: &ConfigFile) -> Output {
+fn output(globals: &GlobalArgs, environment: &Environment, file: &UserConfig) -> Output {
     // A wrong setting is shown, so that it can be corrected.
     let format = file.get("default_output").and_then(|text| parse_format(text).ok());
     let format = globals.output.or(format).unwrap_or_default();
     Output::new(&OutputSettings::new(globals, environment, format))
 }
 
-fn shown(file: &ConfigFile, name: &str) -> Value {
+fn shown(file: &UserConfig, name: &str) -> Value {
     match file.get(name) {
         Some(_) if name == "api_key" => MASK.into(),
         Some(text) => text.into(),
@@ -83,7 +83,7 @@ fn shown(file: &ConfigFile, name: &str) -> Value {
     }
 }
 
-fn set(file: &mut ConfigFile, name: &str, value: &str) -> Result<(), CliError> {
+fn set(file: &mut UserConfig, name: &str, value: &str) -> Result<(), CliError> {
     if !value.is_empty() {
         match name {
             "server_url" => value.parse::<ServerAddress>().map(|_| ())?,
