@@ -17,7 +17,7 @@ pub struct PartitionView {
     pub consumer_group: String,
     /// Name of the channel that its records go to; `None` while its topic is about to be given up.
     pub channel: Option<String>,
-    /// The phase: `idle`, `running`, `deferred`, `retrying`, `blocked` or `stopping`.
+    /// The phase: `idle`, `running`, `committing`, `deferred`, `retrying`, `blocked` or `stopping`.
     pub state: &'static str,
     /// Offset of the record at hand, or of the next one; `None` before the first record of a group without a
     /// committed offset.

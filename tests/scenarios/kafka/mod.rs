@@ -1,6 +1,7 @@
 //! Kafka ingress: the real binary against a cluster that librdkafka plays in this process.
 
 mod control;
+mod hostile;
 mod outcomes;
 mod partitions;
 mod refusals;

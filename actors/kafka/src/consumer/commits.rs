@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rdkafka::consumer::{CommitMode, Consumer};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use slog::warn;
 use svc_model::ErrorReason;
 use tokio::task::spawn_blocking;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::AGAIN;
 use super::convert::list_of;
@@ -19,6 +20,8 @@ use crate::partition::handle::{ConsumerOrder, PartitionHandle};
 
 /// Longest wait for the commit of a partition that is given up.
 const LAST_COMMIT: Duration = Duration::from_secs(5);
+/// Delay before that commit is sent again.
+const LAST_COMMIT_AGAIN: Duration = Duration::from_millis(250);
 
 impl Session {
     /// Sends what is due, unless a commit is on its way: what is done meanwhile goes with the next one.
@@ -56,7 +59,8 @@ impl Session {
         }
     }
 
-    /// Commits what is done and not confirmed, and waits for the brokers.
+    /// Commits what is done and not confirmed, and waits for the brokers. Errors that pass are outlasted: what
+    /// stays uncommitted runs again at the next owner.
     pub(super) async fn commit_last(&self, handles: &[Arc<PartitionHandle>]) {
         let unconfirmed = handles.iter().filter_map(|handle| {
             let offset = handle.read(|state, _, _| state.unconfirmed())?;
@@ -66,13 +70,19 @@ impl Session {
         if list.count() == 0 {
             return;
         }
-        let consumer = Arc::clone(&self.consumer);
-        let committing = spawn_blocking(move || consumer.commit(&list, CommitMode::Sync));
-        let failed = match timeout(LAST_COMMIT, committing).await {
-            Ok(Ok(Ok(()))) => return,
-            Ok(Ok(Err(error))) => error.to_string(),
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "no answer in time".to_owned(),
+        let deadline = Instant::now() + LAST_COMMIT;
+        let failed = loop {
+            let (consumer, list) = (Arc::clone(&self.consumer), list.clone());
+            let committing = spawn_blocking(move || consumer.commit(&list, CommitMode::Sync));
+            match timeout_at(deadline, committing).await {
+                Ok(Ok(Ok(()))) => return,
+                Ok(Ok(Err(error))) if !is_fenced(&error) && Instant::now() + LAST_COMMIT_AGAIN < deadline => {
+                    sleep(LAST_COMMIT_AGAIN).await;
+                }
+                Ok(Ok(Err(error))) => break error.to_string(),
+                Ok(Err(error)) => break error.to_string(),
+                Err(_) => break "no answer in time".to_owned(),
+            }
         };
         self.count_failed_commit(&failed);
     }
@@ -82,4 +92,11 @@ impl Session {
         (self.shared.settings.errors)(ErrorReason::KafkaCommit);
         warn!(self.shared.log, "a commit failed"; "group" => &*self.group.name, "error" => error);
     }
+}
+
+/// Returns `true` if the group takes no commit of this member any more.
+fn is_fenced(error: &KafkaError) -> bool {
+    use RDKafkaErrorCode as Code;
+    let code = error.rdkafka_error_code();
+    matches!(code, Some(Code::UnknownMemberId | Code::IllegalGeneration | Code::FencedInstanceId))
 }

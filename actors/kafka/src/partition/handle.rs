@@ -59,6 +59,7 @@ pub(crate) struct PartitionHandle {
     pub(crate) partition: i32,
     pub(crate) group: Arc<str>,
     shared: Mutex<PartitionShared>,
+    /// Wakes the worker: a record has arrived, or a commit was answered.
     arrived: Notify,
     skip_requested: Notify,
     stage: watch::Sender<WorkerStage>,
@@ -124,9 +125,10 @@ impl PartitionHandle {
         self.lock().state.take_commit()
     }
 
-    /// Notes the answer to a commit.
+    /// Notes the answer to a commit; a worker that waits for it goes on.
     pub(crate) fn record_commit(&self, offset: i64, is_stored: bool) {
         self.lock().state.record_commit(offset, is_stored);
+        self.arrived.notify_one();
     }
 
     /// Notes the committed offset and the end of the partition.
@@ -157,7 +159,8 @@ impl PartitionHandle {
 
     // The side of the worker.
 
-    /// Returns the next record; `None` if no attempt may begin any more. Dropping the future loses no record.
+    /// Returns the next record, once enough of those before it are committed; `None` if no attempt may begin
+    /// any more. Dropping the future loses no record.
     pub(crate) async fn next_record(self: &Arc<Self>) -> Option<Arc<TopicRecord>> {
         loop {
             if *self.stage.borrow() >= WorkerStage::Closing {
@@ -177,7 +180,11 @@ impl PartitionHandle {
     }
 
     fn pop(&self) -> Option<(Arc<TopicRecord>, Option<FlowControl>)> {
-        self.lock().queue.pop()
+        let mut shared = self.lock();
+        if shared.queue.len() > 0 && shared.state.wait_for_commits() {
+            return None;
+        }
+        shared.queue.pop()
     }
 
     /// Notes that a record is done, and orders its commit.

@@ -82,6 +82,26 @@ fn commit_is_sent_once_and_again_after_it_failed() {
 }
 
 #[test]
+fn records_wait_for_commits_once_too_many_are_unconfirmed() {
+    let (mut state, now) = (state(10, 1), Instant::now());
+    for offset in 0..512 {
+        assert!(!state.wait_for_commits(), "{offset}");
+        state.begin(offset, now);
+        state.finish();
+        state.settle(offset);
+    }
+    assert!(state.wait_for_commits());
+    assert_eq!(state.phase(), PartitionPhase::Committing);
+    let sent = state.take_commit().unwrap();
+    assert!(state.wait_for_commits(), "a commit on its way is not confirmed");
+    state.record_commit(sent, false);
+    assert!(state.wait_for_commits());
+    let sent = state.take_commit().unwrap();
+    state.record_commit(sent, true);
+    assert!(!state.wait_for_commits());
+}
+
+#[test]
 fn position_is_the_record_at_hand_or_the_next_one() {
     let (mut state, now) = (state(10, 1), Instant::now());
     assert_eq!(state.position(), None);

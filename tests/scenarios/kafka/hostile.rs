@@ -1,0 +1,146 @@
+//! Kafka ingress under conditions that nobody wishes for: commits that fail, topics that vanish or may not be
+//! read, offsets that are gone, a store of idempotency keys that is away.
+
+use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
+use serde_json::json;
+use svc_testkit::redis::Redis;
+
+use super::*;
+
+/// Records that may be done and not committed, and those whose traces may be stored beside them.
+const MOST_REPEATED: f64 = 512.0 + 64.0 + 1.0;
+
+/// Writes `count` records to partition 0.
+fn send_many(cluster: &Cluster, topic: &str, count: usize) {
+    for n in 0..count {
+        let value = format!("{{\"n\": {n}}}");
+        let record: BaseRecord<'_, [u8], str> = BaseRecord::to(topic).partition(0).payload(&value);
+        cluster.producer.send(record).map_err(|(error, _)| error).unwrap();
+    }
+    cluster.producer.flush(PATIENCE).unwrap();
+}
+
+/// Returns the trouble of ingress that `/health` shows.
+fn ingest_trouble(client: &mut HttpClient) -> String {
+    client.get("/health").unwrap().json()["kafka"]["ingest"].to_string()
+}
+
+#[test]
+fn partition_waits_for_its_commits_before_it_runs_many_more_records() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let server = launch_at(&cluster).start().unwrap();
+    let mut client = server.client();
+    let refused = vec![RDKafkaRespErr::RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED; 10_000];
+    cluster.mock.request_errors(RDKafkaApiKey::OffsetCommit, &refused);
+    send_many(&cluster, "orders", 1_500);
+    serve_topic(&mut client, "orders", "orders", json!({"tracing": {"mode": "off"}}), multiply());
+    let waiting = wait_state(&mut client, 0, "committing");
+    assert!(waiting["waiting_records"].as_i64().unwrap() > 0, "{waiting}");
+    let completed = "svc_kafka_records_total{topic=\"orders\",outcome=\"completed\"}";
+    let run = metric(&mut client, completed).unwrap();
+    assert!((512.0..=MOST_REPEATED).contains(&run), "{run}");
+    assert_eq!(cluster.committed("orders", 0), 0);
+    cluster.mock.clear_request_errors(RDKafkaApiKey::OffsetCommit);
+    cluster.wait_committed("orders", 0, 1_500);
+    assert_eq!(metric(&mut client, completed), Some(1_500.0), "none ran twice");
+    end(server);
+}
+
+#[test]
+fn commit_of_a_partition_that_is_given_up_outlasts_a_passing_error() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let server = launch_at(&cluster).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({"tracing": {"mode": "off"}}), multiply());
+    cluster.send("orders", r#"{"n": 1}"#);
+    cluster.wait_committed("orders", 0, 1);
+    let refused = [RDKafkaRespErr::RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED; 4];
+    cluster.mock.request_errors(RDKafkaApiKey::OffsetCommit, &refused);
+    cluster.send("orders", r#"{"n": 2}"#);
+    let completed = "svc_kafka_records_total{topic=\"orders\",outcome=\"completed\"}";
+    eventually(|| metric(&mut client, completed) == Some(2.0));
+    end(server);
+    assert_eq!(cluster.committed("orders", 0), 2);
+}
+
+#[test]
+fn topic_that_may_not_be_read_is_trouble_until_it_may() {
+    let cluster = Cluster::start(&[("orders", 1), ("secret", 1)]);
+    cluster.mock.topic_error("secret", RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED).unwrap();
+    let server = launch_at(&cluster).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    activate(&mut client, "channels", "channel_id", &topic_channel("other", "secret", "orders", json!({})));
+    eventually(|| ingest_trouble(&mut client).contains("topic 'secret': this service may not read it"));
+    cluster.send("orders", r#"{"n": 1}"#);
+    cluster.wait_committed("orders", 0, 1);
+    cluster.mock.topic_error("secret", RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR).unwrap();
+    cluster.send("secret", r#"{"n": 1}"#);
+    cluster.wait_committed("secret", 0, 1);
+    eventually(|| client.get("/health").unwrap().json()["components"]["kafka"] == "ok");
+    end(server);
+}
+
+#[test]
+fn deleted_topic_is_trouble_and_others_go_on() {
+    let cluster = Cluster::start(&[("orders", 1), ("gone", 1)]);
+    let server = launch_at(&cluster).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    activate(&mut client, "channels", "channel_id", &topic_channel("other", "gone", "orders", json!({})));
+    cluster.send("gone", r#"{"n": 1}"#);
+    cluster.wait_committed("gone", 0, 1);
+    cluster.mock.topic_error("gone", RDKafkaRespErr::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART).unwrap();
+    eventually(|| ingest_trouble(&mut client).contains("topic 'gone': it does not exist"));
+    cluster.send("orders", r#"{"n": 1}"#);
+    cluster.wait_committed("orders", 0, 1);
+    assert_eq!(client.get("/readyz").unwrap().status, 200);
+    end(server);
+}
+
+#[test]
+fn offset_that_is_out_of_range_starts_again_at_the_earliest_record() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let (server, sink) = (launch_at(&cluster).start().unwrap(), sink());
+    let mut client = server.client();
+    connect_sink(&mut client, &sink);
+    serve_topic(&mut client, "orders", "orders", json!({}), tell());
+    cluster.send("orders", "0");
+    cluster.send("orders", "1");
+    cluster.wait_committed("orders", 0, 2);
+    let unknown = RDKafkaRespErr::RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE;
+    cluster.mock.request_errors(RDKafkaApiKey::Fetch, &[unknown]);
+    eventually(|| sink.requests().len() == 4);
+    cluster.send("orders", "2");
+    cluster.wait_committed("orders", 0, 3);
+    let expected = [0, 1, 0, 1, 2].map(|offset| format!("orders:0:{offset}"));
+    assert_eq!(run_keys(&sink), expected);
+    end(server);
+}
+
+#[test]
+fn record_waits_for_the_store_of_its_idempotency_key_where_that_is_required() {
+    let Some(store) = Redis::own() else { return };
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
+    let mut client = server.client();
+    let shared = json!({"id": "shared", "name": "shared", "connector_type": "cache",
+        "config": {"backend": "redis", "url": store.url(), "allow_private_urls": true}});
+    assert_eq!(client.json("POST", &format!("{ADMIN}/connectors"), &shared).unwrap().status, 201);
+    let required = json!({"deduplication": {"header": "Idempotency-Key", "connector": "shared",
+        "on_backend_error": "deny"}});
+    serve_topic(&mut client, "orders", "orders", required, multiply());
+    let send = |key: &[u8]| cluster.send_to("orders", 0, Some(key), Some(br#"{"n": 1}"#), &[]);
+    send(b"before");
+    cluster.wait_committed("orders", 0, 1);
+    store.stop().unwrap();
+    send(b"meanwhile");
+    wait_state(&mut client, 0, "deferred");
+    assert_eq!(cluster.committed("orders", 0), 1);
+    store.restart().unwrap();
+    cluster.wait_committed("orders", 0, 2);
+    let counted = |outcome| format!("svc_kafka_records_total{{topic=\"orders\",outcome=\"{outcome}\"}}");
+    assert_eq!(metric(&mut client, &counted("completed")), Some(2.0));
+    assert_eq!(metric(&mut client, &counted("dead_letter")).unwrap_or(0.0), 0.0);
+    end(server);
+}
