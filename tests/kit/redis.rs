@@ -6,6 +6,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
+use crate::process::ChildProcess;
 use crate::{peer, tls};
 
 /// A running server, kept alive by a shared lock that ends with this process at the latest.
@@ -63,6 +64,17 @@ impl Redis {
     /// The authority's certificate of one that speaks TLS, as PEM.
     pub fn authority(&self) -> Option<&str> {
         self.authority.as_deref()
+    }
+
+    /// Starts to list the commands that the server carries out, those of scripts included, one a line.
+    ///
+    /// # Errors
+    /// The client cannot be run.
+    pub fn monitor(&self) -> Result<ChildProcess, String> {
+        let arguments = ["-u", self.url(), "--no-auth-warning", "monitor"];
+        let monitor = ChildProcess::start(Command::new("redis-cli").args(arguments))?;
+        monitor.wait_for(|lines| lines.first().map(drop))?;
+        Ok(monitor)
     }
 
     /// Kills the server, like a crash; its entries are lost.

@@ -60,6 +60,7 @@ mod projects;
 mod rate_limit;
 mod refusals;
 mod shared_caches;
+mod shared_guards;
 mod signals;
 mod start;
 mod status;

@@ -64,7 +64,7 @@ impl CompiledChannel {
             }
         }
         let mut recorder = OutcomeRecorder::start(&self.meters);
-        if let Err(refused) = self.admit_report(&mut job) {
+        if let Err(refused) = self.admit_report(&mut job).await {
             return JobResult::bare(JobOutcome::Failed(refused), recorder.started.elapsed());
         }
         let policy = self.tracing.as_ref();
@@ -97,12 +97,12 @@ impl CompiledChannel {
     }
 
     /// Applies the guards of a call to the report of a failure; other jobs passed them when they were accepted.
-    fn admit_report(&self, job: &mut Job) -> Result<(), JobFailure> {
+    async fn admit_report(&self, job: &mut Job) -> Result<(), JobFailure> {
         if !job.metadata.contains_key(FAILURE_OF) {
             return Ok(());
         }
         let caller = job.payload.get("channel").and_then(Value::as_str).unwrap_or_default();
-        let checked = self.check_call(caller, &job.payload, std::mem::take(&mut job.metadata));
+        let checked = self.check_call(caller, &job.payload, std::mem::take(&mut job.metadata)).await;
         let metadata = checked.map_err(|refusal| {
             let message = format!("channel '{}' refused the report: {}", self.name, refusal.message());
             match refusal.code() {

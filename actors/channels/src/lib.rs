@@ -9,7 +9,8 @@
 //!
 //! Guards run in one fixed order, see `guards`. A definition that cannot enforce a guard it was given is not built: its
 //! channel is quarantined, never served without the guard. What guards remember (rates, idempotency keys, answers,
-//! permits) survives a restart of an actor and a reload that leaves their settings alone, not the process. This crate
+//! permits) survives a restart of an actor and a reload that leaves their settings alone, not the process; in a cluster all but
+//! the permits is in the [`ClusterStore`] that its nodes share. This crate
 //! never reads the database and never decides which channel a request belongs to.
 
 mod actor;
@@ -25,6 +26,7 @@ mod job;
 mod metadata;
 mod metrics;
 mod profile;
+mod reachability;
 mod record;
 mod record_run;
 pub mod refusal;
@@ -47,6 +49,7 @@ pub use cron::CronConfig;
 pub use guards::RateGroups;
 pub use guards::limiter::Limiter;
 pub use metrics::{ChannelMetrics, ErrorLabels};
+pub use reachability::AskedConnectors;
 pub use record::TopicRecord;
 pub use record_run::{RecordOutcome, RecordResult, RecordRun, RecordSettlement};
 pub use request::{DataRequest, Delivery, Ingress, Reservation};
@@ -56,4 +59,6 @@ pub use scheduled_run::{ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
 pub use services::ChannelServices;
 pub use settings::Settings;
 pub use shape_limits::ShapeLimits;
-pub use shared_cache::{CacheError, CacheFuture, CacheUnavailable, ConnectorAccess, SharedCache};
+pub use shared_cache::{
+    CacheError, CacheFuture, CacheUnavailable, ClusterStore, ConnectorAccess, SharedCache,
+};

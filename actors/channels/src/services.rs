@@ -11,7 +11,7 @@ use crate::compute_gate::ComputeGate;
 use crate::guards::RateGroups;
 use crate::metrics::ChannelMetrics;
 use crate::settings::Settings;
-use crate::shared_cache::ConnectorAccess;
+use crate::shared_cache::{ClusterStore, ConnectorAccess};
 
 /// The services that every channel is compiled with and runs on.
 #[derive(Clone)]
@@ -29,6 +29,8 @@ pub struct ChannelServices {
     /// The caches shared with other processes; without connectors every channel keeps its entries in this
     /// process.
     pub connectors: Option<Arc<dyn ConnectorAccess>>,
+    /// The store that the nodes of a cluster share; `None` outside cluster mode.
+    pub cluster: Option<Arc<dyn ClusterStore>>,
     /// The recorder of traces and the queue of accepted work; without them nothing is recorded and nothing
     /// accepted.
     pub traces: Option<Traces>,

@@ -30,7 +30,8 @@ pub trait SharedCache: Send + Sync {
     /// Stores a text for `ttl_secs` seconds, a hundred years at most.
     fn write(&self, key: String, text: String, ttl_secs: u64) -> CacheFuture<'_, ()>;
 
-    /// Gives a free key to `owner` for `ttl_secs` seconds, a hundred years at most; `false` if it is taken.
+    /// Gives a key that is free, or that `owner` has, to `owner` for `ttl_secs` seconds, a hundred years at most; `false`
+    /// if another owner has it.
     fn claim(&self, key: String, owner: String, ttl_secs: u64) -> CacheFuture<'_, bool>;
 
     /// Gives a key that `owner` has to `successor`, for `ttl_secs` seconds from now; `false` if `owner` does not have it.
@@ -39,6 +40,13 @@ pub trait SharedCache: Send + Sync {
 
     /// Gives a key back if `owner` still has it.
     fn release(&self, key: String, owner: String) -> CacheFuture<'_, ()>;
+}
+
+/// The store that the nodes of a cluster share: a cache that counts too.
+pub trait ClusterStore: SharedCache {
+    /// Counts one message of a key in the current second of the store's clock, under `key:second`. Returns the number of
+    /// messages in that second, this one included.
+    fn count_in_second(&self, key: String) -> CacheFuture<'_, u64>;
 }
 
 /// The reason why a cache operation failed. For operators; holds no secret.

@@ -17,7 +17,7 @@ use crate::drivers::cache::{
 };
 use crate::drivers::failure::CallFailure;
 use crate::error::NotLoaded;
-use crate::functions::{LONGEST_SECS, call_driver, call_with_breaker, check_operation, driver_of};
+use crate::functions::{call_driver, call_with_breaker, check_operation, driver_of};
 use crate::handle::Connectors;
 
 /// A cache in a server that other processes reach too. Cheap to clone.
@@ -70,11 +70,11 @@ impl SharedCache for ConnectorCache {
     }
 
     fn write(&self, key: String, text: String, ttl_secs: u64) -> CacheFuture<'_, ()> {
-        Box::pin(self.call(WriteEntry { key, text, ttl_secs: Some(ttl_secs.min(LONGEST_SECS)) }))
+        Box::pin(self.call(WriteEntry { key, text, ttl_secs: Some(ttl_secs) }))
     }
 
     fn claim(&self, key: String, owner: String, ttl_secs: u64) -> CacheFuture<'_, bool> {
-        Box::pin(self.call(ClaimCacheKey { key, owner, ttl_secs: ttl_secs.min(LONGEST_SECS) }))
+        Box::pin(self.call(ClaimCacheKey { key, owner, ttl_secs }))
     }
 
     fn transfer(
@@ -84,7 +84,7 @@ impl SharedCache for ConnectorCache {
         successor: String,
         ttl_secs: u64,
     ) -> CacheFuture<'_, bool> {
-        Box::pin(self.call(TransferCacheKey { key, owner, successor, ttl_secs: ttl_secs.min(LONGEST_SECS) }))
+        Box::pin(self.call(TransferCacheKey { key, owner, successor, ttl_secs }))
     }
 
     fn release(&self, key: String, owner: String) -> CacheFuture<'_, ()> {

@@ -37,6 +37,10 @@ pub struct ReadinessComponents {
     pub engine: String,
     /// `true` from the end of the start to the beginning of the shutdown.
     pub initialized: bool,
+    /// The Redis server of the cluster; absent where cluster mode is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = component_state, required = false)]
+    pub cluster_redis: Option<String>,
     /// The brokers; absent where Kafka is off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = component_state, required = false)]

@@ -51,6 +51,8 @@ error_reasons! {
     OauthStatePersist = "oauth_state_persist",
     /// A run panicked.
     Panic = "panic",
+    /// A rate could not be checked.
+    RateLimitBackend = "rate_limit_backend",
     /// A result was larger than allowed.
     ResultSizeExceeded = "result_size_exceeded",
     /// A trace could not be read or written.

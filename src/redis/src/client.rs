@@ -91,14 +91,19 @@ impl RedisClient {
         self.shared.target.place()
     }
 
-    /// Returns the connection, opened if none is. One caller opens, the others wait for it.
+    /// Returns the connection, opened if none is. One caller opens; the others wait for it, or fail at once if the server
+    /// was away before.
     async fn connection(&self) -> Result<RedisConnection, RedisFailure> {
         if let Some(ready) = self.shared.ready() {
             return ready;
         }
         let limit = self.shared.limit;
         let late = |_| self.shared.target.late(limit);
-        let _opening = timeout(limit, self.shared.opening.lock()).await.map_err(late)?;
+        let _opening = match (self.shared.opening.try_lock(), self.shared.last_failure()) {
+            (Ok(opening), _) => opening,
+            (Err(_), Some(failure)) => return Err(failure),
+            (Err(_), None) => timeout(limit, self.shared.opening.lock()).await.map_err(late)?,
+        };
         if let Some(ready) = self.shared.ready() {
             return ready;
         }
@@ -112,7 +117,8 @@ impl RedisClient {
         if error.is_broken {
             let mut state = self.shared.state.lock();
             if matches!(&*state, ConnectionState::Open(open) if open.is_same(used)) {
-                *state = ConnectionState::Closed(None);
+                let hangs = matches!(error.failure, RedisFailure::Timeout(_));
+                *state = ConnectionState::Closed(hangs.then(|| (Instant::now(), error.failure.clone())));
             }
         }
         error.failure
@@ -127,6 +133,14 @@ impl Shared {
             ConnectionState::Closed(Some((until, failure))) if Instant::now() < *until => {
                 Some(Err(failure.clone()))
             }
+            _ => None,
+        }
+    }
+
+    /// Returns the failure for which no connection is open.
+    fn last_failure(&self) -> Option<RedisFailure> {
+        match &*self.state.lock() {
+            ConnectionState::Closed(Some((_, failure))) => Some(failure.clone()),
             _ => None,
         }
     }
@@ -196,5 +210,15 @@ mod tests {
         let first = client.ping().await.unwrap_err();
         assert!(matches!(&first, RedisFailure::Unreachable(text) if text.contains("127.0.0.1")), "{first}");
         assert_eq!(client.shared.ready().and_then(Result::err), Some(first));
+    }
+
+    #[tokio::test]
+    async fn calls_wait_for_no_other_call_while_a_server_hangs() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = client_of(listener.local_addr().unwrap().port());
+        let hangs = client.shared.target.late(client.shared.limit);
+        *client.shared.state.lock() = ConnectionState::Closed(Some((Instant::now(), hangs.clone())));
+        let _opening = client.shared.opening.lock().await;
+        assert_eq!(client.ping().await, Err(hangs));
     }
 }

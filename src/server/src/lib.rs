@@ -58,6 +58,7 @@ mod backups;
 mod certificates;
 pub mod cli;
 mod cluster;
+mod cluster_store;
 pub mod commands;
 pub mod config;
 mod descriptors;

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use slog::{Logger, info};
 use svc_auth::KeySets;
 use svc_channels::call::{self, DirectoryHandle};
-use svc_channels::{ChannelMetrics, ChannelServices, ComputeGate, RateGroups};
+use svc_channels::{ChannelMetrics, ChannelServices, ClusterStore, ComputeGate, RateGroups};
 use svc_connectors::{BrokerHealth, ConnectorMetrics, Connectors};
 use svc_cron::{CronHandle, CronMetrics};
 use svc_engine::{Engine, EngineBuilder, Function};
@@ -27,6 +27,7 @@ use crate::assembly::{Assembly, CoreServices};
 use crate::backups::BackupDirectory;
 use crate::certificates::Certificates;
 use crate::cluster;
+use crate::cluster_store::RedisClusterStore;
 use crate::config::Config;
 use crate::descriptors::DescriptorWatch;
 use crate::error::ServiceStartError;
@@ -88,6 +89,9 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         secrets: secrets.clone(),
         key_sets: core.key_sets,
         connectors: Some(Arc::new(connectors.clone())),
+        cluster: cluster_redis
+            .clone()
+            .map(|redis| Arc::new(RedisClusterStore(redis)) as Arc<dyn ClusterStore>),
         traces: Some(core.traces.clone()),
         compute_gate: compute_gate.clone(),
         rate_groups: RateGroups::default(),

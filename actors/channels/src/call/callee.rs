@@ -40,7 +40,7 @@ impl CompiledChannel {
     pub(super) async fn run_call(&self, call: IncomingCall) -> Result<Value, TaskError> {
         let mut recorder = OutcomeRecorder::start(&self.meters);
         let IncomingCall { payload, metadata, caller, chain, redaction, limit, until } = call;
-        let admitted = self.admit_call(&caller, payload, metadata);
+        let admitted = self.admit_call(&caller, payload, metadata).await;
         let admitted = admitted.map_err(|refusal| refused(&self.name, &refusal))?;
         let options = RunOptions {
             deadline: Some(limit),

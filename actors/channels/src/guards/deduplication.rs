@@ -11,7 +11,9 @@ use svc_model::{ErrorReason, ServiceError, canonical_json, id::new_ordered_id};
 
 use super::expression;
 use super::idempotency_keys::{IdempotencyKeys, KeyClaim};
+use super::late_release::LateReleases;
 use super::shared_cache::SharedCacheRef;
+use super::shared_keys::limit_key_length;
 use crate::record::TopicRecord;
 use crate::request::DataRequest;
 use crate::services::ChannelServices;
@@ -23,9 +25,6 @@ const RETRY_AFTER: u32 = 5;
 /// Owner of a key whose message is accounted for.
 const SETTLED: &str = "settled";
 
-/// Longest key that is kept as it is, in bytes; of a longer one its SHA-256 is.
-const MAX_KEY: usize = 256;
-
 /// Refuses an idempotency key that was seen within the window.
 pub(crate) struct DeduplicationGuard {
     source: KeySource,
@@ -33,6 +32,7 @@ pub(crate) struct DeduplicationGuard {
     capacity: u64,
     shared: SharedCacheRef,
     on_backend_error: BackendError,
+    late_releases: LateReleases,
     /// The keys of this process; created with the first key.
     keys: Arc<OnceLock<IdempotencyKeys>>,
 }
@@ -80,14 +80,17 @@ impl DeduplicationGuard {
         previous: Option<&Self>,
     ) -> Result<Self, String> {
         let source = KeySource::build(block, services)?;
+        let shared = SharedCacheRef::new(channel, block.connector.as_deref(), "idempotency keys", services)
+            .map_err(|reason| format!("deduplication: {reason}"))?;
         let before = previous
             .filter(|previous| previous.source.is_same(&source) && previous.window_secs == block.window_secs);
         Ok(Self {
             source,
             window_secs: block.window_secs,
             capacity: services.memory_entries,
-            shared: SharedCacheRef::new(channel, block.connector.as_deref(), "idempotency keys", services),
+            shared,
             on_backend_error: block.on_backend_error,
+            late_releases: LateReleases::default(),
             keys: before.map(|previous| Arc::clone(&previous.keys)).unwrap_or_default(),
         })
     }
@@ -158,23 +161,20 @@ impl DeduplicationGuard {
             Some(cache) => {
                 let is_named = owner.is_some();
                 let owner = owner.map_or_else(|| new_ordered_id().to_string(), str::to_owned);
-                let won = match cache.claim(name.clone(), owner.clone(), self.window_secs).await {
-                    Ok(false) if is_named => {
-                        cache.transfer(name.clone(), owner.clone(), owner.clone(), self.window_secs).await
-                    }
-                    won => won,
-                };
                 let window_secs = self.window_secs;
-                let claim = IdempotencyClaim::Shared { cache, key: name, owner, window_secs };
-                match won {
-                    Ok(won) => won.then_some(claim),
+                match cache.claim(name.clone(), owner.clone(), window_secs).await {
+                    Ok(false) => None,
+                    Ok(true) => Some(IdempotencyClaim::Shared { cache, key: name, owner, window_secs }),
                     Err(error) => {
-                        // The key may be claimed nevertheless.
+                        // The key may be claimed nevertheless, which refuses no other delivery of a named owner.
                         if let Err(refusal) = self.handle_unchecked_key(channel, &error, services) {
-                            claim.release(services).await;
+                            if !is_named {
+                                let (life, log) = (Duration::from_secs(window_secs), services.log.clone());
+                                self.late_releases.release(cache, name, owner, life, log);
+                            }
                             return Err(refusal);
                         }
-                        Some(claim)
+                        Some(IdempotencyClaim::Shared { cache, key: name, owner, window_secs })
                     }
                 }
             }
@@ -199,7 +199,7 @@ impl DeduplicationGuard {
         services: &ChannelServices,
     ) -> Result<(), ServiceError> {
         services.metrics.count_error(ErrorReason::DedupBackend);
-        slog::warn!(services.log, "an idempotency key could not be checked"; "channel" => channel, "reason" => %error);
+        self.shared.log_failure("an idempotency key could not be checked", channel, error, services);
         match self.on_backend_error {
             BackendError::Allow => Ok(()),
             BackendError::Deny => {
@@ -242,9 +242,4 @@ impl IdempotencyClaim {
             }
         }
     }
-}
-
-/// Replaces a key that is too long to be kept and repeated by its digest.
-fn limit_key_length(key: String) -> String {
-    if key.len() <= MAX_KEY { key } else { format!("sha256:{}", hex::encode(Sha256::digest(&key))) }
 }

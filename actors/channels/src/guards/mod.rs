@@ -11,6 +11,7 @@ mod deduplication;
 mod expression;
 mod groups;
 pub(crate) mod idempotency_keys;
+mod late_release;
 pub(crate) mod limiter;
 mod log_rate_limit;
 mod origin;
@@ -18,6 +19,7 @@ mod rate;
 mod record;
 mod response_cache;
 mod shared_cache;
+mod shared_keys;
 
 use std::sync::Arc;
 
@@ -130,6 +132,11 @@ impl Guards {
             let before = previous.and_then(|previous| previous.deduplication.as_ref());
             DeduplicationGuard::build(name, block, services, before)
         });
+        let response_cache = config.cache.as_ref().filter(|block| block.enabled).map(|block| {
+            let before = previous.and_then(|previous| previous.response_cache.as_ref());
+            let personal = caller_specific_setting(config);
+            ResponseCacheGuard::build(name, block, personal, inputs, services, before)
+        });
         Ok(Self {
             rate_limit: rate_limit.transpose()?,
             credentials: credentials.transpose()?,
@@ -137,17 +144,7 @@ impl Guards {
             origins: config.origin_allow_list.clone().map(OriginGuard::new),
             validation: logic.map(|logic| ValidationGuard::build(logic, services)).transpose()?,
             deduplication: deduplication.transpose()?,
-            response_cache: config.cache.as_ref().filter(|block| block.enabled).map(|block| {
-                let before = previous.and_then(|previous| previous.response_cache.as_ref());
-                ResponseCacheGuard::build(
-                    name,
-                    block,
-                    caller_specific_setting(config),
-                    inputs,
-                    services,
-                    before,
-                )
-            }),
+            response_cache: response_cache.transpose()?,
             permits: config
                 .backpressure
                 .map(|block| Permits::build(block, previous.and_then(|previous| previous.permits.as_ref()))),
@@ -241,7 +238,7 @@ impl CompiledChannel {
         // Headers arrive in any order; keys and stored rows must not depend on it.
         request.headers.sort_by(|(one, _), (other, _)| one.cmp(other));
         if let Some(limit) = Guard::RateLimit.for_ingress(&guards.rate_limit, ingress) {
-            limit.check(&self.name, RateSubject::from_request(&request), None, services)?;
+            limit.check(&self.name, RateSubject::from_request(&request), None, services).await?;
         }
         if let Some(body) = &request.body {
             services.settings.shape_limits.check(body)?;
@@ -252,7 +249,7 @@ impl CompiledChannel {
             if let Some(quota) = Guard::Quota.for_ingress(&guards.quota, ingress) {
                 let auth =
                     verified.claims.as_ref().map_or_else(|| json!({}), |claims| json!({"claims": claims}));
-                quota.check(&self.name, RateSubject::from_request(&request), Some(&auth), services)?;
+                quota.check(&self.name, RateSubject::from_request(&request), Some(&auth), services).await?;
             }
             principal = guards.response_cache.is_some().then(|| credentials.principal(&verified));
             claims = verified.claims.map(|claims| credentials.exposed(&claims));
@@ -333,13 +330,13 @@ impl CompiledChannel {
     ///
     /// # Errors
     /// The first refusal.
-    pub(crate) fn admit_call(
+    pub(crate) async fn admit_call(
         &self,
         caller: &str,
         payload: Value,
         metadata: Map<String, Value>,
     ) -> Result<AdmittedCall, ServiceError> {
-        let metadata = self.check_call(caller, &payload, metadata)?;
+        let metadata = self.check_call(caller, &payload, metadata).await?;
         let permit =
             self.acquire_permit(Ingress::Call).map_err(|NoPermit| refusal::at_capacity(&self.name))?;
         Ok(AdmittedCall { payload, metadata, _permit: permit })
@@ -349,7 +346,7 @@ impl CompiledChannel {
     ///
     /// # Errors
     /// The refusal of the first guard that refuses.
-    pub(crate) fn check_call(
+    pub(crate) async fn check_call(
         &self,
         caller: &str,
         payload: &Value,
@@ -358,12 +355,8 @@ impl CompiledChannel {
         let (guards, services, ingress) = (&self.guards, &self.services, Ingress::Call);
         if let Some(limit) = Guard::RateLimit.for_ingress(&guards.rate_limit, ingress) {
             let headers = metadata::unmasked_headers(&metadata);
-            limit.check(
-                &self.name,
-                RateSubject { address: Some(caller), headers: &headers },
-                None,
-                services,
-            )?;
+            let subject = RateSubject { address: Some(caller), headers: &headers };
+            limit.check(&self.name, subject, None, services).await?;
         }
         if let Some(validation) = Guard::Validation.for_ingress(&guards.validation, ingress) {
             metadata = validation.check(payload, metadata, services)?;

@@ -1,19 +1,28 @@
 //! The rate guards of a channel: for all callers, and for one principal.
+//!
+//! One node counts by a token bucket for each key. The nodes of a cluster count together, by the seconds of the store's
+//! clock: a key may send `requests_per_second + burst` messages in each.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use svc_engine::Expression;
-use svc_model::config::{KEY_HEADERS, PrincipalRateLimitConfig, RateLimitConfig};
-use svc_model::{ServiceError, canonical_json};
+use svc_model::config::{BackendError, KEY_HEADERS, PrincipalRateLimitConfig, RateLimitConfig};
+use svc_model::{ErrorReason, ServiceError, canonical_json};
 
 use super::expression;
 use super::groups::{GroupKey, RateGroupKind};
 use super::limiter::Limiter;
+use super::log_rate_limit::LogRateLimit;
+use super::shared_keys::limit_key_length;
 use crate::metadata;
 use crate::request::DataRequest;
 use crate::services::ChannelServices;
+use crate::shared_cache::{CacheError, ClusterStore};
+
+/// Seconds after which a caller may try again whose rate could not be checked.
+const RETRY_AFTER: u32 = 5;
 
 /// The caller that a rate counts.
 #[derive(Clone, Copy)]
@@ -35,7 +44,29 @@ pub(crate) struct RateGuard {
     settings: RateSettings,
     /// Names the bucket; the caller's own without one.
     key: Option<Expression>,
+    /// The buckets of this node; unused in a cluster.
     limiter: Arc<Limiter>,
+    /// The counts of a cluster.
+    windows: Option<RateWindows>,
+    on_backend_error: BackendError,
+    failures: LogRateLimit,
+}
+
+/// The messages of each key in each second, over all nodes of a cluster.
+struct RateWindows {
+    store: Arc<dyn ClusterStore>,
+    /// Prefix of the keys.
+    prefix: String,
+    /// Most messages of a key in one second.
+    limit: u64,
+}
+
+impl RateWindows {
+    /// Counts a message; `false` if it is over the limit.
+    async fn admit(&self, key: &str) -> Result<bool, CacheError> {
+        let key = format!("{}:{}", self.prefix, limit_key_length(key.to_owned()));
+        Ok(self.store.count_in_second(key).await? <= self.limit)
+    }
 }
 
 /// The reason why a rate refuses a message. Callers are answered alike.
@@ -45,11 +76,18 @@ pub(super) enum RateRefusal {
     OverLimit,
     /// The message has no key, now and later.
     NoKey,
+    /// The store of the cluster could not count the message.
+    Unchecked,
 }
 
 impl From<RateRefusal> for ServiceError {
-    fn from(_: RateRefusal) -> Self {
-        Self::rate_limited()
+    fn from(refusal: RateRefusal) -> Self {
+        match refusal {
+            RateRefusal::OverLimit | RateRefusal::NoKey => Self::rate_limited(),
+            RateRefusal::Unchecked => {
+                Self::unavailable("Rate limits cannot be checked at the moment").with_retry_after(RETRY_AFTER)
+            }
+        }
     }
 }
 
@@ -81,7 +119,7 @@ impl RateGuard {
             kind: RateGroupKind::Limit,
             group: block.group.clone(),
         };
-        Self::build(channel, "rate_limit.key_logic", settings, services, previous)
+        Self::build(channel, "rate_limit.key_logic", settings, block.on_backend_error, services, previous)
     }
 
     /// The quota of a principal.
@@ -99,13 +137,21 @@ impl RateGuard {
             kind: RateGroupKind::Quota,
             group: block.group.clone(),
         };
-        Self::build(channel, "principal_rate_limit.key_logic", settings, services, previous)
+        Self::build(
+            channel,
+            "principal_rate_limit.key_logic",
+            settings,
+            block.on_backend_error,
+            services,
+            previous,
+        )
     }
 
     fn build(
         channel: &str,
         name: &str,
         settings: RateSettings,
+        on_backend_error: BackendError,
         services: &ChannelServices,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
@@ -120,12 +166,20 @@ impl RateGuard {
             Some(previous) => Arc::clone(&previous.limiter),
             None => settings.limiter(channel, services),
         };
-        Ok(Self { key: key.transpose()?, limiter, settings })
+        let windows = services.cluster.as_ref().map(|store| settings.windows(channel, Arc::clone(store)));
+        Ok(Self {
+            key: key.transpose()?,
+            limiter,
+            settings,
+            windows,
+            on_backend_error,
+            failures: LogRateLimit::default(),
+        })
     }
 
-    /// Takes a token of the caller's bucket. A caller without a key is refused: in a shared bucket strangers could lock each
-    /// other out.
-    pub(super) fn check(
+    /// Takes a token of the caller's bucket, or counts the message in a cluster. A caller without a key is refused: in a
+    /// shared bucket strangers could lock each other out.
+    pub(super) async fn check(
         &self,
         channel: &str,
         caller: RateSubject<'_>,
@@ -136,11 +190,36 @@ impl RateGuard {
             services.metrics.rate_key_unavailable(channel);
             return Err(RateRefusal::NoKey);
         };
-        if self.limiter.check(&key) {
+        let admitted = match &self.windows {
+            None => self.limiter.check(&key),
+            Some(windows) => match windows.admit(&key).await {
+                Ok(admitted) => admitted,
+                Err(error) => return self.handle_unchecked(channel, &error, services),
+            },
+        };
+        if admitted {
             return Ok(());
         }
         services.metrics.count_rate_limited(channel);
         Err(RateRefusal::OverLimit)
+    }
+
+    /// Admits or refuses a message that could not be counted, as the channel says.
+    fn handle_unchecked(
+        &self,
+        channel: &str,
+        error: &CacheError,
+        services: &ChannelServices,
+    ) -> Result<(), RateRefusal> {
+        services.metrics.count_error(ErrorReason::RateLimitBackend);
+        if let Some(suppressed) = self.failures.allow_line() {
+            slog::warn!(services.log, "a rate could not be checked";
+                "channel" => channel, "reason" => %error, "suppressed" => suppressed);
+        }
+        match self.on_backend_error {
+            BackendError::Allow => Ok(()),
+            BackendError::Deny => Err(RateRefusal::Unchecked),
+        }
     }
 
     fn key<'r>(
@@ -181,6 +260,19 @@ impl RateSettings {
                 "channel" => channel, "group" => group);
         }
         limiter
+    }
+
+    /// Returns the counts of a cluster. Channels of a group share them where they ask for the same rate.
+    fn windows(&self, channel: &str, store: Arc<dyn ClusterStore>) -> RateWindows {
+        let kind = match self.kind {
+            RateGroupKind::Limit => "rl",
+            RateGroupKind::Quota => "rl-principal",
+        };
+        let prefix = match &self.group {
+            None => format!("svc:{kind}:{channel}"),
+            Some(group) => format!("svc:{kind}-group:{group}:{}:{}", self.rps, self.burst),
+        };
+        RateWindows { store, prefix, limit: self.rps.saturating_add(self.burst) }
     }
 
     /// Returns `true` if expressions can read a header.

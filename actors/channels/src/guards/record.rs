@@ -40,8 +40,9 @@ impl CompiledChannel {
         let (guards, services, ingress) = (&self.guards, &self.services, Ingress::Kafka);
         if let Some(limit) = Guard::RateLimit.for_ingress(&guards.rate_limit, ingress) {
             let subject = RateSubject { address: Some(&record.topic), headers: &record.headers };
-            limit.check(&self.name, subject, None, services).map_err(|refusal| match refusal {
-                RateRefusal::OverLimit => RecordRefusal::Deferred(refusal.into()),
+            let checked = limit.check(&self.name, subject, None, services).await;
+            checked.map_err(|refusal| match refusal {
+                RateRefusal::OverLimit | RateRefusal::Unchecked => RecordRefusal::Deferred(refusal.into()),
                 RateRefusal::NoKey => RecordRefusal::Refused(refusal.into()),
             })?;
         }

@@ -10,7 +10,7 @@ use svc_model::config;
 
 use super::cache::{CacheKey, CacheKeyBuilder, KeyPrincipal, ResponseCache};
 use super::shared_cache::SharedCacheRef;
-use crate::digest::{self, Digest};
+use crate::digest::{self, Digest, DigestBuilder};
 use crate::response::ChannelResponse;
 use crate::services::ChannelServices;
 
@@ -30,6 +30,8 @@ pub(crate) struct ResponseCacheGuard {
     shared: SharedCacheRef,
     /// Prefix of the keys in a shared cache.
     prefix: String,
+    /// Part of the keys in a shared cache, whose processes may serve several versions.
+    definition: Digest,
     /// The responses of this process; created with the first cached response.
     answers: Arc<OnceLock<ResponseCache>>,
 }
@@ -44,6 +46,9 @@ struct CachedResponse<'k> {
 
 impl ResponseCacheGuard {
     /// `personal` names a setting of the channel by which its workflow may tell callers apart.
+    ///
+    /// # Errors
+    /// The reason to quarantine the channel: a connector that cannot serve the nodes of a cluster.
     pub(super) fn build(
         channel: &str,
         block: &config::ResponseCacheConfig,
@@ -51,21 +56,24 @@ impl ResponseCacheGuard {
         inputs: &CacheKeyInputs,
         services: &ChannelServices,
         previous: Option<&Self>,
-    ) -> Self {
+    ) -> Result<Self, String> {
         if let Some(setting) = personal {
             slog::warn!(services.log, "cached answers are shared by callers the workflow can tell apart";
                 "channel" => channel, "setting" => setting,
                 "remedy" => "set cache.per_principal, or leave cookies out of the workflow");
         }
         let previous = previous.filter(|_| inputs.unchanged);
-        Self {
+        let shared = SharedCacheRef::new(channel, block.connector.as_deref(), "answers", services)
+            .map_err(|reason| format!("response cache: {reason}"))?;
+        Ok(Self {
             keys: CacheKeyBuilder::new(channel, block.cache_key_fields.as_deref()),
             block: block.clone(),
             capacity: services.memory_entries,
-            shared: SharedCacheRef::new(channel, block.connector.as_deref(), "answers", services),
-            prefix: format!("cache:{channel}:{}:", digest::hex(inputs.definition)),
+            shared,
+            prefix: format!("cache:{channel}:"),
+            definition: inputs.definition,
             answers: previous.map(|previous| Arc::clone(&previous.answers)).unwrap_or_default(),
-        }
+        })
     }
 
     /// Returns the cache key of a request; `None` for one whose response is never cached. `principal` counts
@@ -99,7 +107,7 @@ impl ResponseCacheGuard {
             Err(error) => Err(error),
         };
         let found = found.unwrap_or_else(|error| {
-            slog::warn!(services.log, "a cached response could not be read"; "channel" => channel, "reason" => %error);
+            self.shared.log_failure("a cached response could not be read", channel, &error, services);
             None
         });
         services.metrics.cache_looked_up(channel, found.is_some());
@@ -130,12 +138,15 @@ impl ResponseCacheGuard {
             Err(error) => Err(error),
         };
         if let Err(error) = kept {
-            slog::warn!(services.log, "an answer is not kept"; "channel" => channel, "reason" => %error);
+            self.shared.log_failure("an answer is not kept", channel, &error, services);
         }
     }
 
     fn name(&self, key: &CacheKey) -> String {
-        format!("{}{key}", self.prefix)
+        let mut name = DigestBuilder::default();
+        name.bytes(&self.definition);
+        name.text(&key.to_string());
+        format!("{}{}", self.prefix, digest::hex(name.finish()))
     }
 }
 

@@ -1,29 +1,60 @@
-//! The reference of a guard to a cache shared with other processes.
+//! The place where a guard keeps its entries.
 
 use std::sync::Arc;
 
+use super::log_rate_limit::LogRateLimit;
 use crate::services::ChannelServices;
 use crate::shared_cache::{CacheError, CacheUnavailable, SharedCache};
 
-/// The cache that the settings of a guard name, if any. Looked up at each use: a connector may change while
-/// channels serve.
-pub(super) struct SharedCacheRef(Option<String>);
+/// The cache that a guard shares with other processes, if any.
+pub(super) struct SharedCacheRef {
+    place: EntryPlace,
+    failures: LogRateLimit,
+}
+
+enum EntryPlace {
+    /// The memory of this process.
+    Process,
+    /// The store of the cluster.
+    Cluster(Arc<dyn SharedCache>),
+    /// The cache of a connector. Looked up at each use: a connector may change while channels serve.
+    Connector {
+        name: String,
+        /// Set in a cluster: the memory of this process is no replacement.
+        strict: bool,
+    },
+}
 
 impl SharedCacheRef {
-    /// Warns of a connector that is no shared cache: the entries (`what`) then stay in this process.
+    /// Chooses the cache of the connector that the settings name, else that of the cluster, else the memory of this
+    /// process. Outside a cluster a connector that is no shared cache is replaced by the memory of this process, with a
+    /// warning that says what (`kept`) stays there.
+    ///
+    /// # Errors
+    /// The reason why the connector cannot serve the nodes of a cluster.
     pub(super) fn new(
         channel: &str,
         connector: Option<&str>,
-        what: &'static str,
+        kept: &'static str,
         services: &ChannelServices,
-    ) -> Self {
-        if let (Some(connector), Some(connectors)) = (connector, &services.connectors)
-            && let Err(CacheUnavailable::NotShared(error)) = connectors.shared_cache(connector, channel)
-        {
-            slog::warn!(services.log, "this process keeps in its own memory what a connector was to keep";
-                "channel" => channel, "kept" => what, "reason" => %error);
-        }
-        Self(connector.map(str::to_owned))
+    ) -> Result<Self, String> {
+        let place = match (connector, &services.connectors, &services.cluster) {
+            (None, _, Some(store)) => EntryPlace::Cluster(Arc::clone(store) as Arc<dyn SharedCache>),
+            (Some(name), Some(connectors), cluster) => {
+                let strict = cluster.is_some();
+                match connectors.shared_cache(name, channel) {
+                    Err(unavailable) if strict => return Err(unavailable.to_string()),
+                    Err(CacheUnavailable::NotShared(error)) => {
+                        slog::warn!(services.log, "this process keeps in its own memory what a connector was to keep";
+                            "channel" => channel, "kept" => kept, "reason" => %error);
+                    }
+                    _ => {}
+                }
+                EntryPlace::Connector { name: name.to_owned(), strict }
+            }
+            _ => EntryPlace::Process,
+        };
+        Ok(Self { place, failures: LogRateLimit::default() })
     }
 
     /// Returns the cache; `None` if this process keeps the entries itself.
@@ -35,11 +66,30 @@ impl SharedCacheRef {
         channel: &str,
         services: &ChannelServices,
     ) -> Result<Option<Arc<dyn SharedCache>>, CacheError> {
-        let (Some(connector), Some(connectors)) = (&self.0, &services.connectors) else { return Ok(None) };
-        match connectors.shared_cache(connector, channel) {
+        let (name, strict) = match &self.place {
+            EntryPlace::Process => return Ok(None),
+            EntryPlace::Cluster(store) => return Ok(Some(Arc::clone(store))),
+            EntryPlace::Connector { name, strict } => (name, *strict),
+        };
+        let Some(connectors) = &services.connectors else { return Ok(None) };
+        match connectors.shared_cache(name, channel) {
             Ok(cache) => Ok(Some(cache)),
-            Err(CacheUnavailable::NotShared(_)) => Ok(None),
-            Err(CacheUnavailable::NotLoaded(error)) => Err(error),
+            Err(CacheUnavailable::NotShared(_)) if !strict => Ok(None),
+            Err(CacheUnavailable::NotShared(error) | CacheUnavailable::NotLoaded(error)) => Err(error),
+        }
+    }
+
+    /// Logs a failure of the cache, a bounded number of times: each message may meet one.
+    pub(super) fn log_failure(
+        &self,
+        event: &'static str,
+        channel: &str,
+        error: &CacheError,
+        services: &ChannelServices,
+    ) {
+        if let Some(suppressed) = self.failures.allow_line() {
+            slog::warn!(services.log, "{}", event;
+                "channel" => channel, "reason" => %error, "suppressed" => suppressed);
         }
     }
 }

@@ -149,6 +149,7 @@ impl Kit {
             secrets: Keyring::new(Arc::new(EnvironmentResolver(variable)), BTreeMap::new()),
             key_sets: Arc::new(NoKeySets),
             connectors: None,
+            cluster: None,
             traces: None,
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),

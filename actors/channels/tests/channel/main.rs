@@ -3,6 +3,7 @@
 
 mod answers;
 mod calls;
+mod cluster;
 mod computed_keys;
 mod credentials;
 mod definitions;

@@ -47,7 +47,7 @@ static WRITE_ENTRY: FunctionEntry = FunctionEntry {
 };
 
 /// The longest an entry may live, in seconds: a hundred years. Nobody computes instants safely beyond it.
-pub(crate) const LONGEST_SECS: u64 = 100 * 365 * 86_400;
+const LONGEST_SECS: u64 = 100 * 365 * 86_400;
 
 /// `cache_read`.
 pub(crate) struct CacheRead(pub(crate) ConnectorDirectory);

@@ -31,7 +31,6 @@ use svc_engine::EngineBuilder;
 
 use crate::directory::ConnectorDirectory;
 
-pub(crate) use cache::LONGEST_SECS;
 pub(crate) use call::{call_driver, call_with_breaker, check_operation, driver_of};
 pub use settings::{CallSettings, QuerySettings, WriteSettings};
 

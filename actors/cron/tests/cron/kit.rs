@@ -186,6 +186,7 @@ impl CronFixture {
             secrets: Keyring::new(Arc::new(EnvironmentResolver(|_: &str| None)), BTreeMap::new()),
             key_sets: Arc::new(NoKeySets),
             connectors: None,
+            cluster: None,
             traces: Some(traces),
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),

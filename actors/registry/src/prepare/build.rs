@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use svc_channels::AskedConnectors;
 use svc_engine::{CompileError, SecretUses};
 use svc_model::{Channel, Workflow};
 
@@ -217,7 +218,12 @@ impl Loader<'_> {
     }
 
     /// Builds a channel; `None` when the channel that serves is already the one to build.
-    pub(super) fn build(&self, row: Arc<Channel>, build: &BuildContext) -> Option<PlannedChannel> {
+    pub(super) async fn build(
+        &self,
+        row: Arc<Channel>,
+        build: &BuildContext,
+        asked: &mut AskedConnectors,
+    ) -> Option<PlannedChannel> {
         let workflow = row.content.workflow_id.as_deref();
         let old = self.base.channel_by_id(&row.channel_id);
         let serving = old.and_then(|entry| entry.serving());
@@ -229,6 +235,9 @@ impl Loader<'_> {
         };
         if old.filter(is_current).is_some_and(|entry| entry.quarantine().is_none() || !build.full) {
             return None;
+        }
+        if let Err(reason) = asked.check(&row, self.services).await {
+            return Some(PlannedChannel::Quarantine(row, reason.into()));
         }
         let loaded = workflow.and_then(|id| match build.changed.get(id) {
             Some(loaded) => loaded.as_ref(),

@@ -6,7 +6,7 @@ mod targets;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use svc_channels::{ChannelServices, CompiledChannel};
+use svc_channels::{AskedConnectors, ChannelServices, CompiledChannel};
 use svc_model::Channel;
 use svc_store::Store;
 
@@ -79,6 +79,7 @@ impl Loader<'_> {
             self.add_affected(&build, &mut targets);
         }
         plan.channels.extend(targets.gone.into_iter().map(|id| (id, PlannedChannel::Remove)));
+        let mut asked = AskedConnectors::default();
         for (count, (id, row)) in targets.rows.into_iter().enumerate() {
             if count.is_multiple_of(BUILDS_PER_TURN) {
                 tokio::task::yield_now().await;
@@ -87,7 +88,7 @@ impl Loader<'_> {
                 Some(reason) if self.begins_to_use(&row) => {
                     Some(PlannedChannel::Quarantine(row, Arc::clone(reason)))
                 }
-                _ => self.build(row, &build),
+                _ => self.build(row, &build, &mut asked).await,
             };
             plan.channels.extend(planned.map(|planned| (id.into(), planned)));
         }

@@ -85,6 +85,7 @@ impl RegistryWorld {
             secrets: Keyring::new(Arc::new(EnvironmentResolver(|_: &str| None)), BTreeMap::new()),
             key_sets: Arc::new(NoKeySets),
             connectors: None,
+            cluster: None,
             traces: None,
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),

@@ -1,4 +1,5 @@
-//! Liveness, readiness, health and metrics. Reads levels and atomics only, so it answers while every worker hangs.
+//! Liveness, readiness, health and metrics. Reads levels and atomics only, so it answers while every worker hangs; but
+//! readiness asks the Redis server of a cluster.
 
 use actix_supervision::{NodeState, NodeView, TreeView};
 use actix_web::http::header::RETRY_AFTER;
@@ -12,9 +13,12 @@ use svc_connectors::{BrokerHealth, LoadState};
 use svc_cron::CronHealth;
 use svc_epoch::EpochStatus;
 use svc_model::ServiceError;
+use svc_redis::RedisClient;
 use svc_store::DatabaseStatus;
+use tokio::time::timeout;
 
 use super::{Error, RequestContext, exposition};
+use crate::settings;
 use crate::state::AppState;
 use crate::tree::REGISTRY;
 
@@ -35,7 +39,11 @@ pub(crate) async fn readyz(state: web::Data<AppState>) -> HttpResponse {
     let database = state.store.status() == DatabaseStatus::Ok;
     let initialized = state.is_initialized();
     let engine = is_engine_ok(&state);
-    let ready = database && initialized;
+    let redis = match &state.cluster_redis {
+        Some(redis) => Some(is_redis_ok(&state, redis).await),
+        None => None,
+    };
+    let ready = database && initialized && redis.unwrap_or(true);
     // Brokers that are away make no node less able to serve than another.
     let kafka = state.kafka_troubles().map(|troubles| status_text(troubles.is_empty(), "degraded"));
     let body = ReadinessReport {
@@ -44,6 +52,7 @@ pub(crate) async fn readyz(state: web::Data<AppState>) -> HttpResponse {
             database: status_text(database, "error"),
             engine: status_text(engine, "degraded"),
             initialized,
+            cluster_redis: redis.map(|answers| status_text(answers, "error")),
             kafka,
         },
     };
@@ -239,6 +248,12 @@ fn is_engine_ok(state: &AppState) -> bool {
     let registry = state.tree.node(REGISTRY.path);
     let is_running = registry.is_some_and(|node| node.state == NodeState::Running);
     is_running && state.registry.snapshot().generation() > 0
+}
+
+/// Returns `true` if the Redis server of the cluster answers in time.
+async fn is_redis_ok(state: &AppState, redis: &RedisClient) -> bool {
+    let limit = settings::health_check_timeout(&state.config);
+    timeout(limit, redis.ping()).await.is_ok_and(|answer| answer.is_ok())
 }
 
 fn status_text(well: bool, otherwise: &str) -> String {

@@ -7,6 +7,7 @@ use actix::{Actor, AsyncContext, Message};
 use actix_supervision::{
     Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
 };
+use svc_redis::RedisEntries;
 
 use super::memory::MemoryCache;
 use super::probe::probe;
@@ -35,7 +36,8 @@ pub(crate) struct WriteEntry {
     pub(crate) ttl_secs: Option<u64>,
 }
 
-/// Claims a free key for an owner, for so many seconds; `false` where the key has an owner. For shared caches only.
+/// Claims a key that is free, or that the owner has, for so many seconds; `false` where the key has another owner. For
+/// shared caches only.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<bool, CallFailure>")]
 pub(crate) struct ClaimCacheKey {

@@ -1,6 +1,7 @@
 //! The probe of a cache.
 
 use svc_outbound::Outbound;
+use svc_redis::RedisEntries;
 use tokio::time::timeout;
 
 use super::redis::RedisCache;

@@ -1,0 +1,147 @@
+//! Guards over the store of a cluster.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use actix_supervision::Universe;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use svc_channels::{CacheError, CacheFuture, ClusterStore, Settings, SharedCache};
+use svc_model::{Code, ServiceError};
+
+use crate::kit::{Kit, Orders, http, nothing};
+
+/// A store in memory that the test may switch off.
+#[derive(Default)]
+struct TestStore {
+    texts: Mutex<HashMap<String, String>>,
+    counts: Mutex<HashMap<String, u64>>,
+    /// Carries nothing out.
+    is_away: AtomicBool,
+    /// Carries out a claim, does not confirm it, and is away then.
+    loses_answers: AtomicBool,
+}
+
+impl TestStore {
+    fn answer<T: 'static>(&self, work: impl FnOnce() -> T) -> CacheFuture<'static, T> {
+        let done = (!self.is_away.load(Ordering::SeqCst)).then(work);
+        Box::pin(async { done.ok_or_else(|| CacheError("away".to_owned())) })
+    }
+}
+
+impl SharedCache for TestStore {
+    fn read(&self, key: String) -> CacheFuture<'_, Option<String>> {
+        self.answer(|| self.texts.lock().get(&key).cloned())
+    }
+
+    fn write(&self, key: String, text: String, _: u64) -> CacheFuture<'_, ()> {
+        self.answer(|| drop(self.texts.lock().insert(key, text)))
+    }
+
+    fn claim(&self, key: String, owner: String, _: u64) -> CacheFuture<'_, bool> {
+        let claimed = self.answer(|| *self.texts.lock().entry(key).or_insert_with(|| owner.clone()) == owner);
+        if self.loses_answers.load(Ordering::SeqCst) {
+            self.is_away.store(true, Ordering::SeqCst);
+            return Box::pin(async { Err(CacheError("no answer".to_owned())) });
+        }
+        claimed
+    }
+
+    fn transfer(&self, _: String, _: String, _: String, _: u64) -> CacheFuture<'_, bool> {
+        self.answer(|| false)
+    }
+
+    fn release(&self, key: String, owner: String) -> CacheFuture<'_, ()> {
+        self.answer(|| self.texts.lock().retain(|held, by| *held != key || *by != owner))
+    }
+}
+
+impl ClusterStore for TestStore {
+    fn count_in_second(&self, key: String) -> CacheFuture<'_, u64> {
+        self.answer(|| {
+            let mut counts = self.counts.lock();
+            let count = counts.entry(key).or_default();
+            *count += 1;
+            *count
+        })
+    }
+}
+
+fn kit(store: &Arc<TestStore>) -> Kit {
+    let mut kit = Kit::new(Settings::default());
+    kit.services.cluster = Some(Arc::clone(store) as Arc<dyn ClusterStore>);
+    kit
+}
+
+async fn send(orders: &Orders, header: &str, value: &str) -> Result<(), ServiceError> {
+    orders.submit(http(json!({}), &[(header, value)])).await.map(drop)
+}
+
+fn rate(more: Value) -> Value {
+    let mut block = json!({"requests_per_second": 2, "burst": 1, "key_logic": {"var": "headers.user-agent"}});
+    block.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({"rate_limit": block})
+}
+
+#[test]
+fn second_of_a_key_admits_rate_and_burst_under_the_names_of_channel_and_group() {
+    for (more, expected) in
+        [(json!({}), "svc:rl:orders:a"), (json!({"group": "api"}), "svc:rl-group:api:2:1:a")]
+    {
+        Universe::new(1).run(async |tree| {
+            let store = Arc::new(TestStore::default());
+            let orders = kit(&store).serve(&tree, rate(more.clone()), &nothing()).await;
+            for _ in 0..3 {
+                assert!(send(&orders, "user-agent", "a").await.is_ok());
+            }
+            let refused = send(&orders, "user-agent", "a").await.unwrap_err();
+            assert_eq!((refused.code(), refused.retry_after()), (Code::RateLimited, Some(1)));
+            assert!(send(&orders, "user-agent", "b").await.is_ok());
+            assert!(send(&orders, "user-agent", &"x".repeat(2000)).await.is_ok());
+            assert_eq!(store.counts.lock().get(expected), Some(&4));
+            assert!(store.counts.lock().keys().all(|key| key.len() < 200), "long keys are kept as digests");
+        });
+    }
+}
+
+#[test]
+fn message_that_cannot_be_counted_passes_or_is_refused_as_configured() {
+    for (word, code) in [("allow", None), ("deny", Some(Code::ServiceUnavailable))] {
+        Universe::new(1).run(async |tree| {
+            let store = Arc::new(TestStore::default());
+            let kit = kit(&store);
+            let orders = kit.serve(&tree, rate(json!({"on_backend_error": word})), &nothing()).await;
+            store.is_away.store(true, Ordering::SeqCst);
+            for _ in 0..9 {
+                let answer = send(&orders, "user-agent", "a").await;
+                let refused = answer.err();
+                assert_eq!(refused.as_ref().map(ServiceError::code), code);
+                assert_eq!(refused.and_then(|error| error.retry_after()), code.map(|_| 5));
+            }
+            let page = kit.counted();
+            assert!(page.contains(r#"svc_errors_total{reason="rate_limit_backend"} 9"#), "{page}");
+        });
+    }
+}
+
+#[test]
+fn key_whose_claim_was_not_confirmed_is_free_once_the_store_is_back() {
+    Universe::new(1).run(async |tree| {
+        let store = Arc::new(TestStore::default());
+        let config = json!({"deduplication": {"header": "Idempotency-Key", "on_backend_error": "deny"}});
+        let orders = kit(&store).serve(&tree, config, &nothing()).await;
+        store.loses_answers.store(true, Ordering::SeqCst);
+        let refused = send(&orders, "idempotency-key", "k").await.unwrap_err();
+        assert_eq!((refused.code(), refused.retry_after()), (Code::ServiceUnavailable, Some(5)));
+        // The claim was carried out; its release is not until the store is back.
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert!(store.texts.lock().contains_key("dedup:orders:k"));
+        store.loses_answers.store(false, Ordering::SeqCst);
+        store.is_away.store(false, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        assert!(send(&orders, "idempotency-key", "k").await.is_ok());
+        assert_eq!(send(&orders, "idempotency-key", "k").await.unwrap_err().code(), Code::Conflict);
+    });
+}

@@ -1,0 +1,86 @@
+//! Redis that is away, that hangs, and that is back.
+
+use std::thread;
+
+use serde_json::json;
+use svc_testkit::http::HttpClient;
+
+use super::{GuardCluster, deduplicating, keyed, post, readiness};
+use crate::support::{echo, error, eventually};
+
+/// Channels that use Redis, by what they do while it is away; and one that does not.
+fn define(client: &mut HttpClient) {
+    for word in ["allow", "deny"] {
+        let rate = json!({"requests_per_second": 100_000, "on_backend_error": word});
+        echo(client, &format!("rate-{word}"), json!({"rate_limit": rate}));
+        echo(client, &format!("keys-{word}"), deduplicating(word));
+    }
+    echo(client, "answers", json!({"cache": {"enabled": true}}));
+    echo(client, "plain", json!({}));
+}
+
+#[test]
+fn channels_do_what_they_say_while_redis_is_away_and_recover() {
+    let Some(cluster) = GuardCluster::new() else { return };
+    let servers = cluster.start(define);
+    let [one, other, _] = &servers;
+    let (mut client, mut other) = (one.client(), other.client());
+    let kept = post(&mut client, "answers").text();
+    assert_eq!(post(&mut other, "answers").text(), kept);
+    assert_eq!(readiness(&mut client), (200, readiness(&mut other).1));
+    assert_eq!(readiness(&mut client).1["cluster_redis"], "ok");
+
+    cluster.redis.stop().unwrap();
+    for channel in ["plain", "rate-allow", "keys-allow", "answers"] {
+        let answer = keyed(&mut client, channel, "k");
+        assert!(answer.status == 200 && answer.text() != kept, "{channel}: {}", answer.text());
+    }
+    for channel in ["rate-deny", "keys-deny"] {
+        let answer = keyed(&mut client, channel, "k");
+        error(&answer, 503, "SERVICE_UNAVAILABLE");
+        assert_eq!(answer.header("retry-after"), Some("5"));
+    }
+    let page = client.get("/metrics").unwrap().text();
+    for reason in ["rate_limit_backend", "dedup_backend"] {
+        let sample = page.lines().find(|line| line.starts_with("svc_errors_total") && line.contains(reason));
+        assert!(sample.is_some_and(|line| line.ends_with(" 2")), "{sample:?}");
+    }
+    let (status, components) = readiness(&mut client);
+    assert_eq!((status, &components["cluster_redis"]), (503, &json!("error")));
+    assert_eq!(components["database"], "ok");
+
+    cluster.redis.restart().unwrap();
+    for server in &servers {
+        let mut client = server.client();
+        eventually(|| readiness(&mut client).0 == 200);
+        assert_eq!(post(&mut client, "rate-deny").status, 200);
+    }
+    assert_eq!(keyed(&mut client, "keys-deny", "k").status, 200);
+    error(&keyed(&mut other, "keys-deny", "k"), 409, "CONFLICT");
+}
+
+#[test]
+fn redis_that_hangs_holds_up_no_channel_without_it_and_takes_no_key() {
+    let Some(cluster) = GuardCluster::new() else { return };
+    let servers = cluster.start(define);
+    let address = servers[0].address();
+    let mut client = servers[0].client();
+    assert_eq!(keyed(&mut client, "keys-deny", "before").status, 200);
+    cluster.redis.hang().unwrap();
+    let meanwhile = thread::spawn(move || keyed(&mut HttpClient::new(address), "keys-deny", "meanwhile"));
+    for _ in 0..20 {
+        assert_eq!(post(&mut client, "plain").status, 200);
+    }
+    error(&meanwhile.join().unwrap(), 503, "SERVICE_UNAVAILABLE");
+    assert_eq!(post(&mut client, "rate-allow").status, 200);
+    error(&post(&mut client, "rate-deny"), 503, "SERVICE_UNAVAILABLE");
+    let reloaded = client.json("POST", "/api/v1/admin/engine/reload", &json!({})).unwrap();
+    assert_eq!(reloaded.status, 200, "{}", reloaded.text());
+    assert_eq!(readiness(&mut client).0, 503);
+    cluster.redis.resume().unwrap();
+    // The server may have stored the claim of the message that was refused.
+    eventually(|| keyed(&mut client, "keys-deny", "meanwhile").status == 200);
+    for (server, key) in servers.iter().zip(["before", "meanwhile", "before"]) {
+        error(&keyed(&mut server.client(), "keys-deny", key), 409, "CONFLICT");
+    }
+}
