@@ -28,6 +28,9 @@ use crate::run_state::RunState;
 use crate::scope::{EvaluationScope, WrittenRoots};
 use crate::template::Template;
 
+/// The metadata field of a called workflow with the [place](TaskCx::call_path) of the task that called it.
+pub const CALL_PATH: &str = "_svc_call_path";
+
 /// The result of a task that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskOutcome {
@@ -116,6 +119,7 @@ pub struct TaskCx<'x> {
     pub(crate) scope: EvaluationScope<'x>,
     pub(crate) logger: &'x Logger,
     pub(crate) task_id: &'x str,
+    pub(crate) loop_counter: Option<i64>,
     /// The roots this task has written.
     pub(crate) written: WrittenRoots,
     pub(crate) deadline: Option<Instant>,
@@ -158,6 +162,26 @@ impl TaskCx<'_> {
     /// them. What a workflow writes into its metadata does not change it.
     pub fn chain(&self) -> &Arc<[Arc<str>]> {
         self.chain
+    }
+
+    /// Returns the place of this task in the work that the run belongs to: its id, behind those of the tasks that called
+    /// this channel, each with the counter of its loop. No two executions of one attempt have the same place.
+    pub fn call_path(&self) -> String {
+        let callers = self.message().metadata.get(CALL_PATH).and_then(Value::as_str);
+        let callers = callers.map(|callers| format!("{callers}/")).unwrap_or_default();
+        match self.loop_counter {
+            Some(counter) => format!("{callers}{}:{counter}", self.task_id),
+            None => format!("{callers}{}", self.task_id),
+        }
+    }
+
+    /// Returns a key for the effects of this task, which is the same at every attempt: the key of the run and the
+    /// [place](Self::call_path) of the task. A run without a key, such as a trial, has its id instead.
+    pub fn idempotency_key(&self) -> String {
+        let message = self.message();
+        let run = message.metadata.get("run").and_then(|run| run.get("key")).and_then(Value::as_str);
+        let run = run.map_or_else(|| message.id.to_string(), str::to_owned);
+        format!("{run}:{}", self.call_path())
     }
 
     /// Names the channel that the task calls, for the trace of the run. A connector is known by the input of

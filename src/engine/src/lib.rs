@@ -94,7 +94,9 @@ pub use error::{CompileError, RunFailure, TaskError};
 pub use error_code::{ErrorCode, FailureKind, Healing};
 pub use expression::{Expression, SecretPolicy};
 pub use extent::{MAX_DEPTH, value_bytes};
-pub use function::{CompileCx, CompileSecrets, CompiledTask, Function, TaskCx, TaskExecution, TaskOutcome};
+pub use function::{
+    CALL_PATH, CompileCx, CompileSecrets, CompiledTask, Function, TaskCx, TaskExecution, TaskOutcome,
+};
 pub use inputs::Inputs;
 pub use limits::EngineLimits;
 pub use message::Message;

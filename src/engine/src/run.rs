@@ -363,6 +363,7 @@ impl<'e> Run<'e> {
                         scope: *scope,
                         logger: &self.engine.logger,
                         task_id: &step.id,
+                        loop_counter: self.loop_counter,
                         written: WrittenRoots::default(),
                         deadline,
                         chain: &self.chain,

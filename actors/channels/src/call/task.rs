@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
 use svc_engine::{
-    CompileCx, CompiledTask, ErrorCode, Expression, Healing, Path, Redaction, TaskCx, TaskError, TaskOutcome,
+    CALL_PATH, CompileCx, CompiledTask, ErrorCode, Expression, Healing, Path, Redaction, TaskCx, TaskError,
+    TaskOutcome,
 };
 
 use super::callee::IncomingCall;
@@ -84,7 +85,7 @@ impl CallTask {
         let chain: Arc<[Arc<str>]> = cx.chain().iter().chain([&callee.name]).cloned().collect();
         let call = IncomingCall {
             payload,
-            metadata: inherited(&cx.message().metadata, &chain),
+            metadata: inherited(&cx.message().metadata, &chain, cx.call_path()),
             caller: cx.chain().last().cloned().unwrap_or_default(),
             chain,
             redaction: redaction.clone(),
@@ -140,11 +141,12 @@ fn check_chain(chain: &[Arc<str>], name: &str, max_depth: usize) -> Result<(), T
 }
 
 /// The metadata of the caller, as the called channel sees it.
-fn inherited(metadata: &Map<String, Value>, chain: &[Arc<str>]) -> Map<String, Value> {
+fn inherited(metadata: &Map<String, Value>, chain: &[Arc<str>], path: String) -> Map<String, Value> {
     let own = metadata.iter().filter(|(key, _)| *key != "_svc_errors");
     let mut inherited: Map<_, _> = own.map(|(key, value)| (key.clone(), value.clone())).collect();
     inherited.insert("channel".into(), chain.last().map(|name| &**name).into());
     inherited.insert("_svc_call_depth".into(), chain.len().saturating_sub(1).into());
+    inherited.insert(CALL_PATH.into(), path.into());
     inherited.insert("_svc_call_chain".into(), json!(chain.iter().map(|name| &**name).collect::<Vec<_>>()));
     inherited
 }
@@ -174,11 +176,11 @@ mod tests {
     fn metadata_is_inherited_but_for_the_errors_of_the_caller() {
         let parent = json!({"channel": "a", "auth": {"claims": {"sub": "u"}}, "_svc_errors": [{"task_id": "t"}],
             "_svc_call_depth": 7});
-        let inherited = inherited(parent.as_object().unwrap(), &chain(&["a", "b"]));
+        let inherited = inherited(parent.as_object().unwrap(), &chain(&["a", "b"]), "t".to_owned());
         assert_eq!(
             Value::Object(inherited),
             json!({"channel": "b", "auth": {"claims": {"sub": "u"}}, "_svc_call_depth": 1,
-                "_svc_call_chain": ["a", "b"]})
+                "_svc_call_chain": ["a", "b"], "_svc_call_path": "t"})
         );
     }
 }

@@ -38,6 +38,10 @@ static ENTRY: FunctionEntry = FunctionEntry {
             "headers_logic",
             "Expression for an object of more headers; they win over headers, a null leaves one out",
         ),
+        InputField::logic(
+            "idempotency_key",
+            "Expression for the header Idempotency-Key: true sends the key of the run and the id of the task, which are the same at every attempt; text sends that text; null or false sends none",
+        ),
         InputField::any("body", "Body as written; body_logic wins").overridden_by("body_logic"),
         InputField::string("body_format", "How the body is sent, json by default")
             .one_of(&["json", "form", "text"]),
@@ -108,6 +112,9 @@ impl Function for HttpCall {
             headers_logic: given(table, input, "headers_logic")
                 .map(|logic| cx.expression(logic))
                 .transpose()?,
+            idempotency_key: given(table, input, "idempotency_key")
+                .map(|logic| cx.expression(logic))
+                .transpose()?,
             body: Either::compile(input, "body", cx)?,
             body_format: BodyFormat::from_name(text(table, input, "body_format")),
             output: text(table, input, "output").map(input::path).transpose()?,
@@ -137,6 +144,7 @@ struct HttpCallTask {
     path: Option<Either>,
     headers: HeaderMap,
     headers_logic: Option<Expression>,
+    idempotency_key: Option<Expression>,
     body: Option<Either>,
     body_format: BodyFormat,
     output: Option<Path>,
@@ -197,7 +205,10 @@ impl HttpCallTask {
 
     fn reads_secrets(&self) -> bool {
         [&self.path, &self.body].into_iter().flatten().any(Either::reads_secrets)
-            || self.headers_logic.as_ref().is_some_and(Expression::reads_secrets)
+            || [&self.headers_logic, &self.idempotency_key]
+                .into_iter()
+                .flatten()
+                .any(Expression::reads_secrets)
     }
 
     /// Computes the parts of the request from the message. Adds the secrets that the expressions read to
@@ -217,6 +228,10 @@ impl HttpCallTask {
         let mut headers = self.headers.clone();
         if let Some(logic) = &self.headers_logic {
             request::add_headers(&mut headers, &cx.evaluate_tainted(logic, redaction)?)?;
+        }
+        if let Some(logic) = &self.idempotency_key {
+            let given = cx.evaluate_tainted(logic, redaction)?;
+            request::add_idempotency_key(&mut headers, given, || cx.idempotency_key())?;
         }
         let body = match &self.body {
             None => None,

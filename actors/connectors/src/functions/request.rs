@@ -124,6 +124,41 @@ pub(crate) fn add_headers(headers: &mut HeaderMap, value: &Value) -> Result<(), 
     Ok(())
 }
 
+/// Adds the header `Idempotency-Key` that `idempotency_key` came to: for true the `default`, for null and false none.
+/// It wins over a header of that name.
+///
+/// # Errors
+/// `VALIDATION_ERROR` for a value that is no key.
+pub(crate) fn add_idempotency_key(
+    headers: &mut HeaderMap,
+    value: Value,
+    default: impl FnOnce() -> String,
+) -> Result<(), TaskError> {
+    let key = match value {
+        Value::Null | Value::Bool(false) => return Ok(()),
+        Value::Bool(true) => default(),
+        Value::String(text) if !text.trim().is_empty() => text,
+        Value::Number(number) => number.to_string(),
+        _ => return Err(TaskError::validation("idempotency_key: expected true, false, text or a number")),
+    };
+    let key = HeaderValue::from_str(&sendable(&key))
+        .map_err(|_| TaskError::validation("idempotency_key: this is no header value"))?;
+    headers.insert(HeaderName::from_static("idempotency-key"), key);
+    Ok(())
+}
+
+/// Percent-encodes what a header cannot hold: ids of tasks may be in any language.
+fn sendable(key: &str) -> String {
+    let mut sendable = String::with_capacity(key.len());
+    for byte in key.bytes() {
+        match byte {
+            b' '..=b'~' => sendable.push(char::from(byte)),
+            _ => sendable.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    sendable
+}
+
 /// The text that a field for a path came to.
 ///
 /// # Errors
@@ -148,6 +183,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn idempotency_key_is_the_default_or_the_text_given_and_null_sends_none() {
+        for (given, sent) in [
+            (json!(true), Some("run:zahlung%C3%A9")),
+            (json!("order 7"), Some("order 7")),
+            (json!(7), Some("7")),
+            (json!(false), None),
+            (json!(null), None),
+        ] {
+            let mut headers = HeaderMap::new();
+            add_idempotency_key(&mut headers, given.clone(), || "run:zahlungé".to_owned()).unwrap();
+            assert_eq!(headers.get("Idempotency-Key").map(|key| key.to_str().unwrap()), sent, "{given}");
+        }
+        for wrong in [json!(" "), json!([]), json!({"a": 1})] {
+            let refused = add_idempotency_key(&mut HeaderMap::new(), wrong, String::new).unwrap_err();
+            assert!(refused.message.starts_with("idempotency_key: "), "{}", refused.message);
+        }
+    }
 
     fn joined(base: &str, path: &str) -> String {
         url(&base.parse().unwrap(), path).unwrap().to_string()

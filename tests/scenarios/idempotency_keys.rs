@@ -1,0 +1,71 @@
+//! The key that a call sends to an API which does an effect once for each key.
+
+use serde_json::{Value, json};
+use svc_testkit::example::create_and_activate;
+use svc_testkit::upstream::{Upstream, UpstreamReply};
+
+use crate::support::{channel, eventually, launch, serve};
+
+/// Returns the keys that the API was sent, in the order of the calls.
+fn keys(api: &Upstream) -> Vec<String> {
+    let sent = api.requests();
+    sent.iter().map(|request| request.header("idempotency-key").unwrap_or_default().to_owned()).collect()
+}
+
+fn charge(id: &str, key: Value) -> Value {
+    json!({"id": id, "name": id, "function": {"name": "http_call", "input": {
+        "connector": "payments", "method": "POST", "idempotency_key": key}}})
+}
+
+#[test]
+fn key_is_the_same_at_every_attempt_and_another_for_every_effect() {
+    let api = Upstream::start(|_| UpstreamReply::new(500, "{}")).unwrap();
+    let server = launch().env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "1").start().unwrap();
+    let mut client = server.client();
+    let connector = json!({"id": "payments", "name": "payments", "connector_type": "http", "config": {
+        "url": api.url(""), "allow_private_urls": true,
+        "retry": {"max_retries": 1, "retry_delay_ms": 1}, "retry_non_idempotent": true}});
+    let made = client.json("POST", "/api/v1/admin/connectors", &connector).unwrap();
+    assert_eq!(made.status, 201, "{}", made.text());
+
+    serve(&mut client, "charges", json!([charge("charge", json!(true))]));
+    let accepted = client.json("POST", "/api/v1/data/charges/async", &json!({})).unwrap();
+    let expected = format!("{}:charge", accepted.json()["trace_id"].as_str().unwrap());
+    // Two attempts of the job, and two of its dead letter.
+    eventually(|| keys(&api).len() >= 4);
+    assert!(keys(&api).iter().all(|key| *key == expected), "{:?}", keys(&api));
+}
+
+#[test]
+fn sweeps_of_a_loop_and_calls_of_a_channel_have_keys_of_their_own() {
+    let api = Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap();
+    let server = launch().start().unwrap();
+    let mut client = server.client();
+    let connector = json!({"id": "payments", "name": "payments", "connector_type": "http",
+        "config": {"url": api.url(""), "allow_private_urls": true}});
+    assert_eq!(client.json("POST", "/api/v1/admin/connectors", &connector).unwrap().status, 201);
+    serve(
+        &mut client,
+        "charges",
+        json!([
+            charge("charge", json!(true)),
+            charge("named", json!({"var": "metadata.channel"})),
+            charge("none", json!(null)),
+        ]),
+    );
+    let call = |id: &str| json!({"id": id, "name": id, "function": {"name": "channel_call", "input": {"channel": "charges"}}});
+    let front = json!({"workflow_id": "front", "name": "front", "loop": {"max": 2},
+        "tasks": [charge("fee", json!(true)), call("first"), call("second")]});
+    create_and_activate(&mut client, "workflows", "workflow_id", &front).unwrap();
+    create_and_activate(&mut client, "channels", "channel_id", &channel("front", "front", json!({})))
+        .unwrap();
+    let headers = [("content-type", "application/json"), ("x-request-id", "r-1")];
+    let answer = client.send("POST", "/api/v1/data/front", &headers, b"{}").unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let sweep = |counter: usize| {
+        let called =
+            |task: &str| [format!("r-1:{task}:{counter}/charge"), "charges".to_owned(), String::new()];
+        [vec![format!("r-1:fee:{counter}")], called("first").into(), called("second").into()].concat()
+    };
+    assert_eq!(keys(&api), [sweep(0), sweep(1)].concat());
+}
