@@ -4,6 +4,7 @@
 //! library reads files and nothing else: it opens no socket, reads no environment variable and keeps no
 //! state.
 
+mod artifact;
 mod boundary;
 pub mod case;
 mod checks;
@@ -25,6 +26,7 @@ mod source;
 mod stand_ins;
 mod walk;
 
+pub use artifact::{ArtifactError, PackageArtifact, PackageItem, package_of_stored, project_item};
 pub use boundary::Boundary;
 pub use checks::{Check, check_table};
 pub use compile::{CompiledDocument, IMPORT_ORDER, compile, mirrored_files, to_json_text};

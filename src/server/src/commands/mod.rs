@@ -74,7 +74,7 @@ pub fn run(
         CliCommand::DumpOpenapi => dump_openapi::dump_openapi(out),
         CliCommand::Fmt(args) => fmt::fmt(args, out, err),
         CliCommand::Lint(args) => lint::lint(args, style, out, err),
-        CliCommand::Package(args) => package::package(args, style, out, err),
+        CliCommand::Package(args) => package::package(args, style, environment, out, err),
         CliCommand::ValidateConfig { format } => {
             validate_config::validate_config(file, environment, *format, out, err)
         }

@@ -1,0 +1,347 @@
+//! `svc-server package apply`: brings a server to the state of a package.
+//!
+//! Every step can be repeated without harm, and the receipt stays `staged` until the last one, so a run that ended
+//! early is finished by the next. Before each step the receipt is read again: a run that another one has taken over
+//! stops. At the end everything is read back and compared, so that `applied` is never stored for a mixture.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use serde::Serialize;
+use svc_api::{Inventory, PackageDetail, Receipt, ReceiptRequest};
+use svc_model::{EntityKind, ReceiptState};
+use svc_project::{IMPORT_ORDER, PackageArtifact, PackageItem};
+
+use super::diff::{Drift, compare};
+use super::error::PackageError;
+use super::progress::StepProgress;
+use super::prune::{StaleEntity, delete_stale, find_stale};
+use super::remote::PackageServer;
+use super::state::PackageState;
+use super::{ApplyArgs, PackageFormat, Streams, progress};
+use crate::exit::{EXIT_FAILURE, EXIT_OK};
+
+/// The result of an apply.
+#[derive(Debug, Default, Serialize)]
+struct ApplyReport {
+    package: String,
+    version: String,
+    content_hash: String,
+    server: String,
+    /// `applied`, or `unchanged` where the version was the current one already.
+    result: &'static str,
+    /// What an earlier run had left, or the version that this one takes the place of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+    /// Number of items by the action of the import.
+    imported: BTreeMap<String, usize>,
+    activated: usize,
+    pruned: Vec<StaleEntity>,
+    kept: Vec<String>,
+    quarantined: Vec<String>,
+}
+
+/// Runs `package apply`.
+pub(super) fn apply(args: &ApplyArgs, streams: &mut Streams<'_>) -> io::Result<u8> {
+    let Some(artifact) = streams.read_artifact(&args.file)? else { return Ok(EXIT_FAILURE) };
+    if !report_masked(&artifact, streams)? {
+        return Ok(EXIT_FAILURE);
+    }
+    let context = format!("package={}@{}", artifact.name, artifact.version);
+    let Some(server) = streams.connect(&args.remote.server, &context)? else { return Ok(EXIT_FAILURE) };
+    let run = ApplyRun { server: &server, artifact: &artifact, args, progress: progress() };
+    let Some(report) = streams.run(run.perform())? else {
+        writeln!(
+            streams.err,
+            "note: what was done stays, and nothing is lost; run the same command again to finish it"
+        )?;
+        return Ok(EXIT_FAILURE);
+    };
+    for name in &report.quarantined {
+        writeln!(streams.err, "warning: {name}")?;
+    }
+    for kept in &report.kept {
+        writeln!(streams.err, "warning: not deleted: {kept}")?;
+    }
+    match args.remote.format {
+        PackageFormat::Json => streams.write_json(&report)?,
+        PackageFormat::Text => write_text(&report, streams)?,
+    }
+    Ok(EXIT_OK)
+}
+
+/// Tells every mask of a read that stands in an item; returns `false` if there is one.
+fn report_masked(artifact: &PackageArtifact, streams: &mut Streams<'_>) -> io::Result<bool> {
+    let masked = artifact.masked();
+    for (item, error) in &masked {
+        writeln!(streams.err, "Error: {} '{}': {}: {}", item.kind, item.key, error.path, error.message)?;
+    }
+    Ok(masked.is_empty())
+}
+
+fn write_text(report: &ApplyReport, streams: &mut Streams<'_>) -> io::Result<()> {
+    let ApplyReport { package, version, server, .. } = report;
+    if let Some(note) = &report.note {
+        writeln!(streams.out, "{note}")?;
+    }
+    for entity in &report.pruned {
+        writeln!(streams.out, "deleted {} '{}'", entity.kind, entity.key)?;
+    }
+    match report.result {
+        "unchanged" => {
+            writeln!(streams.out, "{package}@{version} is applied to {server} already; nothing was done")
+        }
+        _ => {
+            let counts: Vec<_> = report
+                .imported
+                .iter()
+                .map(|(action, count)| format!("{count} {}", action.replace('_', " ")))
+                .collect();
+            let counts = if counts.is_empty() { "no item".to_owned() } else { counts.join(", ") };
+            writeln!(
+                streams.out,
+                "{package}@{version} applied to {server}: {counts}; {} activated",
+                report.activated
+            )
+        }
+    }
+}
+
+/// One run of an apply.
+struct ApplyRun<'a> {
+    server: &'a PackageServer,
+    artifact: &'a PackageArtifact,
+    args: &'a ApplyArgs,
+    progress: StepProgress,
+}
+
+impl ApplyRun<'_> {
+    async fn perform(&self) -> Result<ApplyReport, PackageError> {
+        let detail = self.server.package(&self.artifact.name).await?;
+        let state = PackageState::of(self.artifact, detail.as_ref());
+        if let Some(refusal) = state.refusal(self.artifact) {
+            return Err(PackageError::Refused(refusal));
+        }
+        let mut report = self.empty_report(&state);
+        if state == PackageState::Current {
+            report.pruned = self.prune(detail.as_ref(), &mut report.kept).await?;
+            report.result = if report.pruned.is_empty() { "unchanged" } else { "applied" };
+            return Ok(report);
+        }
+        let claim = self.claim(&state, detail.clone()).await?;
+        self.bring_about(&claim, &mut report).await?;
+        if self.verify().await.is_err() {
+            // A run that this one took over from had a request under way, and stops after it.
+            self.bring_about(&claim, &mut report).await?;
+            self.verify().await?;
+        }
+        self.check_claim(&claim).await?;
+        report.pruned = self.prune(detail.as_ref(), &mut report.kept).await?;
+        self.check_claim(&claim).await?;
+        self.put(ReceiptState::Applied).await?;
+        Ok(report)
+    }
+
+    /// Stores, activates and loads everything in the package.
+    async fn bring_about(&self, claim: &[Receipt], report: &mut ApplyReport) -> Result<(), PackageError> {
+        (report.imported, report.activated) = (BTreeMap::new(), 0);
+        for kind in IMPORT_ORDER {
+            self.check_claim(claim).await?;
+            self.import(kind, report).await?;
+        }
+        for kind in [EntityKind::Workflow, EntityKind::Channel] {
+            self.check_claim(claim).await?;
+            self.activate(kind, claim, report).await?;
+        }
+        self.reload(report).await
+    }
+
+    fn empty_report(&self, state: &PackageState) -> ApplyReport {
+        let note = match state {
+            PackageState::Unfinished { principal, since, .. } => Some(format!(
+                "an earlier apply of this version by {principal} did not end (last seen {since}); this one finishes it"
+            )),
+            PackageState::Former { current } => {
+                Some(format!("version {current} is current; going back to version {}", self.artifact.version))
+            }
+            _ => None,
+        };
+        ApplyReport {
+            package: self.artifact.name.clone(),
+            version: self.artifact.version.clone(),
+            content_hash: self.artifact.content_hash.clone(),
+            server: self.server.address().to_owned(),
+            result: "applied",
+            note,
+            ..ApplyReport::default()
+        }
+    }
+
+    /// Stores the receipt as `staged`, and returns all receipts of the package as they are then. The receipt of a
+    /// version that was applied before stays as it is.
+    async fn claim(
+        &self,
+        state: &PackageState,
+        detail: Option<PackageDetail>,
+    ) -> Result<Vec<Receipt>, PackageError> {
+        if let (PackageState::Former { .. }, Some(detail)) = (state, detail) {
+            return Ok(detail.versions);
+        }
+        let staged = self.put(ReceiptState::Staged).await?;
+        let receipts = self.receipts().await?;
+        // Of two that begin at once, the later one goes on.
+        let is_later = |receipt: &&Receipt| {
+            let is_same = receipt.version == staged.version;
+            let came_after = (receipt.updated_at, &receipt.version) > (staged.updated_at, &staged.version);
+            if is_same { **receipt != staged } else { receipt.state == ReceiptState::Staged && came_after }
+        };
+        match receipts.iter().find(is_later) {
+            Some(receipt) => Err(self.overtaken(receipt)),
+            None => Ok(receipts),
+        }
+    }
+
+    async fn receipts(&self) -> Result<Vec<Receipt>, PackageError> {
+        let detail = self.server.package(&self.artifact.name).await?;
+        Ok(detail.map(|detail| detail.versions).unwrap_or_default())
+    }
+
+    fn overtaken(&self, by: &Receipt) -> PackageError {
+        PackageError::Refused(format!(
+            "another apply of package '{}' (version {}, by {}) has taken over; this one stopped",
+            self.artifact.name, by.version, by.principal
+        ))
+    }
+
+    async fn put(&self, state: ReceiptState) -> Result<Receipt, PackageError> {
+        let request = ReceiptRequest {
+            version: self.artifact.version.clone(),
+            content_hash: self.artifact.content_hash.clone(),
+            state,
+            inventory: Some(Inventory::from(self.artifact.inventory())),
+        };
+        let step = format!("the receipt was not stored as {}", state.name());
+        self.server.put_receipt(&self.artifact.name, &request).await.map_err(PackageError::step(step))
+    }
+
+    /// Checks that no other run has written a receipt of this package since.
+    async fn check_claim(&self, claim: &[Receipt]) -> Result<(), PackageError> {
+        match self.receipts().await?.iter().find(|receipt| !claim.contains(receipt)) {
+            Some(newer) => Err(self.overtaken(newer)),
+            None => Ok(()),
+        }
+    }
+
+    async fn import(&self, kind: EntityKind, report: &mut ApplyReport) -> Result<(), PackageError> {
+        let items: Vec<&PackageItem> = self.artifact.items(kind).collect();
+        if items.is_empty() {
+            return Ok(());
+        }
+        let step = format!("importing {}", kind.plural());
+        let advance = |done| self.progress.advance(&step, done, items.len());
+        let imported = self.server.import(kind, &items, false, advance).await;
+        let imported = imported.map_err(PackageError::step(format!("{step} failed")))?;
+        let refused = imported.errors.iter().map(|refused| {
+            let key = items.get(refused.index).map(|item| item.key.as_str()).unwrap_or_default();
+            format!("{kind} '{key}': {}", refused.error)
+        });
+        let refused: Vec<_> = refused.collect();
+        if !refused.is_empty() {
+            return Err(PackageError::Items(refused));
+        }
+        for item in imported.results {
+            *report.imported.entry(item.action).or_default() += 1;
+        }
+        self.progress.finish(format_args!("imported {} {}", items.len(), kind.plural()));
+        Ok(())
+    }
+
+    async fn activate(
+        &self,
+        kind: EntityKind,
+        claim: &[Receipt],
+        report: &mut ApplyReport,
+    ) -> Result<(), PackageError> {
+        let items: Vec<_> = self.artifact.items(kind).filter(|item| item.activates).collect();
+        let mut activated = 0;
+        for (index, item) in items.iter().enumerate() {
+            let failed = |what: &str| PackageError::step(format!("{kind} '{}' was not {what}", item.key));
+            let mut outcome = self.server.activate(item, self.args.replace_canary).await;
+            if outcome.as_ref().is_err_and(|error| error.status() == Some(409)) {
+                // Somebody else activated it at the same moment.
+                self.check_claim(claim).await?;
+                outcome = self.server.activate(item, self.args.replace_canary).await;
+            }
+            if outcome.map_err(failed("activated"))? {
+                activated += 1;
+            } else if let (EntityKind::Workflow, Some(share)) = (kind, item.rollout_percentage) {
+                self.move_rollout(item, share).await.map_err(failed("given its share of the traffic"))?;
+            }
+            self.progress.advance(&format!("activating {}", kind.plural()), index + 1, items.len());
+        }
+        report.activated += activated;
+        if !items.is_empty() {
+            let (total, kinds) = (items.len(), kind.plural());
+            self.progress
+                .finish(format_args!("activated {activated} of {total} {kinds}, the others were active"));
+        }
+        Ok(())
+    }
+
+    /// Moves the share of a workflow whose content was active before.
+    async fn move_rollout(&self, item: &PackageItem, share: i64) -> Result<(), svc_client::ClientError> {
+        let active = self.server.active_versions(&item.key).await?;
+        match active.first() {
+            Some((_, current)) if *current == share => Ok(()),
+            _ => self.server.set_rollout(&item.key, share).await,
+        }
+    }
+
+    async fn reload(&self, report: &mut ApplyReport) -> Result<(), PackageError> {
+        let answer = self.server.reload().await.map_err(PackageError::step("the engine was not reloaded"))?;
+        let quarantined = answer["quarantined"].as_array().into_iter().flatten();
+        let own = quarantined.filter(|row| {
+            row["channel_id"].as_str().is_some_and(|id| self.artifact.holds(EntityKind::Channel, id))
+        });
+        report.quarantined = own
+            .map(|row| {
+                let text = |member: &str| row[member].as_str().unwrap_or_default().to_owned();
+                format!("channel '{}' is quarantined: {}", text("channel"), text("reason"))
+            })
+            .collect();
+        self.progress.finish(format_args!("engine reloaded"));
+        Ok(())
+    }
+
+    async fn prune(
+        &self,
+        detail: Option<&PackageDetail>,
+        kept: &mut Vec<String>,
+    ) -> Result<Vec<StaleEntity>, PackageError> {
+        if !self.args.prune {
+            return Ok(Vec::new());
+        }
+        let stale = find_stale(self.server, self.artifact, detail).await?;
+        let needed = delete_stale(self.server, &stale).await?;
+        kept.extend(needed.iter().map(|(entity, why)| format!("{} '{}': {why}", entity.kind, entity.key)));
+        let is_deleted = |entity: &StaleEntity| needed.iter().all(|(kept, _)| kept != entity);
+        Ok(stale.into_iter().filter(is_deleted).collect())
+    }
+
+    /// Checks that the server holds what the package says.
+    async fn verify(&self) -> Result<(), PackageError> {
+        let items = compare(self.server, self.artifact).await?;
+        let wrong = items.iter().zip(&self.artifact.items).filter(|(drift, item)| {
+            let is_inactive = drift.status.as_deref().is_some_and(|status| status != "active");
+            drift.drift != Drift::Unchanged || (item.activates && is_inactive)
+        });
+        let wrong: Vec<_> = wrong.map(|(drift, _)| format!("{} '{}'", drift.kind, drift.key)).collect();
+        if wrong.is_empty() {
+            return Ok(());
+        }
+        Err(PackageError::Refused(format!(
+            "somebody else changed parts of the package at the same time: {}; the receipt stays staged",
+            wrong.join(", ")
+        )))
+    }
+}

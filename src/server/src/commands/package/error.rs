@@ -1,0 +1,51 @@
+//! The failures of the verbs over packages.
+
+use std::io::{self, Write};
+
+use svc_client::ClientError;
+
+use crate::exit;
+
+/// The reason why a verb did not reach its end.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PackageError {
+    /// The server could not be asked, or refused.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// A step of the verb was refused.
+    #[error("{step}")]
+    Step {
+        /// The step.
+        step: String,
+        /// The refusal.
+        source: ClientError,
+    },
+    /// The state of the server, or the package, does not allow the verb.
+    #[error("{0}")]
+    Refused(String),
+    /// Items were refused by an import.
+    #[error("{} item(s) of the package were refused", .0.len())]
+    Items(Vec<String>),
+}
+
+impl PackageError {
+    /// Wraps the failure of a step.
+    pub(super) fn step(step: impl Into<String>) -> impl FnOnce(ClientError) -> Self {
+        let step = step.into();
+        move |source| Self::Step { step, source }
+    }
+}
+
+/// Writes an error, its causes, and every field that the server names.
+pub(super) fn write_package_error(error: &PackageError, err: &mut dyn Write) -> io::Result<()> {
+    exit::write_error(error, err)?;
+    let client = match error {
+        PackageError::Client(error) | PackageError::Step { source: error, .. } => error,
+        PackageError::Items(items) => return items.iter().try_for_each(|item| writeln!(err, "- {item}")),
+        PackageError::Refused(_) => return Ok(()),
+    };
+    if let ClientError::Api(refusal) = client {
+        refusal.details.iter().try_for_each(|detail| writeln!(err, "- {detail}"))?;
+    }
+    Ok(())
+}

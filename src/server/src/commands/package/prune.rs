@@ -1,0 +1,167 @@
+//! Pruning: the deletion of what earlier versions of a package had and this one does not.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde::Serialize;
+use svc_api::{Inventory, PackageDetail, Receipt};
+use svc_model::{EntityKind, ReceiptState};
+use svc_project::PackageArtifact;
+
+use super::diff::key_member;
+use super::error::PackageError;
+use super::remote::PackageServer;
+
+/// The kinds in the order of a deletion: an entity goes before those it needs.
+const DELETION_ORDER: [EntityKind; 3] = [EntityKind::Channel, EntityKind::Workflow, EntityKind::Connector];
+
+/// An entity that a prune deletes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct StaleEntity {
+    /// The kind.
+    pub(super) kind: EntityKind,
+    /// The key.
+    pub(super) key: String,
+    /// The id, by which it is deleted.
+    #[serde(skip)]
+    pub(super) id: String,
+}
+
+/// Finds the stored entities that earlier versions of the package brought, that this version does not hold, and that no
+/// other package holds.
+pub(super) async fn find_stale(
+    server: &PackageServer,
+    artifact: &PackageArtifact,
+    detail: Option<&PackageDetail>,
+) -> Result<Vec<StaleEntity>, PackageError> {
+    let earlier = detail.map(|detail| detail.versions.as_slice()).unwrap_or_default();
+    let claimed = claims_of_others(&server.packages().await?, &artifact.name);
+    let mut stale = Vec::new();
+    for kind in DELETION_ORDER {
+        let keys = stale_keys(kind, artifact, earlier, &claimed);
+        if keys.is_empty() {
+            continue;
+        }
+        let stored = server.export(kind).await?;
+        let id_member = if kind == EntityKind::Connector { "id" } else { key_member(kind) };
+        let ids: HashMap<&str, &str> = stored
+            .iter()
+            .filter_map(|row| Some((row[key_member(kind)].as_str()?, row[id_member].as_str()?)))
+            .collect();
+        stale.extend(keys.into_iter().filter_map(|key| {
+            let id = (*ids.get(key.as_str())?).to_owned();
+            Some(StaleEntity { kind, key, id })
+        }));
+    }
+    Ok(stale)
+}
+
+/// Deletes what a prune found, and returns the entities that are still needed, each with the reason.
+pub(super) async fn delete_stale(
+    server: &PackageServer,
+    stale: &[StaleEntity],
+) -> Result<Vec<(StaleEntity, String)>, PackageError> {
+    let mut kept = Vec::new();
+    for entity in stale {
+        match server.delete(entity.kind, &entity.id).await {
+            Ok(_) => {}
+            Err(error) if error.status() == Some(409) => kept.push((entity.clone(), error.to_string())),
+            Err(error) => {
+                return Err(PackageError::step(format!("{} '{}' was not deleted", entity.kind, entity.key))(
+                    error,
+                ));
+            }
+        }
+    }
+    Ok(kept)
+}
+
+/// The keys that the current versions, and the unfinished ones, of other packages hold.
+type Claims = BTreeSet<(&'static str, String)>;
+
+fn claims_of_others(receipts: &[Receipt], name: &str) -> Claims {
+    let mut claims = Claims::new();
+    let mut current: Option<&str> = None;
+    // Receipts come by name, newest first: the first applied one of a name is the current version.
+    for receipt in receipts.iter().filter(|receipt| receipt.name != name) {
+        let is_former = receipt.state == ReceiptState::Applied && current == Some(receipt.name.as_str());
+        if is_former {
+            continue;
+        }
+        if receipt.state == ReceiptState::Applied {
+            current = Some(&receipt.name);
+        }
+        for kind in DELETION_ORDER {
+            let keys = receipt.inventory.iter().flat_map(|inventory| keys_of(inventory, kind));
+            claims.extend(keys.map(|key| (kind.plural(), key.clone())));
+        }
+    }
+    claims
+}
+
+fn stale_keys(
+    kind: EntityKind,
+    artifact: &PackageArtifact,
+    earlier: &[Receipt],
+    claimed: &Claims,
+) -> BTreeSet<String> {
+    let brought = earlier.iter().filter_map(|receipt| receipt.inventory.as_ref());
+    brought
+        .flat_map(|inventory| keys_of(inventory, kind))
+        .filter(|key| !artifact.holds(kind, key) && !claimed.contains(&(kind.plural(), (*key).clone())))
+        .cloned()
+        .collect()
+}
+
+fn keys_of(inventory: &Inventory, kind: EntityKind) -> &[String] {
+    match kind {
+        EntityKind::Connector => &inventory.connectors,
+        EntityKind::Workflow => &inventory.workflows,
+        EntityKind::Channel => &inventory.channels,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::Timestamp;
+    use svc_project::Boundary;
+
+    use super::*;
+
+    fn receipt(name: &str, version: &str, state: ReceiptState, workflows: &[&str]) -> Receipt {
+        let now = Timestamp::parse("2026-01-01T00:00:00Z").unwrap();
+        Receipt {
+            name: name.into(),
+            version: version.into(),
+            content_hash: "a".into(),
+            state,
+            principal: "anonymous".into(),
+            created_at: now,
+            updated_at: now,
+            inventory: Some(Inventory {
+                workflows: workflows.iter().map(|id| (*id).to_owned()).collect(),
+                ..Inventory::default()
+            }),
+        }
+    }
+
+    #[test]
+    fn only_what_no_package_has_any_more_is_stale() {
+        use ReceiptState::{Applied, Staged};
+        let artifact = PackageArtifact {
+            name: "orders".into(),
+            version: "2".into(),
+            content_hash: "b".into(),
+            requires: Boundary::default(),
+            items: Vec::new(),
+        };
+        let receipts = [
+            receipt("billing", "3", Staged, &["unfinished"]),
+            receipt("billing", "2", Applied, &["shared"]),
+            receipt("billing", "1", Applied, &["former"]),
+            receipt("orders", "1", Applied, &["own", "shared", "unfinished", "former"]),
+        ];
+        let claimed = claims_of_others(&receipts, "orders");
+        let stale = stale_keys(EntityKind::Workflow, &artifact, &receipts[3..], &claimed);
+        assert_eq!(stale.into_iter().collect::<Vec<_>>(), ["former", "own"]);
+    }
+}

@@ -1,0 +1,138 @@
+//! An apply that is killed, whose server is killed, or that meets another one: a further run finishes it.
+
+use std::thread;
+
+use serde_json::{Value, json};
+use svc_testkit::server::ServerProcess;
+use tempfile::TempDir;
+
+use super::verbs::{Package, exit, hashes, stderr, stdout, verb};
+use crate::support::{launch, start};
+
+/// Kills of a run of the suite; `SVC_TEST_KILLS` asks for another number.
+const KILLS: usize = 4;
+
+#[expect(clippy::disallowed_methods, reason = "the number of kills of a run by hand")]
+fn kills() -> usize {
+    std::env::var("SVC_TEST_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(KILLS)
+}
+
+/// Returns the number of looks, 10 ms apart, after which the kill of a round comes: spread over an apply.
+fn looks_before(round: usize) -> usize {
+    1 + (round * 37 + 11) % 80
+}
+
+/// Ids of the entities of a package that takes a while.
+fn ids() -> Vec<String> {
+    (0..40).map(|index| format!("e{index:02}")).collect()
+}
+
+fn package(directory: &TempDir, version: usize) -> std::path::PathBuf {
+    let ids = ids();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let version = version.to_string();
+    Package::new(directory.path(), &version).echoing(&ids, &version).write()
+}
+
+fn receipt(server: &ServerProcess, version: usize) -> Value {
+    let detail = server.client().get("/api/v1/admin/packages/shop").unwrap().json();
+    let versions = detail["data"]["versions"].as_array().cloned().unwrap_or_default();
+    let version = version.to_string();
+    versions.into_iter().find(|receipt| receipt["version"] == version.as_str()).unwrap_or_default()
+}
+
+/// Runs the apply again and checks that everything is there. Before that, an applied receipt means that it was.
+fn finish(server: &ServerProcess, file: &str, round: usize) -> bool {
+    let was_staged = receipt(server, round)["state"] == "staged";
+    if receipt(server, round)["state"] == "applied" {
+        assert_eq!(exit(&verb("diff", server, &["-f", file])), 0, "round {round}: half applied");
+    }
+    let again = verb("apply", server, &["-f", file]);
+    assert_eq!(exit(&again), 0, "round {round}: {}", stderr(&again));
+    let is_resumed = stdout(&again).contains("did not end");
+    // The last request of the killed run may have arrived after it.
+    assert!(!was_staged || is_resumed || stdout(&again).contains("already"), "{}", stdout(&again));
+    let drift = verb("diff", server, &["-f", file]);
+    assert_eq!(exit(&drift), 0, "round {round}: {}", stdout(&drift));
+    assert_eq!(receipt(server, round)["state"], "applied");
+    is_resumed
+}
+
+#[test]
+fn apply_that_was_killed_is_finished_by_the_next_one() {
+    let (target, fresh, directory) = (start(), start(), TempDir::new().unwrap());
+    let url = format!("http://{}", target.address());
+    let mut interrupted = 0;
+    for round in 1..=kills() {
+        let file = package(&directory, round);
+        let file = file.to_str().unwrap();
+        let mut looks = 0;
+        let command = launch().args(&["package", "apply", "-s", &url, "-f", file]);
+        command
+            .kill_when(|| {
+                looks += 1;
+                let is_early = round % 2 == 1;
+                if is_early {
+                    receipt(&target, round)["state"] == "staged"
+                } else {
+                    looks > looks_before(round)
+                }
+            })
+            .unwrap();
+        interrupted += usize::from(finish(&target, file, round));
+    }
+    let last = directory.path().join(format!("package-{}.json", kills()));
+    assert_eq!(exit(&verb("apply", &fresh, &["-f", last.to_str().unwrap()])), 0);
+    assert_eq!(hashes(&target), hashes(&fresh));
+    assert!(interrupted > 0, "no kill came in the middle");
+}
+
+#[test]
+fn apply_whose_server_was_killed_is_finished_by_the_next_one() {
+    let (mut target, fresh, directory) = (start(), start(), TempDir::new().unwrap());
+    let url = format!("http://{}", target.address());
+    for round in 1..=kills() {
+        let file = package(&directory, round);
+        let file = file.to_str().unwrap().to_owned();
+        let command = launch().args(&["package", "apply", "-s", &url, "-f", &file]);
+        let applying = thread::spawn(move || command.output().unwrap());
+        let mut looks = 0;
+        crate::support::eventually(|| {
+            looks += 1;
+            looks > looks_before(round)
+        });
+        target = target.crash_and_restart().unwrap();
+        let ended = applying.join().unwrap();
+        if exit(&ended) != 0 {
+            assert!(stderr(&ended).contains("run the same command again"), "{}", stderr(&ended));
+        }
+        finish(&target, &file, round);
+    }
+    let last = directory.path().join(format!("package-{}.json", kills()));
+    assert_eq!(exit(&verb("apply", &fresh, &["-f", last.to_str().unwrap()])), 0);
+    assert_eq!(hashes(&target), hashes(&fresh));
+}
+
+#[test]
+fn of_two_that_apply_at_once_one_is_told() {
+    let (target, directory) = (start(), TempDir::new().unwrap());
+    let files = [package(&directory, 1), package(&directory, 2)];
+    let outcomes: Vec<_> = thread::scope(|scope| {
+        let runs: Vec<_> = files
+            .iter()
+            .map(|file| scope.spawn(|| verb("apply", &target, &["-f", file.to_str().unwrap()])))
+            .collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    for outcome in &outcomes {
+        let told = ["has taken over", "[CONFLICT]", "at the same time"];
+        let text = stderr(outcome);
+        assert!(exit(outcome) == 0 || told.iter().any(|words| text.contains(words)), "{text}");
+    }
+    let winners = outcomes.iter().filter(|outcome| exit(outcome) == 0).count();
+    assert!(winners >= 1, "nobody won: {:?}", outcomes.iter().map(stderr).collect::<Vec<_>>());
+    assert_eq!(exit(&verb("apply", &target, &["-f", files[1].to_str().unwrap()])), 0);
+    assert_eq!(exit(&verb("diff", &target, &["-f", files[1].to_str().unwrap()])), 0);
+    let answer = target.client().json("POST", "/api/v1/data/e00", &json!({})).unwrap();
+    assert_eq!(answer.json()["data"]["version"], "2");
+}

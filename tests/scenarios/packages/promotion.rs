@@ -1,0 +1,259 @@
+//! Promotion: the verbs of `svc-server package` between real servers.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::{Value, json};
+use svc_testkit::example::create_and_activate;
+use svc_testkit::postgres::Postgres;
+use svc_testkit::server::ServerProcess;
+use tempfile::TempDir;
+
+use super::verbs::{Package, exit, hashes, stderr, stdout, verb};
+use crate::support::{channel, echo_workflow, launch, start};
+
+const ADMIN: &str = "/api/v1/admin";
+
+/// Stores a connector, a workflow that uses it, one that calls a channel elsewhere, and their channels.
+fn author(server: &ServerProcess) {
+    let mut client = server.client();
+    let connector = json!({"name": "rates", "connector_type": "http", "config": {"url": "https://rates.example.com",
+        "auth": {"type": "bearer", "token": "env://RATES_TOKEN"}}});
+    assert_eq!(client.json("POST", &format!("{ADMIN}/connectors"), &connector).unwrap().status, 201);
+    for id in ["orders", "refunds"] {
+        let mut workflow = echo_workflow(id);
+        workflow["tags"] = json!(["shop"]);
+        if id == "refunds" {
+            let tasks = workflow["tasks"].as_array_mut().unwrap();
+            tasks
+                .push(json!({"id": "rate", "name": "", "condition": false, "function": {"name": "http_call",
+                "input": {"connector": "rates", "path": "/", "output": "data.rate"}}}));
+            tasks.push(
+                json!({"id": "log", "name": "", "condition": false, "function": {"name": "channel_call",
+                "input": {"channel": "ledger", "data": {}, "output": "data.booked"}}}),
+            );
+        }
+        create_and_activate(&mut client, "workflows", "workflow_id", &workflow).unwrap();
+        let mut entry = channel(id, id, json!({}));
+        entry["tags"] = json!(["shop"]);
+        create_and_activate(&mut client, "channels", "channel_id", &entry).unwrap();
+    }
+}
+
+fn export(server: &ServerProcess, directory: &Path, version: &str) -> PathBuf {
+    let file = directory.join(format!("shop-{version}.json"));
+    let arguments = ["--tag", "shop", "--name", "shop", "--version", version, "-o", file.to_str().unwrap()];
+    let output = verb("export", server, &arguments);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    file
+}
+
+fn promote_to(target: &ServerProcess) {
+    let (source, directory) = (start(), TempDir::new().unwrap());
+    author(&source);
+    let file = export(&source, directory.path(), "1.0");
+    let artifact: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(artifact["requires"], json!({"channels": ["ledger"], "connectors": []}));
+    assert_eq!(artifact["package"]["svc"], env!("CARGO_PKG_VERSION"));
+    let with_file = ["-f", file.to_str().unwrap()];
+    let blocked = verb("plan", target, &with_file);
+    assert_eq!(exit(&blocked), 1);
+    assert!(stderr(&blocked).contains("required channel 'ledger' is not active"), "{}", stderr(&blocked));
+    crate::support::echo(&mut target.client(), "ledger", json!({}));
+    let before = hashes(target);
+    let planned = verb("plan", target, &with_file);
+    assert_eq!(exit(&planned), 0, "{}{}", stdout(&planned), stderr(&planned));
+    assert!(stdout(&planned).contains("workflow 'orders': created, then activate"), "{}", stdout(&planned));
+    assert_eq!(hashes(target), before, "a plan writes nothing");
+    assert_eq!(exit(&verb("diff", target, &with_file)), 1);
+    let applied = verb("apply", target, &with_file);
+    assert_eq!(exit(&applied), 0, "{}", stderr(&applied));
+    for (key, hash) in hashes(&source) {
+        assert!(hashes(target).contains(&(key.clone(), hash)), "{key}");
+    }
+    let answer = target.client().json("POST", "/api/v1/data/orders", &json!({"n": 1})).unwrap();
+    assert_eq!(answer.json()["data"]["input"], json!({"n": 1}), "{}", answer.text());
+    let same = verb("diff", target, &with_file);
+    assert_eq!((exit(&same), stdout(&same).lines().count()), (0, 5), "{}", stdout(&same));
+    let again = verb("apply", target, &["-f", file.to_str().unwrap(), "--format", "json"]);
+    let report: Value = serde_json::from_str(&stdout(&again)).unwrap();
+    assert_eq!((exit(&again), &report["result"]), (0, &json!("unchanged")));
+    let rows =
+        target.client().get(&format!("{ADMIN}/audit-logs?action=status_active&limit=4")).unwrap().json();
+    for row in rows["data"].as_array().unwrap() {
+        assert!(row["details"].as_str().unwrap().contains("package=shop@1.0"), "{row}");
+    }
+}
+
+#[test]
+fn package_is_promoted_between_two_files() {
+    promote_to(&launch().env("RATES_TOKEN", "t").start().unwrap());
+}
+
+#[test]
+fn package_is_promoted_to_a_server_on_postgres() {
+    let Some(postgres) = Postgres::shared() else { return };
+    let database = postgres.database().unwrap();
+    let target = launch().env("SVC_STORAGE__URL", database.url()).env("RATES_TOKEN", "t").start().unwrap();
+    promote_to(&target);
+}
+
+#[test]
+fn apply_of_an_older_version_is_the_rollback() {
+    let (target, directory) = (start(), TempDir::new().unwrap());
+    let old = Package::new(directory.path(), "1").echoing(&["a"], "old").write();
+    let new = Package::new(directory.path(), "2").echoing(&["a"], "new").write();
+    let answered = || {
+        let answer = target.client().json("POST", "/api/v1/data/a", &json!({})).unwrap();
+        answer.json()["data"]["version"].clone()
+    };
+    for (file, expected) in [(&old, "old"), (&new, "new"), (&old, "old"), (&new, "new")] {
+        let applied = verb("apply", &target, &["-f", file.to_str().unwrap()]);
+        assert_eq!(exit(&applied), 0, "{}", stderr(&applied));
+        assert_eq!(answered(), expected);
+        assert_eq!(exit(&verb("diff", &target, &["-f", file.to_str().unwrap()])), 0);
+    }
+    let detail = target.client().get(&format!("{ADMIN}/packages/shop")).unwrap().json()["data"].clone();
+    assert_eq!(
+        (&detail["current"]["version"], detail["versions"].as_array().unwrap().len()),
+        (&json!("2"), 2)
+    );
+}
+
+#[test]
+fn version_with_other_content_is_refused() {
+    let (target, directory) = (start(), TempDir::new().unwrap());
+    let first = Package::new(directory.path(), "1").echoing(&["a"], "one").write();
+    assert_eq!(exit(&verb("apply", &target, &["-f", first.to_str().unwrap()])), 0);
+    let other = Package::new(directory.path(), "1").echoing(&["a"], "two").write();
+    let before = hashes(&target);
+    for name in ["plan", "apply"] {
+        let refused = verb(name, &target, &["-f", other.to_str().unwrap()]);
+        assert_eq!(exit(&refused), 1);
+        assert!(stderr(&refused).contains("was applied with other content"), "{}", stderr(&refused));
+    }
+    assert_eq!(hashes(&target), before);
+}
+
+#[test]
+fn package_changed_by_hand_is_refused_before_a_request() {
+    let (target, directory) = (start(), TempDir::new().unwrap());
+    let file = Package::new(directory.path(), "1").echoing(&["a"], "one").write();
+    let text = std::fs::read_to_string(&file).unwrap().replace("\"one\"", "\"two\"");
+    std::fs::write(&file, text).unwrap();
+    for name in ["plan", "apply", "diff"] {
+        let refused = verb(name, &target, &["-f", file.to_str().unwrap()]);
+        assert_eq!((exit(&refused), stdout(&refused).as_str()), (1, ""));
+        assert!(stderr(&refused).contains("package.content_hash names"), "{}", stderr(&refused));
+    }
+    assert_eq!(target.client().get(&format!("{ADMIN}/packages")).unwrap().json()["total"], 0);
+}
+
+#[test]
+fn prune_deletes_what_the_package_no_longer_has() {
+    let (target, directory) = (start(), TempDir::new().unwrap());
+    crate::support::echo(&mut target.client(), "bystander", json!({}));
+    let full = Package::new(directory.path(), "1").echoing(&["a", "b"], "one").write();
+    let less = Package::new(directory.path(), "2").echoing(&["a"], "one").write();
+    let apply = |arguments: &[&str]| -> Output {
+        let output = verb("apply", &target, arguments);
+        assert_eq!(exit(&output), 0, "{}", stderr(&output));
+        output
+    };
+    apply(&["-f", full.to_str().unwrap()]);
+    let before = hashes(&target);
+    let shown = apply(&["-f", less.to_str().unwrap(), "--prune", "--dry-run", "--format", "json"]);
+    let shown: Value = serde_json::from_str(&stdout(&shown)).unwrap();
+    let stale = json!([{"kind": "channel", "key": "b"}, {"kind": "workflow", "key": "b"}]);
+    assert_eq!(shown["prune"], stale);
+    assert_eq!(hashes(&target), before, "a dry run deletes nothing");
+    let pruned = apply(&["-f", less.to_str().unwrap(), "--prune", "--format", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&stdout(&pruned)).unwrap()["pruned"], stale);
+    let left = hashes(&target);
+    let left: Vec<_> = left.iter().map(|(key, _)| key.as_str()).collect();
+    assert_eq!(left, ["channels/a", "channels/bystander", "workflows/a", "workflows/bystander"]);
+    apply(&["-f", full.to_str().unwrap()]);
+    assert_eq!(hashes(&target), before, "the older version brings back what was pruned");
+}
+
+#[test]
+fn second_canary_blocks_unless_it_replaces_the_first() {
+    let (target, directory) = (start(), TempDir::new().unwrap());
+    let package = |version: &str, share: Option<i64>| {
+        Package::new(directory.path(), version).echoing(&["a"], version).with_rollout(share).write()
+    };
+    let shares = || {
+        let rows = target.client().get(&format!("{ADMIN}/workflows/a/versions")).unwrap().json();
+        let rows = rows["data"].as_array().unwrap().clone();
+        let active = rows.into_iter().filter(|row| row["status"] == "active");
+        active.map(|row| row["rollout_percentage"].as_i64().unwrap()).collect::<Vec<_>>()
+    };
+    let apply = |file: &Path, more: &[&str]| {
+        let arguments: Vec<_> =
+            ["-f", file.to_str().unwrap()].into_iter().chain(more.iter().copied()).collect();
+        verb("apply", &target, &arguments)
+    };
+    assert_eq!(exit(&apply(&package("1", None), &[])), 0);
+    assert_eq!(exit(&apply(&package("2", Some(10)), &[])), 0);
+    assert_eq!(shares(), [10, 90]);
+    let third = package("3", Some(20));
+    let planned = verb("plan", &target, &["-f", third.to_str().unwrap()]);
+    assert_eq!(exit(&planned), 1);
+    assert!(stderr(&planned).contains("--replace-canary"), "{}", stderr(&planned));
+    let refused = apply(&third, &[]);
+    assert_eq!(exit(&refused), 1);
+    assert!(stderr(&refused).contains("two active versions"), "{}", stderr(&refused));
+    assert_eq!(exit(&apply(&third, &["--replace-canary"])), 0);
+    assert_eq!(shares(), [20, 80]);
+    let detail = target.client().get(&format!("{ADMIN}/packages/shop")).unwrap().json();
+    assert_eq!(detail["data"]["current"]["version"], "3");
+}
+
+#[test]
+fn masked_values_are_named_at_export_and_refused_at_apply() {
+    let (source, directory) = (start(), TempDir::new().unwrap());
+    let mut client = source.client();
+    create_and_activate(&mut client, "workflows", "workflow_id", &echo_workflow("a")).unwrap();
+    let keys = json!({"auth": {"mode": "api_key", "keys": ["a-literal-key-of-some-length"]}});
+    create_and_activate(&mut client, "channels", "channel_id", &channel("a", "a", keys)).unwrap();
+    let file = directory.path().join("masked.json");
+    let arguments = ["--channels", "a", "--name", "p", "--version", "1", "-o", file.to_str().unwrap()];
+    let exported = verb("export", &source, &arguments);
+    assert_eq!(exit(&exported), 0);
+    assert!(stderr(&exported).contains("is masked and cannot be applied"), "{}", stderr(&exported));
+    let refused = verb("apply", &start(), &["-f", file.to_str().unwrap()]);
+    assert_eq!(exit(&refused), 1);
+    assert!(stderr(&refused).contains("channel 'a': channel.config.auth.keys"), "{}", stderr(&refused));
+}
+
+#[test]
+fn key_is_sent_and_a_wrong_one_is_told() {
+    let key = "0123456789abcdef0123456789abcdef";
+    let server =
+        launch().env("SVC_ADMIN_AUTH__ENABLED", "true").env("SVC_ADMIN_AUTH__API_KEYS", key).start().unwrap();
+    let directory = TempDir::new().unwrap();
+    let file = Package::new(directory.path(), "1").echoing(&["a"], "one").write();
+    let apply = |token: &str| {
+        let url = format!("http://{}", server.address());
+        let arguments = ["package", "apply", "-s", &url, "-f", file.to_str().unwrap()];
+        launch().env("SVC_ADMIN_TOKEN", token).args(&arguments).output().unwrap()
+    };
+    let refused = apply("wrong");
+    assert_eq!(exit(&refused), 1);
+    assert!(stderr(&refused).contains("[UNAUTHORIZED]"), "{}", stderr(&refused));
+    let applied = apply(key);
+    assert_eq!(exit(&applied), 0, "{}", stderr(&applied));
+    assert!(!stderr(&applied).contains(key) && !stderr(&applied).contains("without TLS"));
+}
+
+#[test]
+fn unreachable_server_and_missing_selector_are_told() {
+    let directory = TempDir::new().unwrap();
+    let file = Package::new(directory.path(), "1").echoing(&["a"], "one").write();
+    let run = |arguments: &[&str]| launch().args(arguments).output().unwrap();
+    let away = run(&["package", "diff", "-s", "http://127.0.0.1:1", "-f", file.to_str().unwrap()]);
+    assert_eq!(exit(&away), 1);
+    assert!(stderr(&away).starts_with("Error: no connection to http://127.0.0.1:1"), "{}", stderr(&away));
+    let bare = run(&["package", "export", "-s", "http://127.0.0.1:1", "--name", "p", "--version", "1"]);
+    assert_eq!(exit(&bare), 2, "{}", stderr(&bare));
+}
