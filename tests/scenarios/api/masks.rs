@@ -16,10 +16,10 @@ pub(super) fn mask(body: &str) -> String {
     while let Some((before, literal, after)) = next_literal(rest) {
         masked.push_str(before);
         rest = after;
-        if after.starts_with(':') {
+        if let Some(value) = after.strip_prefix(':') {
             key = literal;
             masked.push_str(&format!("\"{literal}\""));
-            if NUMBERS.contains(&key) && after[1..].starts_with(|first: char| first.is_ascii_digit()) {
+            if NUMBERS.contains(&key) && value.starts_with(|first: char| first.is_ascii_digit()) {
                 let end = after.find([',', '}', ']']).unwrap_or(after.len());
                 masked.push_str(":<number>");
                 rest = &after[end..];
