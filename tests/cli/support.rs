@@ -150,10 +150,11 @@ pub(crate) fn assert_golden(name: &str, text: &str) {
     assert_eq!(text, expected, "{name} differs; UPDATE_GOLDEN=1 writes it anew");
 }
 
-/// Replaces what differs from run to run: points in time, and generated ids by others of the same width.
+/// Replaces what differs from run to run: points in time, and generated ids by others of the same width, also within
+/// JSON.
 pub(crate) fn stable(text: &str) -> String {
     let word = |word: &str| {
-        let bare = word.trim_end();
+        let bare = word.trim_end().trim_end_matches('"');
         let is_time = bare.len() >= 20 && bare.ends_with('Z') && bare.as_bytes()[10] == b'T';
         let is_uuid = bare.len() == 36 && bare.matches('-').count() == 4;
         if is_time {
@@ -164,5 +165,5 @@ pub(crate) fn stable(text: &str) -> String {
             word.to_owned()
         }
     };
-    text.split_inclusive(|c: char| c.is_whitespace()).map(word).collect()
+    text.split_inclusive(|c: char| c.is_whitespace() || c == '"').map(word).collect()
 }

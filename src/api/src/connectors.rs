@@ -84,6 +84,8 @@ pub struct ExportedConnector {
     pub name: String,
     /// The type of the external system.
     pub connector_type: String,
+    /// `sha256:` and the hash of the content with its secrets.
+    pub content_hash: String,
     /// The configuration; `null` if the stored one cannot be read.
     #[schema(value_type = Option<Object>, required = true)]
     pub config: Value,
@@ -91,15 +93,13 @@ pub struct ExportedConnector {
     pub enabled: bool,
     /// Labels.
     pub tags: Vec<String>,
-    /// `sha256:` and the hash of the content with its secrets.
-    pub content_hash: String,
 }
 
 impl From<Connector> for ExportedConnector {
     fn from(connector: Connector) -> Self {
         let ConnectorResource { id, name, connector_type, config, enabled, tags, content_hash, .. } =
             ConnectorResource::from(connector);
-        Self { id, name, connector_type, config, enabled, tags, content_hash }
+        Self { id, name, connector_type, content_hash, config, enabled, tags }
     }
 }
 

@@ -28,6 +28,9 @@ pub struct NodeSummary {
     /// Instant at which it released its lease.
     #[schema(value_type = Option<String>, format = DateTime, required = true)]
     pub stopped_at: Option<Timestamp>,
+    /// The configuration epoch that it serves; `null` until its first load.
+    #[schema(required = true)]
+    pub applied_epoch: Option<i64>,
     /// `true` for the node that answers.
     pub is_this: bool,
 }

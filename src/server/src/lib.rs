@@ -76,7 +76,7 @@ pub mod offline;
 mod operations;
 mod options;
 mod propagation;
-mod route_table;
+mod router;
 mod routes;
 pub mod serve;
 pub mod service;

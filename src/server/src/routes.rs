@@ -8,7 +8,7 @@ use svc_model::ServiceError;
 
 use crate::admin;
 use crate::http::{ADMIN, DATA_PREFIX, Edge, Error, LocalWorker, actors, data, docs, health};
-use crate::route_table::RouteTable;
+use crate::router::Router;
 use crate::state::AppState;
 
 /// The paths that the service answers.
@@ -59,32 +59,32 @@ fn configure_routes(cfg: &mut web::ServiceConfig, state: &AppState) {
 }
 
 /// Returns the routes below the admin base.
-fn admin_routes() -> RouteTable {
-    let mut table = RouteTable::default();
-    admin::add_routes(&mut table);
-    actors::add_routes(&mut table);
-    table
+fn admin_routes() -> Router {
+    let mut router = Router::default();
+    admin::add_routes(&mut router);
+    actors::add_routes(&mut router);
+    router
 }
 
 /// Returns the routes of the probes, and of the metrics if they belong to this listener.
-fn operational_routes(with_metrics: bool) -> RouteTable {
-    let mut table = RouteTable::default();
-    table.get("/healthz", health::healthz);
-    table.get("/readyz", health::readyz);
-    table.get("/health", health::health);
+fn operational_routes(with_metrics: bool) -> Router {
+    let mut router = Router::default();
+    router.get("/healthz", health::healthz);
+    router.get("/readyz", health::readyz);
+    router.get("/health", health::health);
     if with_metrics {
-        table.get("/metrics", health::metrics);
+        router.get("/metrics", health::metrics);
     }
-    table
+    router
 }
 
 /// Returns the routes of the documentation.
-fn docs_routes() -> RouteTable {
-    let mut table = RouteTable::default();
-    table.get(OPENAPI, docs::openapi);
-    table.get(DOCS, docs::page);
-    table.get("/docs/{file}", docs::file);
-    table
+fn docs_routes() -> Router {
+    let mut router = Router::default();
+    router.get(OPENAPI, docs::openapi);
+    router.get(DOCS, docs::page);
+    router.get("/docs/{file}", docs::file);
+    router
 }
 
 fn data_scope(prefix: &str) -> Scope {

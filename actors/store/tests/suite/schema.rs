@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Handle};
 
 use super::database::TestDatabase;
 
-const MIGRATIONS: usize = 8;
+const MIGRATIONS: usize = 10;
 /// Processes that start at the same time.
 const STARTING: usize = 4;
 

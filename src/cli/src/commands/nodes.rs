@@ -15,6 +15,7 @@ const NODES: TableLayout = TableLayout {
         TableColumn::new("ID", "id", CellKind::Id),
         TableColumn::new("STATUS", "status", CellKind::State),
         TableColumn::new("VERSION", "version", CellKind::Id),
+        TableColumn::new("EPOCH", "applied_epoch", CellKind::Number),
         TableColumn::new("PID", "pid", CellKind::Number).optional(3),
         TableColumn::new("STARTED", "started_at", CellKind::Time).optional(2),
         TableColumn::new("LEASE UNTIL", "lease_until", CellKind::Time).optional(1),

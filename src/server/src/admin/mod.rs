@@ -31,74 +31,74 @@ mod workflows;
 use actix_web::http::Method;
 use svc_model::{Channel, Workflow};
 
-use crate::route_table::RouteTable;
+use crate::router::Router;
 use admin_entity::AdminEntity;
 pub(crate) use parameters::refuse_unknown_parameters as check_parameters;
 pub(crate) use query::QueryParameters;
 
-/// Adds every admin endpoint to a table of routes below the admin base.
-pub(crate) fn add_routes(table: &mut RouteTable) {
-    add_versioned::<Workflow>(table);
-    add_versioned::<Channel>(table);
-    add_connectors(table);
-    table.add(Method::PATCH, "/workflows/{id}/rollout", status::rollout);
-    table.get("/workflows/{id}/dependencies", workflows::dependencies);
-    table.post("/workflows/{id}/test", workflows::test);
-    table.post("/channels/{id}/trigger", cron::trigger);
-    table.get("/cron/occurrences", cron::list);
-    table.get("/cron/occurrences/{id}", cron::read);
-    table.post("/cron/occurrences/{id}/retry", cron::retry);
-    table.get("/cron/status", cron::status);
-    table.get("/kafka/partitions", kafka::list);
-    table.post("/kafka/partitions/{topic}/{partition}/skip", kafka::skip);
-    table.get("/traces", traces::list);
-    table.get("/traces/{id}", traces::read);
-    table.get("/trace-dlq", dead_letters::list);
-    table.post("/trace-dlq/purge", dead_letters::purge);
-    table.get("/trace-dlq/{id}", dead_letters::read);
-    table.post("/trace-dlq/{id}/requeue", dead_letters::requeue);
-    table.get("/audit-logs", audit::list);
-    table.get("/backups", backups::list);
-    table.post("/backups", backups::create);
-    table.get("/packages", packages::list);
-    table.get("/packages/{name}", packages::read);
-    table.add(Method::PUT, "/packages/{name}", packages::put);
-    table.get("/engine/status", engine::status);
-    table.post("/engine/reload", engine::reload);
-    table.get("/nodes", nodes::list);
-    table.get("/functions/operators", engine::operators);
-    table.get("/functions", engine::functions);
+/// Adds every admin endpoint to a router, below the admin base.
+pub(crate) fn add_routes(router: &mut Router) {
+    add_versioned::<Workflow>(router);
+    add_versioned::<Channel>(router);
+    add_connectors(router);
+    router.add(Method::PATCH, "/workflows/{id}/rollout", status::rollout);
+    router.get("/workflows/{id}/dependencies", workflows::dependencies);
+    router.post("/workflows/{id}/test", workflows::test);
+    router.post("/channels/{id}/trigger", cron::trigger);
+    router.get("/cron/occurrences", cron::list);
+    router.get("/cron/occurrences/{id}", cron::read);
+    router.post("/cron/occurrences/{id}/retry", cron::retry);
+    router.get("/cron/status", cron::status);
+    router.get("/kafka/partitions", kafka::list);
+    router.post("/kafka/partitions/{topic}/{partition}/skip", kafka::skip);
+    router.get("/traces", traces::list);
+    router.get("/traces/{id}", traces::read);
+    router.get("/trace-dlq", dead_letters::list);
+    router.post("/trace-dlq/purge", dead_letters::purge);
+    router.get("/trace-dlq/{id}", dead_letters::read);
+    router.post("/trace-dlq/{id}/requeue", dead_letters::requeue);
+    router.get("/audit-logs", audit::list);
+    router.get("/backups", backups::list);
+    router.post("/backups", backups::create);
+    router.get("/packages", packages::list);
+    router.get("/packages/{name}", packages::read);
+    router.add(Method::PUT, "/packages/{name}", packages::put);
+    router.get("/engine/status", engine::status);
+    router.post("/engine/reload", engine::reload);
+    router.get("/nodes", nodes::list);
+    router.get("/functions/operators", engine::operators);
+    router.get("/functions", engine::functions);
 }
 
 /// Adds the endpoints that every versioned kind has. Fixed segments are added before `{id}`, so they win over it.
-fn add_versioned<V: AdminEntity>(table: &mut RouteTable) {
+fn add_versioned<V: AdminEntity>(router: &mut Router) {
     let path = |rest: &str| format!("/{}{rest}", V::KIND.plural());
-    table.get(&path(""), entities::list::<V>);
-    table.post(&path(""), entities::create::<V>);
-    table.get(&path("/export"), entities::export::<V>);
-    table.post(&path("/import"), import::import::<V>);
-    table.post(&path("/validate"), entities::validate::<V>);
-    table.get(&path("/{id}"), entities::read::<V>);
-    table.add(Method::PUT, &path("/{id}"), entities::update::<V>);
-    table.add(Method::DELETE, &path("/{id}"), entities::delete::<V>);
-    table.add(Method::PATCH, &path("/{id}/status"), status::change_status::<V>);
-    table.post(&path("/{id}/rollback"), status::rollback::<V>);
-    table.get(&path("/{id}/versions"), entities::versions::<V>);
-    table.post(&path("/{id}/versions"), entities::new_version::<V>);
+    router.get(&path(""), entities::list::<V>);
+    router.post(&path(""), entities::create::<V>);
+    router.get(&path("/export"), entities::export::<V>);
+    router.post(&path("/import"), import::import::<V>);
+    router.post(&path("/validate"), entities::validate::<V>);
+    router.get(&path("/{id}"), entities::read::<V>);
+    router.add(Method::PUT, &path("/{id}"), entities::update::<V>);
+    router.add(Method::DELETE, &path("/{id}"), entities::delete::<V>);
+    router.add(Method::PATCH, &path("/{id}/status"), status::change_status::<V>);
+    router.post(&path("/{id}/rollback"), status::rollback::<V>);
+    router.get(&path("/{id}/versions"), entities::versions::<V>);
+    router.post(&path("/{id}/versions"), entities::new_version::<V>);
 }
 
 /// Adds the endpoints of connectors, which have no versions.
-fn add_connectors(table: &mut RouteTable) {
-    table.get("/connectors", connectors::list);
-    table.post("/connectors", connectors::create);
-    table.get("/connectors/export", connectors::export);
-    table.post("/connectors/import", connectors::import);
-    table.post("/connectors/validate", connectors::validate);
-    table.get("/connectors/circuit-breakers", connectors::breakers);
-    table.post("/connectors/circuit-breakers/{key:.+}", connectors::reset_breaker);
-    table.get("/connectors/{id}", connectors::read);
-    table.add(Method::PUT, "/connectors/{id}", connectors::update);
-    table.add(Method::DELETE, "/connectors/{id}", connectors::delete);
-    table.add(Method::PATCH, "/connectors/{id}/status", connectors::status);
-    table.post("/connectors/{id}/test", connectors::test);
+fn add_connectors(router: &mut Router) {
+    router.get("/connectors", connectors::list);
+    router.post("/connectors", connectors::create);
+    router.get("/connectors/export", connectors::export);
+    router.post("/connectors/import", connectors::import);
+    router.post("/connectors/validate", connectors::validate);
+    router.get("/connectors/circuit-breakers", connectors::breakers);
+    router.post("/connectors/circuit-breakers/{key:.+}", connectors::reset_breaker);
+    router.get("/connectors/{id}", connectors::read);
+    router.add(Method::PUT, "/connectors/{id}", connectors::update);
+    router.add(Method::DELETE, "/connectors/{id}", connectors::delete);
+    router.add(Method::PATCH, "/connectors/{id}/status", connectors::status);
+    router.post("/connectors/{id}/test", connectors::test);
 }

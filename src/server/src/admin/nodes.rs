@@ -16,7 +16,7 @@ pub(super) async fn list(state: Data<AppState>) -> Result<HttpResponse, Error> {
     Ok(list_response(rows.into_iter().map(|row| to_summary(row, &this))))
 }
 
-/// Returns a row, and whether it is the node that answers.
+/// Returns a row as the API shows it; `this` is the node that answers.
 fn to_summary(row: NodeRow, this: &str) -> NodeSummary {
     NodeSummary {
         is_this: row.id == this,
@@ -28,5 +28,6 @@ fn to_summary(row: NodeRow, this: &str) -> NodeSummary {
         renewed_at: row.renewed_at,
         lease_until: row.lease_until,
         stopped_at: row.stopped_at,
+        applied_epoch: row.applied_epoch,
     }
 }

@@ -10,7 +10,7 @@ use svc_api::{QueryParameter, endpoints};
 use svc_model::{FieldError, ServiceError, unknown_key};
 
 use crate::http::{ADMIN, Error, parse_query};
-use crate::route_table::described_path;
+use crate::router::described_path;
 
 /// Returns the parameters of the endpoint that a request matches; `None` if it matches none.
 pub(super) fn endpoint_parameters(request: &HttpRequest) -> Option<&'static [QueryParameter]> {

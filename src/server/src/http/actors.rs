@@ -11,14 +11,14 @@ use svc_model::ServiceError;
 
 use super::{AdminCaller, Error};
 use crate::admin::QueryParameters;
-use crate::route_table::RouteTable;
+use crate::router::Router;
 use crate::state::AppState;
 use crate::tree::CONNECTORS;
 
-/// Adds the endpoints to a table of routes below the admin base.
-pub(crate) fn add_routes(table: &mut RouteTable) {
-    table.get("/actors", list);
-    table.post("/actors/{path:.+}/restart", restart);
+/// Adds the endpoints to a router, below the admin base.
+pub(crate) fn add_routes(router: &mut Router) {
+    router.get("/actors", list);
+    router.post("/actors/{path:.+}/restart", restart);
 }
 
 /// `GET /actors`: every node, depth first, and the last lifecycle events, oldest first.

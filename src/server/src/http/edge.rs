@@ -31,7 +31,7 @@ use super::plane::{ADMIN, DATA_PREFIX, DOCS_FILE, Plane, channel_path_start, rea
 use super::request_id::X_REQUEST_ID;
 use super::security_headers::{DOCS_POLICY, SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY};
 use super::{Error, RequestContext, RequestId};
-use crate::route_table::described_path;
+use crate::router::described_path;
 use crate::state::AppState;
 use crate::transport::{ConnectionState, TlsPeer};
 

@@ -55,7 +55,8 @@ pub(super) async fn within<F: Future>(limit: Duration, future: F) -> Option<F::O
         if let Poll::Ready(output) = future.as_mut().poll(context) {
             return Poll::Ready(Some(output));
         }
-        while timer.has_fired(context) {
+        // Registered at each poll: the future may have moved to another waker.
+        while timer.sleep.as_mut().poll(context).is_ready() {
             let now = Instant::now();
             let Some(missed) = timer.missed_time(now) else { return Poll::Ready(None) };
             timer.arm(now + missed.min(limit));

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::io;
 
 use serde::Serialize;
+use svc_api::ValidationIssue;
 use svc_model::{EntityKind, FieldCode};
 use svc_project::{IMPORT_ORDER, PackageArtifact, PackageItem};
 
 use super::error::PackageError;
 use super::prune::{StaleEntity, find_stale};
-use super::remote::{DryRunIssue, PackageServer};
+use super::remote::PackageServer;
 use super::state::PackageState;
 use super::{PackageFormat, PlanArgs, Streams, progress};
 use crate::exit::{EXIT_FAILURE, EXIT_OK};
@@ -191,7 +192,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn judge(&self, issue: &DryRunIssue, action: &str) -> Judgement {
+    fn judge(&self, issue: &ValidationIssue, action: &str) -> Judgement {
         if !is_missing(issue) {
             return Judgement::Blocking;
         }
@@ -251,12 +252,12 @@ enum Judgement {
     Blocking,
 }
 
-fn is_missing(issue: &DryRunIssue) -> bool {
+fn is_missing(issue: &ValidationIssue) -> bool {
     issue.code.as_deref() == Some(FieldCode::NotFound.name())
 }
 
 /// Returns `true` for the problem that there is no draft to activate.
-fn is_without_draft(issue: &DryRunIssue) -> bool {
+fn is_without_draft(issue: &ValidationIssue) -> bool {
     is_missing(issue) && issue.field == "(root)"
 }
 

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
-use svc_api::{DataEnvelope, PackageDetail, Receipt, ReceiptRequest};
+use svc_api::{
+    DataEnvelope, ImportFailure, ImportSummary, ImportedItem, PackageDetail, Receipt, ReceiptRequest,
+    ValidationResult,
+};
 use svc_client::{ApiKey, ApiRequest, Client, ClientError, ClientSettings, ServerAddress, admin_path};
 use svc_model::EntityKind;
 use svc_project::PackageItem;
@@ -22,51 +24,6 @@ const BATCH_BYTES: usize = 2 << 20;
 pub(super) struct PackageServer {
     client: Client,
     address: String,
-}
-
-/// The result of an import of one item.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct ImportedItem {
-    /// The position in the batch.
-    pub(super) index: usize,
-    /// The action, such as `new_version` or `unchanged`.
-    pub(super) action: String,
-}
-
-/// An item that an import refused.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct RefusedItem {
-    /// The position in the batch.
-    pub(super) index: usize,
-    /// The reason.
-    pub(super) error: String,
-}
-
-/// The result of an import.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct ImportResult {
-    /// The items that were refused.
-    pub(super) errors: Vec<RefusedItem>,
-    /// The other items.
-    pub(super) results: Vec<ImportedItem>,
-}
-
-/// A problem of a dry run.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct DryRunIssue {
-    /// The field.
-    pub(super) field: String,
-    /// The description.
-    pub(super) message: String,
-    /// The class of the problem.
-    pub(super) code: Option<String>,
-}
-
-/// The report of a dry run.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct DryRunReport {
-    /// The problems for which the real request would be refused.
-    pub(super) errors: Vec<DryRunIssue>,
 }
 
 impl PackageServer {
@@ -140,8 +97,8 @@ impl PackageServer {
         items: &[&PackageItem],
         dry_run: bool,
         mut advance: impl FnMut(usize),
-    ) -> Result<ImportResult, ClientError> {
-        let mut whole = ImportResult::default();
+    ) -> Result<ImportSummary, ClientError> {
+        let mut whole = ImportSummary::default();
         let mut first = 0;
         for batch in batches(items) {
             let body: Vec<&Value> = batch.iter().map(|item| &item.document).collect();
@@ -152,11 +109,11 @@ impl PackageServer {
                 // What is stored already is unchanged the second time.
                 .repeatable()
                 .json(&body)?;
-            let done: ImportResult = self.client.send(&request).await?.data()?;
+            let done: ImportSummary = self.client.send(&request).await?.data()?;
             let shift = |index: usize| index + first;
-            whole
-                .errors
-                .extend(done.errors.into_iter().map(|item| RefusedItem { index: shift(item.index), ..item }));
+            whole.errors.extend(
+                done.errors.into_iter().map(|item| ImportFailure { index: shift(item.index), ..item }),
+            );
             whole.results.extend(
                 done.results.into_iter().map(|item| ImportedItem { index: shift(item.index), ..item }),
             );
@@ -188,7 +145,7 @@ impl PackageServer {
         &self,
         item: &PackageItem,
         replace_canary: bool,
-    ) -> Result<DryRunReport, ClientError> {
+    ) -> Result<ValidationResult, ClientError> {
         let request = ApiRequest::patch(admin_path(&[item.kind.plural(), &item.key, "status"]))
             .query("dry_run", true)
             .repeatable()
@@ -251,7 +208,7 @@ impl PackageServer {
         id: &str,
     ) -> Result<Option<String>, ClientError> {
         let request = ApiRequest::delete(admin_path(&[kind.plural(), id])).query("dry_run", true);
-        let report: DataEnvelope<DryRunReport> = self.client.send(&request).await?.json()?;
+        let report: DataEnvelope<ValidationResult> = self.client.send(&request).await?.json()?;
         Ok(report.data.errors.into_iter().next().map(|issue| issue.message))
     }
 }

@@ -14,11 +14,11 @@ struct TableRow {
 
 /// The routes below one prefix.
 #[derive(Default)]
-pub(crate) struct RouteTable {
+pub(crate) struct Router {
     rows: Vec<TableRow>,
 }
 
-impl RouteTable {
+impl Router {
     /// Adds a handler for `GET`, which answers `HEAD` as well.
     pub(crate) fn get<F, Args>(&mut self, pattern: &str, handler: F)
     where
