@@ -1,13 +1,19 @@
 //! A real Redis of a single test, installed on demand; the test may stop or freeze it.
 
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::process::ChildProcess;
+use crate::server::wait_until;
 use crate::{peer, tls};
+
+/// Longest wait for the servers of a Redis Cluster to agree.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running server, kept alive by a shared lock that ends with this process at the latest.
 #[derive(Debug)]
@@ -22,20 +28,23 @@ pub struct Redis {
 impl Redis {
     /// Starts a server of the test's own. Reports a missing one with [`peer::report_missing`].
     pub fn own() -> Option<Self> {
-        Self::start_own(false).map_err(|why| peer::report_missing("redis", &why)).ok()
+        Self::start_own(RedisMode::Plain).map_err(|why| peer::report_missing("redis", &why)).ok()
     }
 
     /// Starts a server of the test's own that speaks TLS only, with a certificate of
     /// [`authority`](Self::authority).
     pub fn encrypted() -> Option<Self> {
-        Self::start_own(true).map_err(|why| peer::report_missing("redis", &why)).ok()
+        Self::start_own(RedisMode::Encrypted).map_err(|why| peer::report_missing("redis", &why)).ok()
     }
 
-    fn start_own(encrypted: bool) -> Result<Self, String> {
+    fn start_own(mode: RedisMode) -> Result<Self, String> {
         let own = TempDir::new().map_err(|error| error.to_string())?;
         let directory = own.path().join("redis");
         let mut authority = None;
-        if encrypted {
+        if mode == RedisMode::Clustered {
+            std::fs::create_dir(own.path().join("redis.clustered")).map_err(|error| error.to_string())?;
+        }
+        if mode == RedisMode::Encrypted {
             let issued = tls::issue_certificate().map_err(|error| error.to_string())?;
             let files = own.path().join("redis.tls");
             std::fs::create_dir(&files).map_err(|error| error.to_string())?;
@@ -61,20 +70,49 @@ impl Redis {
         &self.url
     }
 
+    /// Host and port.
+    pub fn place(&self) -> &str {
+        self.url.rsplit_once('@').map_or(&*self.url, |(_, place)| place)
+    }
+
+    fn password(&self) -> &str {
+        let login = self.url.rsplit_once('@').map_or("", |(login, _)| login);
+        login.rsplit_once(':').map_or("", |(_, password)| password)
+    }
+
     /// The authority's certificate of one that speaks TLS, as PEM.
     pub fn authority(&self) -> Option<&str> {
         self.authority.as_deref()
     }
 
+    /// Runs a command as the administrator; returns the answer.
+    ///
+    /// # Errors
+    /// The client cannot be run, or the server refuses.
+    pub fn command(&self, arguments: &[&str]) -> Result<String, String> {
+        output_of(self.client().arg("-e").args(arguments))
+    }
+
     /// Starts to list the commands that the server carries out, those of scripts included, one a line.
     ///
     /// # Errors
-    /// The client cannot be run.
+    /// The client cannot be run, or the server refuses.
     pub fn monitor(&self) -> Result<ChildProcess, String> {
-        let arguments = ["-u", self.url(), "--no-auth-warning", "monitor"];
-        let monitor = ChildProcess::start(Command::new("redis-cli").args(arguments))?;
-        monitor.wait_for(|lines| lines.first().map(drop))?;
+        let monitor = ChildProcess::start(self.client().arg("monitor"))?;
+        monitor.wait_for(|lines| lines.first().filter(|line| *line == "OK").map(drop))?;
         Ok(monitor)
+    }
+
+    /// The client of the server, without a command. It takes no URL: it mistakes one without a user for one with an
+    /// empty name.
+    fn client(&self) -> Command {
+        let (host, port) = self.place().rsplit_once(':').unwrap_or_default();
+        let mut client = Command::new("redis-cli");
+        client.args(["-h", host, "-p", port, "-a", self.password(), "--no-auth-warning"]);
+        if self.authority.is_some() {
+            client.arg("--tls").arg("--cacert").arg(self.directory.with_extension("tls").join("ca.pem"));
+        }
+        client
     }
 
     /// Kills the server, like a crash; its entries are lost.
@@ -116,6 +154,63 @@ impl Drop for Redis {
         // The watchdog stops a server that this could not stop.
         let _ = self.stop();
     }
+}
+
+/// The way a server is started.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RedisMode {
+    Plain,
+    /// Speaks TLS only.
+    Encrypted,
+    /// As a part of a Redis Cluster.
+    Clustered,
+}
+
+/// A running Redis Cluster of three servers.
+#[derive(Debug)]
+pub struct RedisCluster {
+    servers: [Redis; 3],
+}
+
+impl RedisCluster {
+    /// Starts three servers and gives each a third of the slots. Reports a missing one with [`peer::report_missing`].
+    pub fn own() -> Option<Self> {
+        Self::start().map_err(|why| peer::report_missing("redis", &why)).ok()
+    }
+
+    fn start() -> Result<Self, String> {
+        let server = || Redis::start_own(RedisMode::Clustered);
+        let servers = [server()?, server()?, server()?];
+        let places = servers.each_ref().map(Redis::place);
+        let mut create = Command::new("redis-cli");
+        create.args(["-a", servers[0].password(), "--no-auth-warning", "--cluster", "create"]);
+        output_of(create.args(places).arg("--cluster-yes"))?;
+        for server in &servers {
+            let is_up = || {
+                let info = server.command(&["cluster", "info"]).map_err(io::Error::other)?;
+                Ok(info.contains("cluster_state:ok"))
+            };
+            if !wait_until(PATIENCE, is_up).map_err(|error| error.to_string())? {
+                return Err(format!("{} is in no cluster", server.place()));
+            }
+        }
+        Ok(Self { servers })
+    }
+
+    /// The servers, each with a third of the slots.
+    pub fn servers(&self) -> &[Redis; 3] {
+        &self.servers
+    }
+}
+
+/// Runs a command to its end; returns its standard output.
+fn output_of(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if output.status.success() {
+        return Ok(text);
+    }
+    Err(format!("{text} {}", String::from_utf8_lossy(&output.stderr).trim()))
 }
 
 fn script(command: &str, directory: &Path) -> Result<String, String> {

@@ -44,15 +44,21 @@ pub trait SharedCache: Send + Sync {
 
 /// The store that the nodes of a cluster share: a cache that counts too.
 pub trait ClusterStore: SharedCache {
-    /// Counts one message of a key in the current second of the store's clock, under `key:second`. Returns the number of
-    /// messages in that second, this one included.
+    /// Counts one message of a key in the current second of the store's clock. Returns the number of messages in that
+    /// second, this one included.
     fn count_in_second(&self, key: String) -> CacheFuture<'_, u64>;
 }
 
 /// The reason why a cache operation failed. For operators; holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct CacheError(pub String);
+pub enum CacheError {
+    /// It was not carried out.
+    #[error("{0}")]
+    NotDone(String),
+    /// No answer came: it may have been carried out.
+    #[error("{0}")]
+    Unconfirmed(String),
+}
 
 /// The reason why a connector gives no shared cache.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

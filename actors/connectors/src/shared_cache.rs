@@ -9,7 +9,7 @@ use std::sync::Arc;
 use actix::Message;
 use actix_supervision::ReadHandler;
 use svc_channels::{CacheError, CacheFuture, CacheUnavailable, ConnectorAccess, SharedCache};
-use svc_engine::TaskError;
+use svc_engine::{ErrorCode, TaskError};
 
 use crate::directory::ConnectorDirectory;
 use crate::drivers::cache::{
@@ -42,7 +42,7 @@ impl ConnectorAccess for Connectors {
         }
         if !settings.is_shared() {
             let reason = format!("connector '{connector}' keeps its entries in the memory of a process");
-            return Err(CacheUnavailable::NotShared(CacheError(reason)));
+            return Err(CacheUnavailable::NotShared(CacheError::NotDone(reason)));
         }
         Ok(Arc::new(ConnectorCache {
             connectors: self.directory().clone(),
@@ -57,7 +57,10 @@ impl ConnectorAccess for Connectors {
 }
 
 fn cache_error(error: TaskError) -> CacheError {
-    CacheError(error.message)
+    match error.code {
+        ErrorCode::Io | ErrorCode::Timeout => CacheError::Unconfirmed(error.message),
+        _ => CacheError::NotDone(error.message),
+    }
 }
 
 fn not_shared(error: TaskError) -> CacheUnavailable {

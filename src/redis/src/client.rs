@@ -1,224 +1,199 @@
-//! A client that opens its connection again after it broke.
+//! A client of a server, or of the servers of a Redis Cluster.
+//!
+//! A server of a Redis Cluster that does not have a key names the one that does. The client then reads which server has
+//! which slots, and asks the right one from then on.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use redis::{Cmd, FromRedisValue, Pipeline};
+use redis::{Cmd, FromRedisValue, Value, cmd};
 use svc_outbound::Outbound;
 use tokio::runtime::Handle;
-use tokio::sync::Mutex as AsyncMutex;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
-use crate::connection::{RedisConnection, RedisQueryError};
+use crate::connection::{Redirect, RedisQueryError};
 use crate::failure::RedisFailure;
-use crate::target::RedisTarget;
+use crate::server_client::ServerClient;
+use crate::slots::{SLOTS, SlotRange, slot_of};
+use crate::target::{RedisTarget, ServerPlace};
 
-/// Time after a failed attempt to connect during which calls fail at once, with its failure. A server that is away
-/// slows one call each time, and one that is back meets one connection, not one for each waiting call.
-const COOLDOWN: Duration = Duration::from_millis(250);
+/// Most servers that one command is sent to.
+const MAX_REDIRECTS: usize = 4;
 
-/// A client of one server, with one connection. Cheap to clone; clones share the connection. Calls may come from any
-/// thread.
+/// A client of a server, or of the Redis Cluster that the server belongs to, with one connection to each server. Cheap
+/// to clone; clones share the connections. Calls may come from any thread.
 #[derive(Clone)]
 pub struct RedisClient {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    target: Arc<RedisTarget>,
-    outbound: Outbound,
-    /// Drives the connection, whichever thread calls.
-    runtime: Handle,
-    /// Time limit of opening a connection, and of an answer.
-    limit: Duration,
-    state: Mutex<ConnectionState>,
-    /// Held by the caller that opens.
-    opening: AsyncMutex<()>,
+    /// The server that the settings name.
+    seed: ServerClient,
+    topology: Mutex<Topology>,
 }
 
-enum ConnectionState {
-    Open(RedisConnection),
-    /// None is open; after a failure with the instant until which calls fail at once.
-    Closed(Option<(Instant, RedisFailure)>),
+/// The servers of a Redis Cluster, as far as they are known.
+#[derive(Default)]
+struct Topology {
+    servers: HashMap<ServerPlace, ServerClient>,
+    /// The server of each slot; empty for a server that is in no Redis Cluster.
+    slots: Vec<Option<ServerClient>>,
 }
 
 impl RedisClient {
     /// Makes a client that connects at its first call. An operation ends within twice `limit`.
     pub fn new(target: RedisTarget, outbound: Outbound, runtime: Handle, limit: Duration) -> Self {
-        let shared = Shared {
-            target: Arc::new(target),
-            outbound,
-            runtime,
-            limit,
-            state: Mutex::new(ConnectionState::Closed(None)),
-            opening: AsyncMutex::default(),
-        };
-        Self { shared: Arc::new(shared) }
+        let seed = ServerClient::new(target, outbound, runtime, limit);
+        Self { shared: Arc::new(Shared { seed, topology: Mutex::default() }) }
     }
 
-    /// Runs a command.
+    /// Checks that the server answers, and reads the slots of its Redis Cluster if it is in one.
     ///
     /// # Errors
-    /// A [`RedisFailure`] that names the place. A command that timed out may have been carried out.
-    pub async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, RedisFailure> {
-        let connection = self.connection().await?;
-        let answer = connection.query(command).await;
-        answer.map_err(|error| self.discard(&connection, error))
+    /// A [`RedisFailure`] that names the place.
+    pub async fn connect(&self) -> Result<(), RedisFailure> {
+        self.ping().await?;
+        self.read_slots(&self.shared.seed).await;
+        Ok(())
     }
 
-    /// Runs the commands of a pipeline in one round trip.
+    /// Runs a command on a key, at the server that has the key.
     ///
     /// # Errors
-    /// As [`query`](Self::query).
-    pub async fn query_pipeline<T: FromRedisValue>(&self, commands: &Pipeline) -> Result<T, RedisFailure> {
-        let connection = self.connection().await?;
-        let answer = connection.query_pipeline(commands).await;
-        answer.map_err(|error| self.discard(&connection, error))
+    /// A [`RedisFailure`] that names the place.
+    pub async fn query<T: FromRedisValue>(&self, key: &str, command: &Cmd) -> Result<T, RedisFailure> {
+        let limit = self.shared.seed.limit() * 2;
+        match timeout(limit, self.query_redirected(slot_of(key), command)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(self.shared.seed.target().late(limit)),
+        }
     }
 
-    /// Checks that the server answers.
+    /// Checks that the server answers, in a Redis Cluster that every server with slots does.
     ///
     /// # Errors
-    /// As [`query`](Self::query).
+    /// The first failure.
     pub async fn ping(&self) -> Result<(), RedisFailure> {
-        self.query::<redis::Value>(&redis::cmd("PING")).await.map(drop)
-    }
-
-    /// Returns host and port as errors show them.
-    pub fn place(&self) -> String {
-        self.shared.target.place()
-    }
-
-    /// Returns the connection, opened if none is. One caller opens; the others wait for it, or fail at once if the server
-    /// was away before.
-    async fn connection(&self) -> Result<RedisConnection, RedisFailure> {
-        if let Some(ready) = self.shared.ready() {
-            return ready;
+        let servers = self.shared.topology.lock().servers_with_slots();
+        if servers.is_empty() {
+            return ping(&self.shared.seed).await;
         }
-        let limit = self.shared.limit;
-        let late = |_| self.shared.target.late(limit);
-        let _opening = match (self.shared.opening.try_lock(), self.shared.last_failure()) {
-            (Ok(opening), _) => opening,
-            (Err(_), Some(failure)) => return Err(failure),
-            (Err(_), None) => timeout(limit, self.shared.opening.lock()).await.map_err(late)?,
-        };
-        if let Some(ready) = self.shared.ready() {
-            return ready;
-        }
-        let shared = Arc::clone(&self.shared);
-        let opened = self.shared.runtime.spawn(async move { shared.open().await });
-        opened.await.unwrap_or_else(|error| Err(self.shared.target.unreachable(error)))
-    }
-
-    /// Forgets a connection that must not be used again.
-    fn discard(&self, used: &RedisConnection, error: RedisQueryError) -> RedisFailure {
-        if error.is_broken {
-            let mut state = self.shared.state.lock();
-            if matches!(&*state, ConnectionState::Open(open) if open.is_same(used)) {
-                let hangs = matches!(error.failure, RedisFailure::Timeout(_));
-                *state = ConnectionState::Closed(hangs.then(|| (Instant::now(), error.failure.clone())));
+        for server in servers {
+            if let Err(failure) = ping(&server).await {
+                self.forget(&server);
+                self.read_slots(&self.entry()).await;
+                return Err(failure);
             }
         }
-        error.failure
+        Ok(())
+    }
+
+    /// Returns `true` for a Redis Cluster.
+    pub fn is_cluster(&self) -> bool {
+        !self.shared.topology.lock().slots.is_empty()
+    }
+
+    /// Returns host and port of the first server as errors show them.
+    pub fn place(&self) -> String {
+        self.shared.seed.target().place()
+    }
+
+    async fn query_redirected<T: FromRedisValue>(&self, slot: u16, command: &Cmd) -> Result<T, RedisFailure> {
+        let known = self.shared.topology.lock().slots.get(usize::from(slot)).cloned().flatten();
+        let mut server = known.unwrap_or_else(|| self.entry());
+        let mut failure = None;
+        for _ in 0..MAX_REDIRECTS {
+            let RedisQueryError { failure: refused, redirect, is_broken } = match server.query(command).await
+            {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            match redirect {
+                Some(Redirect::Moved(place)) => {
+                    let asked = std::mem::replace(&mut server, self.server(&place));
+                    self.shared.topology.lock().assign(slot..=slot, &server);
+                    self.read_slots(&asked).await;
+                }
+                Some(Redirect::Ask(place)) => {
+                    let asked = self.server(&place).query_asking(command).await;
+                    return asked.map_err(|error| error.failure);
+                }
+                None => {
+                    if is_broken {
+                        self.forget(&server);
+                    }
+                    return Err(refused);
+                }
+            }
+            failure = Some(refused);
+        }
+        Err(failure.unwrap_or_else(|| server.target().unreachable("no server has the key")))
+    }
+
+    /// Returns the server to ask for a slot of which no server is known: one that answers, the first one if it does.
+    fn entry(&self) -> ServerClient {
+        let seed = &self.shared.seed;
+        if seed.is_connected() {
+            return seed.clone();
+        }
+        let topology = self.shared.topology.lock();
+        let connected = topology.servers.values().find(|server| server.is_connected());
+        let other = || topology.servers.values().find(|server| !server.is_failing());
+        connected.or_else(|| other().filter(|_| seed.is_failing())).unwrap_or(seed).clone()
+    }
+
+    /// Returns the client of a server of the Redis Cluster.
+    fn server(&self, place: &ServerPlace) -> ServerClient {
+        let mut topology = self.shared.topology.lock();
+        let server = topology.servers.entry(place.clone());
+        server.or_insert_with(|| self.shared.seed.sibling(place)).clone()
+    }
+
+    /// Reads the server of each slot. What a server does not tell is learned from redirections.
+    async fn read_slots(&self, from: &ServerClient) {
+        let Ok(answer) = from.query::<Value>(cmd("CLUSTER").arg("SLOTS")).await else { return };
+        for SlotRange { first, last, place } in SlotRange::read_all(&answer) {
+            let server = self.server(&place);
+            self.shared.topology.lock().assign(first..=last, &server);
+        }
+    }
+
+    /// Forgets which slots a server has that does not answer: another one may have taken them over.
+    fn forget(&self, server: &ServerClient) {
+        let mut topology = self.shared.topology.lock();
+        let lost =
+            |slot: &&mut Option<ServerClient>| slot.as_ref().is_some_and(|other| other.is_same(server));
+        topology.slots.iter_mut().filter(lost).for_each(|slot| *slot = None);
     }
 }
 
-impl Shared {
-    /// Returns the open connection, or the failure that still counts; `None` if a connection is to be opened.
-    fn ready(&self) -> Option<Result<RedisConnection, RedisFailure>> {
-        match &*self.state.lock() {
-            ConnectionState::Open(connection) if !connection.is_closed() => Some(Ok(connection.clone())),
-            ConnectionState::Closed(Some((until, failure))) if Instant::now() < *until => {
-                Some(Err(failure.clone()))
+impl Topology {
+    fn assign(&mut self, slots: impl Iterator<Item = u16>, server: &ServerClient) {
+        self.slots.resize(usize::from(SLOTS), None);
+        for slot in slots {
+            if let Some(slot) = self.slots.get_mut(usize::from(slot)) {
+                *slot = Some(server.clone());
             }
-            _ => None,
         }
     }
 
-    /// Returns the failure for which no connection is open.
-    fn last_failure(&self) -> Option<RedisFailure> {
-        match &*self.state.lock() {
-            ConnectionState::Closed(Some((_, failure))) => Some(failure.clone()),
-            _ => None,
-        }
+    fn servers_with_slots(&self) -> Vec<ServerClient> {
+        let has_slots =
+            |server: &&ServerClient| self.slots.iter().flatten().any(|other| other.is_same(server));
+        self.servers.values().filter(has_slots).cloned().collect()
     }
+}
 
-    async fn open(&self) -> Result<RedisConnection, RedisFailure> {
-        let opened = RedisConnection::open(&self.target, &self.outbound, self.limit).await;
-        *self.state.lock() = match &opened {
-            Ok(connection) => ConnectionState::Open(connection.clone()),
-            Err(failure) => ConnectionState::Closed(Some((Instant::now() + COOLDOWN, failure.clone()))),
-        };
-        opened
-    }
+async fn ping(server: &ServerClient) -> Result<(), RedisFailure> {
+    server.query::<Value>(&cmd("PING")).await.map(drop).map_err(|error| error.failure)
 }
 
 impl fmt::Debug for RedisClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisClient").field("target", &self.shared.target).finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use svc_outbound::Trust;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
-
-    use super::*;
-
-    fn client_of(port: u16) -> RedisClient {
-        let target = RedisTarget::new(&format!("redis://127.0.0.1:{port}"), true).unwrap();
-        let outbound = Outbound::new(&Trust::System).unwrap();
-        RedisClient::new(target, outbound, Handle::current(), Duration::from_secs(5))
-    }
-
-    /// Accepts one connection and answers its first `answers` commands with PONG.
-    async fn serve(listener: &TcpListener, answers: usize) {
-        let (mut socket, _) = listener.accept().await.unwrap();
-        let mut buffer = [0; 256];
-        for _ in 0..answers {
-            if socket.read(&mut buffer).await.unwrap() == 0 {
-                return;
-            }
-            socket.write_all(b"+PONG\r\n").await.unwrap();
-        }
-    }
-
-    #[tokio::test]
-    async fn broken_connection_is_opened_again() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let client = client_of(listener.local_addr().unwrap().port());
-        for _ in 0..2 {
-            let (served, answered) = tokio::join!(serve(&listener, 1), client.ping());
-            assert_eq!(((), answered), (served, Ok(())));
-            // The connection was closed by the server. A call may meet it before that is known.
-            while client.shared.ready().is_some() {
-                tokio::task::yield_now().await;
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn calls_fail_at_once_after_a_failed_connect() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
-        let client = client_of(port);
-        let first = client.ping().await.unwrap_err();
-        assert!(matches!(&first, RedisFailure::Unreachable(text) if text.contains("127.0.0.1")), "{first}");
-        assert_eq!(client.shared.ready().and_then(Result::err), Some(first));
-    }
-
-    #[tokio::test]
-    async fn calls_wait_for_no_other_call_while_a_server_hangs() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let client = client_of(listener.local_addr().unwrap().port());
-        let hangs = client.shared.target.late(client.shared.limit);
-        *client.shared.state.lock() = ConnectionState::Closed(Some((Instant::now(), hangs.clone())));
-        let _opening = client.shared.opening.lock().await;
-        assert_eq!(client.ping().await, Err(hangs));
+        f.debug_struct("RedisClient").field("target", self.shared.seed.target()).finish_non_exhaustive()
     }
 }

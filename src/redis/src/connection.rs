@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Cmd, FromRedisValue, Pipeline, RedisError};
+use redis::{AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, RedisError, ServerErrorKind, pipe};
 use rustls::pki_types::ServerName;
 use svc_outbound::Outbound;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use crate::failure::RedisFailure;
-use crate::target::RedisTarget;
+use crate::target::{RedisTarget, ServerPlace};
 
 /// A connection. Cheap to clone; closed with its last clone, or by the server.
 #[derive(Clone)]
@@ -62,13 +62,15 @@ impl RedisConnection {
         answer.map_err(|error| self.failed(&error))
     }
 
-    /// Runs the commands of a pipeline, sent together.
+    /// Runs a command that another server of a Redis Cluster redirected here for this once.
     ///
     /// # Errors
     /// As [`query`](Self::query).
-    pub async fn query_pipeline<T: FromRedisValue>(&self, commands: &Pipeline) -> Result<T, RedisQueryError> {
-        let answer = commands.query_async(&mut self.redis.clone()).await;
-        answer.map_err(|error| self.failed(&error))
+    pub(crate) async fn query_asking<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, RedisQueryError> {
+        let mut commands = pipe();
+        commands.cmd("ASKING").ignore().add_command(command.clone());
+        let answer: Result<(T,), _> = commands.query_async(&mut self.redis.clone()).await;
+        answer.map(|(answer,)| answer).map_err(|error| self.failed(&error))
     }
 
     /// Returns `true` once no command can succeed any more.
@@ -85,6 +87,7 @@ impl RedisConnection {
         RedisQueryError {
             failure: self.target.failed(error, self.limit),
             is_broken: error.is_timeout() || error.is_unrecoverable_error(),
+            redirect: Redirect::read(error),
         }
     }
 }
@@ -97,6 +100,33 @@ pub struct RedisQueryError {
     pub failure: RedisFailure,
     /// True if the connection must not be used again.
     pub is_broken: bool,
+    /// The server that has the key, where a server of a Redis Cluster answered with that.
+    pub(crate) redirect: Option<Redirect>,
+}
+
+impl From<RedisFailure> for RedisQueryError {
+    fn from(failure: RedisFailure) -> Self {
+        Self { failure, is_broken: true, redirect: None }
+    }
+}
+
+/// The answer of a server of a Redis Cluster that does not have a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Redirect {
+    /// From now on another server has the key.
+    Moved(ServerPlace),
+    /// The key is on the move: this command alone goes to the other server.
+    Ask(ServerPlace),
+}
+
+impl Redirect {
+    fn read(error: &RedisError) -> Option<Self> {
+        let place = ServerPlace::parse(error.redirect_node()?.0)?;
+        match error.kind() {
+            ErrorKind::Server(ServerErrorKind::Ask) => Some(Self::Ask(place)),
+            _ => Some(Self::Moved(place)),
+        }
+    }
 }
 
 async fn connect(

@@ -6,6 +6,7 @@ use redis::{Cmd, FromRedisValue, Value, cmd};
 
 use crate::client::RedisClient;
 use crate::failure::RedisFailure;
+use crate::slots::with_hash_tag;
 
 /// Longest life of an entry in seconds, a hundred years: of a longer one the server cannot compute the end.
 const LONGEST_SECS: u64 = 100 * 365 * 86_400;
@@ -35,14 +36,23 @@ pub trait RedisEntries {
     /// The failure of an operation.
     type Failure;
 
-    /// Runs a command.
-    fn run<T: FromRedisValue>(&self, command: Cmd) -> impl Future<Output = Result<T, Self::Failure>>;
+    /// Runs a command on a key.
+    fn run<T: FromRedisValue>(
+        &self,
+        key: &str,
+        command: Cmd,
+    ) -> impl Future<Output = Result<T, Self::Failure>>;
+
+    /// Returns `true` for a Redis Cluster, where the keys of one operation must be in one slot.
+    fn is_cluster(&self) -> bool {
+        false
+    }
 
     /// Returns the text of a key; bytes that are no text are replaced.
     fn read(&self, key: &str) -> impl Future<Output = Result<Option<String>, Self::Failure>> {
         let command = cmd("GET").arg(key).to_owned();
-        async {
-            let bytes: Option<Vec<u8>> = self.run(command).await?;
+        async move {
+            let bytes: Option<Vec<u8>> = self.run(key, command).await?;
             Ok(bytes.map(|bytes| match String::from_utf8(bytes) {
                 Ok(text) => text,
                 Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
@@ -63,7 +73,7 @@ pub trait RedisEntries {
             Some(0) => command.arg("DEL").arg(key),
             Some(seconds) => command.arg("SET").arg(key).arg(text).arg("EX").arg(seconds.min(LONGEST_SECS)),
         };
-        async { self.run::<Value>(command).await.map(drop) }
+        async move { self.run::<Value>(key, command).await.map(drop) }
     }
 
     /// Gives a key that is free, or that `owner` has, to `owner` for so many seconds; `false` if another owner has it.
@@ -75,7 +85,7 @@ pub trait RedisEntries {
         ttl_secs: u64,
     ) -> impl Future<Output = Result<bool, Self::Failure>> {
         let command = script(CLAIM, key).arg(owner).arg(ttl_secs.min(LONGEST_SECS)).to_owned();
-        async move { Ok(ttl_secs == 0 || self.run::<i64>(command).await? == 1) }
+        async move { Ok(ttl_secs == 0 || self.run::<i64>(key, command).await? == 1) }
     }
 
     /// Gives a key that `owner` has to `successor` for so many seconds; `false` if `owner` does not have it. With 0
@@ -89,28 +99,32 @@ pub trait RedisEntries {
     ) -> impl Future<Output = Result<bool, Self::Failure>> {
         let mut command = script(TRANSFER, key);
         command.arg(owner).arg(successor).arg(ttl_secs.min(LONGEST_SECS));
-        async move { Ok(ttl_secs == 0 || self.run::<i64>(command).await? == 1) }
+        async move { Ok(ttl_secs == 0 || self.run::<i64>(key, command).await? == 1) }
     }
 
     /// Removes a key that `owner` has.
     fn release(&self, key: &str, owner: &str) -> impl Future<Output = Result<(), Self::Failure>> {
         let command = script(RELEASE, key).arg(owner).to_owned();
-        async { self.run::<Value>(command).await.map(drop) }
+        async move { self.run::<Value>(key, command).await.map(drop) }
     }
 
-    /// Counts one event of a key in the current second of the server's clock, under `key:second`. Returns the number of
-    /// events in that second, this one included.
+    /// Counts one event of a key in the current second of the server's clock, under `key:second`; in a Redis Cluster all
+    /// of the key but its first word is a hash tag. Returns the number of events in that second, this one included.
     fn count_in_second(&self, key: &str) -> impl Future<Output = Result<u64, Self::Failure>> {
-        let command = script(COUNT, key);
-        async { self.run(command).await }
+        let key = if self.is_cluster() { with_hash_tag(key) } else { key.to_owned() };
+        async move { self.run(&key, script(COUNT, &key)).await }
     }
 }
 
 impl RedisEntries for RedisClient {
     type Failure = RedisFailure;
 
-    async fn run<T: FromRedisValue>(&self, command: Cmd) -> Result<T, RedisFailure> {
-        self.query(&command).await
+    async fn run<T: FromRedisValue>(&self, key: &str, command: Cmd) -> Result<T, RedisFailure> {
+        self.query(key, &command).await
+    }
+
+    fn is_cluster(&self) -> bool {
+        self.is_cluster()
     }
 }
 

@@ -24,7 +24,29 @@ pub struct RedisTarget {
     pub(crate) allow_private: bool,
 }
 
+/// The host and port of a server of a Redis Cluster, as its servers name it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ServerPlace {
+    /// Empty for the host of the server that was asked.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+impl ServerPlace {
+    /// Reads `host:port`, as redirections have it.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (host, port) = text.rsplit_once(':')?;
+        Some(Self { host: host.to_owned(), port: port.parse().ok()? })
+    }
+}
+
 impl RedisTarget {
+    /// Returns another server of the same Redis Cluster, with the same user and password.
+    pub(crate) fn at(&self, place: &ServerPlace) -> Self {
+        let host = if place.host.is_empty() { &self.host } else { &place.host };
+        Self { host: host.clone(), port: place.port, ..self.clone() }
+    }
+
     /// Reads a URL. `allow_private` permits addresses that are not public.
     ///
     /// # Errors
@@ -65,7 +87,7 @@ impl RedisTarget {
         let place = self.place();
         match error.kind() {
             _ if error.is_timeout() => self.late(limit),
-            ErrorKind::Io => self.unreachable(error),
+            ErrorKind::Io => RedisFailure::Broken(format!("the connection to '{place}' broke ({error})")),
             ErrorKind::Server(BusyLoading | ClusterDown | MasterDown | TryAgain) => {
                 RedisFailure::Unreachable(format!("'{place}' cannot serve now ({})", said(error)))
             }
@@ -105,6 +127,20 @@ mod tests {
         assert!(!format!("{target:?}").contains("p@ss"));
         let target = RedisTarget::new("redis://[::1]", true).unwrap();
         assert_eq!((target.place().as_str(), target.tls), ("[::1]:6379", false));
+    }
+
+    #[test]
+    fn server_of_a_redis_cluster_is_at_the_place_that_a_redirection_names() {
+        let seed = RedisTarget::new("rediss://:p@cache.example:6380", true).unwrap();
+        for (text, expected) in [
+            ("10.0.0.2:6381", "10.0.0.2:6381"),
+            (":6381", "cache.example:6381"),
+            ("fd00::2:6381", "[fd00::2]:6381"),
+        ] {
+            let server = seed.at(&ServerPlace::parse(text).unwrap());
+            assert_eq!((server.place().as_str(), server.tls), (expected, true));
+        }
+        assert_eq!(ServerPlace::parse("cache.example"), None);
     }
 
     #[test]

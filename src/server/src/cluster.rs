@@ -39,7 +39,7 @@ pub(crate) async fn connect_redis(
     let deadline = Instant::now() + Duration::from_secs(config.storage.connect_retry_secs);
     let mut pause = FIRST_RETRY;
     loop {
-        match client.ping().await {
+        match client.connect().await {
             Ok(()) => {
                 info!(log, "connected to the Redis server of the cluster"; "place" => client.place());
                 return Ok(Some(client));
@@ -58,7 +58,7 @@ pub(crate) async fn connect_redis(
 
 fn may_heal(failure: &RedisFailure) -> bool {
     match failure {
-        RedisFailure::Unreachable(_) | RedisFailure::Timeout(_) => true,
+        RedisFailure::Unreachable(_) | RedisFailure::Broken(_) | RedisFailure::Timeout(_) => true,
         RedisFailure::Address(error) => matches!(error, AddressError::Unresolved { .. }),
         RedisFailure::Refused(_) => false,
     }

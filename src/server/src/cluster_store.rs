@@ -47,5 +47,6 @@ impl ClusterStore for RedisClusterStore {
 }
 
 fn cache_error(failure: RedisFailure) -> CacheError {
-    CacheError(format!("the Redis server of the cluster: {failure}"))
+    let reason = format!("the Redis server of the cluster: {failure}");
+    if failure.is_unconfirmed() { CacheError::Unconfirmed(reason) } else { CacheError::NotDone(reason) }
 }

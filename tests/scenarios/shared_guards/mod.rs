@@ -2,6 +2,7 @@
 
 mod limits;
 mod outage;
+mod servers;
 mod strict;
 
 use serde_json::{Value, json};
@@ -28,12 +29,7 @@ impl GuardCluster {
 
     /// A node, not yet started.
     fn node(&self) -> ServerCommand {
-        launch()
-            .env("SVC_STORAGE__URL", self.database.url())
-            .env("SVC_STORAGE__MAX_CONNECTIONS", "8")
-            .env("SVC_CLUSTER__ENABLED", "true")
-            .env("SVC_CLUSTER__REDIS_URL", self.redis.url())
-            .env("SVC_METRICS__ENABLED", "true")
+        clustered(&self.database, self.redis.url())
     }
 
     /// Starts three nodes. `define` creates the definitions at the first, before the others start.
@@ -43,6 +39,16 @@ impl GuardCluster {
         let second = self.node().start().unwrap();
         [first, second, self.node().start().unwrap()]
     }
+}
+
+/// A node of a cluster on this database and Redis, not yet started.
+fn clustered(database: &PostgresDatabase, redis: &str) -> ServerCommand {
+    launch()
+        .env("SVC_STORAGE__URL", database.url())
+        .env("SVC_STORAGE__MAX_CONNECTIONS", "8")
+        .env("SVC_CLUSTER__ENABLED", "true")
+        .env("SVC_CLUSTER__REDIS_URL", redis)
+        .env("SVC_METRICS__ENABLED", "true")
 }
 
 fn path(channel: &str) -> String {

@@ -1,5 +1,8 @@
 //! Redis that is away, that hangs, and that is back.
 
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use serde_json::json;
@@ -83,4 +86,69 @@ fn redis_that_hangs_holds_up_no_channel_without_it_and_takes_no_key() {
     for (server, key) in servers.iter().zip(["before", "meanwhile", "before"]) {
         error(&keyed(&mut server.client(), "keys-deny", key), 409, "CONFLICT");
     }
+}
+
+/// Sends messages to channels that Redis guards until told to stop; returns the statuses that came.
+fn keep_sending(
+    address: SocketAddr,
+    stop: &AtomicBool,
+    answered: &AtomicUsize,
+) -> BTreeSet<(&'static str, u16)> {
+    let mut client = HttpClient::new(address).keep_alive();
+    let mut statuses = BTreeSet::new();
+    for number in 0.. {
+        for channel in ["rate-allow", "rate-deny", "keys-allow", "keys-deny", "answers"] {
+            let key = format!("{:?}-{number}", thread::current().id());
+            statuses.insert((channel, keyed(&mut client, channel, &key).status));
+        }
+        answered.fetch_add(1, Ordering::Relaxed);
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    statuses
+}
+
+#[test]
+fn outage_under_load_is_answered_as_configured_and_ends_without_a_stampede() {
+    let Some(cluster) = GuardCluster::new() else { return };
+    let servers = cluster.start(define);
+    let (stop, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let more = |rounds: usize| {
+        let due = answered.load(Ordering::Relaxed) + rounds;
+        eventually(|| answered.load(Ordering::Relaxed) >= due);
+    };
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..24)
+            .map(|client| {
+                let (address, stop, answered) = (servers[client % 3].address(), &stop, &answered);
+                scope.spawn(move || keep_sending(address, stop, answered))
+            })
+            .collect();
+        more(100);
+        cluster.redis.stop().unwrap();
+        more(200);
+        cluster.redis.restart().unwrap();
+        for server in &servers {
+            eventually(|| readiness(&mut server.client()).0 == 200);
+        }
+        more(100);
+        stop.store(true, Ordering::Relaxed);
+        let statuses: BTreeSet<_> = clients.into_iter().flat_map(|client| client.join().unwrap()).collect();
+        let expected = [
+            ("answers", 200),
+            ("keys-allow", 200),
+            ("keys-deny", 200),
+            ("keys-deny", 503),
+            ("rate-allow", 200),
+            ("rate-deny", 200),
+            ("rate-deny", 503),
+        ];
+        assert_eq!(statuses, BTreeSet::from(expected));
+    });
+    // One connection of each node, one of the script that waited for the server, and this one.
+    let stats = cluster.redis.command(&["info", "stats"]).unwrap();
+    let received = stats.lines().find_map(|line| line.strip_prefix("total_connections_received:"));
+    let received: usize = received.unwrap().trim().parse().unwrap();
+    assert!(received <= 10, "{received} connections after the return");
 }

@@ -166,9 +166,9 @@ impl DeduplicationGuard {
                     Ok(false) => None,
                     Ok(true) => Some(IdempotencyClaim::Shared { cache, key: name, owner, window_secs }),
                     Err(error) => {
-                        // The key may be claimed nevertheless, which refuses no other delivery of a named owner.
                         if let Err(refusal) = self.handle_unchecked_key(channel, &error, services) {
-                            if !is_named {
+                            // A key that is claimed nevertheless refuses no other delivery of a named owner.
+                            if !is_named && matches!(error, CacheError::Unconfirmed(_)) {
                                 let (life, log) = (Duration::from_secs(window_secs), services.log.clone());
                                 self.late_releases.release(cache, name, owner, life, log);
                             }

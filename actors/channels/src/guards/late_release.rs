@@ -12,8 +12,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::shared_cache::SharedCache;
 
-/// Most keys of a channel that wait for their release.
-const MAX_PENDING: usize = 256;
+/// Most keys of a channel that wait for their release: more than claims are in flight when a cache hangs.
+const MAX_PENDING: usize = 4096;
 /// First pause between two attempts; doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);

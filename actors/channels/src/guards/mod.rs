@@ -23,6 +23,7 @@ mod shared_keys;
 
 use std::sync::Arc;
 
+use futures_util::join;
 use serde_json::{Map, Value, json};
 use svc_model::config::ChannelConfig;
 use svc_model::{Channel, ErrorReason, ServiceError, rollout};
@@ -282,20 +283,27 @@ impl CompiledChannel {
         if let Some(validation) = Guard::Validation.for_ingress(&guards.validation, ingress) {
             metadata = validation.check(&payload, metadata, services)?;
         }
-        let claim = match deduplication {
-            None => None,
-            Some((guard, sent)) => {
-                let key;
-                (key, metadata) = guard.key(sent, &payload, metadata, services)?;
-                match key {
-                    Some(key) => guard.claim(&self.name, &key, None, services).await?,
-                    None => None,
-                }
-            }
+        let mut idempotency_key = None;
+        if let Some((guard, sent)) = deduplication {
+            let key;
+            (key, metadata) = guard.key(sent, &payload, metadata, services)?;
+            idempotency_key = key.map(|key| (guard, key));
+        }
+        let claiming = async {
+            let Some((guard, key)) = &idempotency_key else { return Ok(None) };
+            guard.claim(&self.name, key, None, services).await
         };
-        if let Some((response_cache, key)) = &response_cache
-            && let Some(answer) = response_cache.look_up(&self.name, key, services).await
-        {
+        let looking_up = async {
+            let (response_cache, key) = response_cache.as_ref()?;
+            response_cache.look_up(&self.name, key, services).await
+        };
+        // Both are on their way to a shared store in one round trip.
+        let (claim, cached) = join!(claiming, looking_up);
+        let claim = claim?;
+        if response_cache.is_some() {
+            services.metrics.cache_looked_up(&self.name, cached.is_some());
+        }
+        if let Some(answer) = cached {
             return Err(ShortCircuit::Answered(answer));
         }
         let permit = match self.acquire_permit(ingress) {

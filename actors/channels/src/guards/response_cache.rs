@@ -106,12 +106,10 @@ impl ResponseCacheGuard {
             }
             Err(error) => Err(error),
         };
-        let found = found.unwrap_or_else(|error| {
+        found.unwrap_or_else(|error| {
             self.shared.log_failure("a cached response could not be read", channel, &error, services);
             None
-        });
-        services.metrics.cache_looked_up(channel, found.is_some());
-        found
+        })
     }
 
     /// Caches a response for the next equal request, if responses of its status are cached.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use actix_supervision::Universe;
@@ -20,14 +20,17 @@ struct TestStore {
     counts: Mutex<HashMap<String, u64>>,
     /// Carries nothing out.
     is_away: AtomicBool,
+    /// The number of calls.
+    calls: AtomicUsize,
     /// Carries out a claim, does not confirm it, and is away then.
     loses_answers: AtomicBool,
 }
 
 impl TestStore {
     fn answer<T: 'static>(&self, work: impl FnOnce() -> T) -> CacheFuture<'static, T> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
         let done = (!self.is_away.load(Ordering::SeqCst)).then(work);
-        Box::pin(async { done.ok_or_else(|| CacheError("away".to_owned())) })
+        Box::pin(async { done.ok_or_else(|| CacheError::NotDone("away".to_owned())) })
     }
 }
 
@@ -44,7 +47,7 @@ impl SharedCache for TestStore {
         let claimed = self.answer(|| *self.texts.lock().entry(key).or_insert_with(|| owner.clone()) == owner);
         if self.loses_answers.load(Ordering::SeqCst) {
             self.is_away.store(true, Ordering::SeqCst);
-            return Box::pin(async { Err(CacheError("no answer".to_owned())) });
+            return Box::pin(async { Err(CacheError::Unconfirmed("no answer".to_owned())) });
         }
         claimed
     }
@@ -152,4 +155,45 @@ async fn pass(time: Duration) {
     for _ in 0..time.as_millis() / step.as_millis() {
         tokio::time::advance(step).await;
     }
+}
+
+#[test]
+fn refusals_that_reached_no_store_take_no_place_among_the_releases() {
+    Universe::new(1).run(async |tree| {
+        let store = Arc::new(TestStore::default());
+        let config = json!({"deduplication": {"header": "Idempotency-Key", "on_backend_error": "deny"}});
+        let orders = kit(&store).serve(&tree, config, &nothing()).await;
+        store.is_away.store(true, Ordering::SeqCst);
+        for number in 0..5000 {
+            assert!(send(&orders, "idempotency-key", &format!("unsent-{number}")).await.is_err());
+        }
+        let calls = store.calls.load(Ordering::SeqCst);
+        pass(Duration::from_secs(3)).await;
+        assert_eq!(store.calls.load(Ordering::SeqCst), calls, "nothing was claimed, so nothing is released");
+        store.is_away.store(false, Ordering::SeqCst);
+        store.loses_answers.store(true, Ordering::SeqCst);
+        assert!(send(&orders, "idempotency-key", "sent").await.is_err());
+        store.loses_answers.store(false, Ordering::SeqCst);
+        store.is_away.store(false, Ordering::SeqCst);
+        pass(Duration::from_secs(10)).await;
+        assert!(send(&orders, "idempotency-key", "sent").await.is_ok());
+    });
+}
+
+#[test]
+fn claim_and_cached_response_are_asked_for_at_once_and_a_duplicate_is_refused_first() {
+    Universe::new(1).run(async |tree| {
+        let store = Arc::new(TestStore::default());
+        let config = json!({"deduplication": {"header": "Idempotency-Key"}, "cache": {"enabled": true}});
+        let kit = kit(&store);
+        let orders = kit.serve(&tree, config, &nothing()).await;
+        assert!(send(&orders, "idempotency-key", "a").await.is_ok());
+        assert!(send(&orders, "idempotency-key", "b").await.is_ok());
+        assert_eq!(send(&orders, "idempotency-key", "b").await.unwrap_err().code(), Code::Conflict);
+        let page = kit.counted();
+        for (name, count) in [("hits", 1), ("misses", 1)] {
+            let sample = format!(r#"svc_response_cache_{name}_total{{channel="orders"}} {count}"#);
+            assert!(page.contains(&sample), "{page}");
+        }
+    });
 }

@@ -12,7 +12,7 @@ use super::{BUILDS_PER_TURN, Loader, PlannedChannel, ReloadPlan};
 use crate::compile::{self, compile};
 use crate::scope::ReloadError;
 use crate::secrets::{self, LoadedSecrets};
-use crate::snapshot::{LoadedChannel, LoadedVersion, LoadedWorkflow};
+use crate::snapshot::{LoadedVersion, LoadedWorkflow};
 
 /// Maximum number of warnings logged for one workflow.
 const MAX_WARNINGS: usize = 20;
@@ -217,26 +217,31 @@ impl Loader<'_> {
         stale_workflows.into_iter().filter_map(reason).collect()
     }
 
+    /// Returns `true` if the channel that serves is already the one to build.
+    pub(super) fn is_current(&self, row: &Channel, build: &BuildContext) -> bool {
+        let Some(old) = self.base.channel_by_id(&row.channel_id) else { return false };
+        let workflow = row.content.workflow_id.as_deref();
+        let serving = old.serving();
+        old.row.version == row.version
+            && old.row.content == row.content
+            && !workflow.is_some_and(|id| build.changed.contains_key(id))
+            && serving.is_none_or(|serving| !build.full || build.secrets.still_match(&serving.used_secrets))
+            && (old.quarantine().is_none() || !build.full)
+    }
+
     /// Builds a channel; `None` when the channel that serves is already the one to build.
-    pub(super) async fn build(
+    pub(super) fn build(
         &self,
         row: Arc<Channel>,
         build: &BuildContext,
-        asked: &mut AskedConnectors,
+        asked: &AskedConnectors,
     ) -> Option<PlannedChannel> {
-        let workflow = row.content.workflow_id.as_deref();
-        let old = self.base.channel_by_id(&row.channel_id);
-        let serving = old.and_then(|entry| entry.serving());
-        let same_secrets =
-            || serving.is_none_or(|serving| !build.full || build.secrets.still_match(&serving.used_secrets));
-        let is_current = |entry: &&Arc<LoadedChannel>| {
-            let same_row = entry.row.version == row.version && entry.row.content == row.content;
-            same_row && !workflow.is_some_and(|id| build.changed.contains_key(id)) && same_secrets()
-        };
-        if old.filter(is_current).is_some_and(|entry| entry.quarantine().is_none() || !build.full) {
+        if self.is_current(&row, build) {
             return None;
         }
-        if let Err(reason) = asked.check(&row, self.services).await {
+        let workflow = row.content.workflow_id.as_deref();
+        let serving = self.base.channel_by_id(&row.channel_id).and_then(|entry| entry.serving());
+        if let Err(reason) = asked.check(&row, self.services) {
             return Some(PlannedChannel::Quarantine(row, reason.into()));
         }
         let loaded = workflow.and_then(|id| match build.changed.get(id) {

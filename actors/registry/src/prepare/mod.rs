@@ -79,7 +79,8 @@ impl Loader<'_> {
             self.add_affected(&build, &mut targets);
         }
         plan.channels.extend(targets.gone.into_iter().map(|id| (id, PlannedChannel::Remove)));
-        let mut asked = AskedConnectors::default();
+        let to_build = targets.rows.values().map(Arc::as_ref).filter(|row| !self.is_current(row, &build));
+        let asked = AskedConnectors::ask(to_build, self.services).await;
         for (count, (id, row)) in targets.rows.into_iter().enumerate() {
             if count.is_multiple_of(BUILDS_PER_TURN) {
                 tokio::task::yield_now().await;
@@ -88,7 +89,7 @@ impl Loader<'_> {
                 Some(reason) if self.begins_to_use(&row) => {
                     Some(PlannedChannel::Quarantine(row, Arc::clone(reason)))
                 }
-                _ => self.build(row, &build, &mut asked).await,
+                _ => self.build(row, &build, &asked),
             };
             plan.channels.extend(planned.map(|planned| (id.into(), planned)));
         }

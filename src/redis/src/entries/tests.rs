@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use svc_outbound::{Outbound, Trust};
-use svc_testkit::redis::Redis;
+use svc_testkit::redis::{Redis, RedisCluster};
 use tokio::runtime::Handle;
 
 use super::*;
+use crate::slots::slot_of;
 use crate::target::RedisTarget;
 
 fn client_of(server: &Redis) -> RedisClient {
@@ -40,12 +41,66 @@ async fn events_are_counted_by_key_and_second_and_the_counts_end() {
     // Two events fall into one second at last.
     while client.count_in_second("rate").await.unwrap() < 2 {}
     assert_eq!(client.count_in_second("other").await.unwrap(), 1);
-    let keys: Vec<String> = client.run(cmd("KEYS").arg("*").to_owned()).await.unwrap();
+    let keys: Vec<String> = client.run("", cmd("KEYS").arg("*").to_owned()).await.unwrap();
     for key in &keys {
         let (_, second) = key.rsplit_once(':').unwrap();
         second.parse::<u64>().unwrap();
-        let life: i64 = client.run(cmd("PTTL").arg(key).to_owned()).await.unwrap();
+        let life: i64 = client.run(key, cmd("PTTL").arg(key).to_owned()).await.unwrap();
         // -2: it ended meanwhile.
         assert!(life == -2 || (0..=2000).contains(&life), "{key}: {life}");
     }
+}
+
+#[tokio::test]
+async fn entries_of_a_redis_cluster_are_kept_by_the_server_that_has_their_slot() {
+    let Some(cluster) = RedisCluster::own() else { return };
+    let client = client_of(&cluster.servers()[0]);
+    client.connect().await.unwrap();
+    for number in 0..100 {
+        let key = format!("dedup:orders:{number}");
+        assert!(client.claim(&key, "one", 60).await.unwrap());
+        assert!(!client.claim(&key, "other", 60).await.unwrap());
+        client.write(&key, "text", Some(60)).await.unwrap();
+        assert_eq!(client.read(&key).await.unwrap().as_deref(), Some("text"));
+        assert_eq!(client.count_in_second(&format!("svc:rl:orders:a}}{number}{{")).await.unwrap(), 1);
+    }
+    let mut kept = Vec::new();
+    for server in cluster.servers() {
+        let direct = client_of(server);
+        kept.push(direct.run::<i64>("", cmd("DBSIZE")).await.unwrap());
+    }
+    assert!(kept.iter().all(|count| *count > 10), "{kept:?}");
+}
+
+#[tokio::test]
+async fn client_without_the_slots_of_a_redis_cluster_follows_its_servers() {
+    let Some(cluster) = RedisCluster::own() else { return };
+    // Not connected first, so that it does not know that the server is one of several.
+    let client = client_of(&cluster.servers()[1]);
+    for number in 0..20 {
+        let key = format!("cache:orders:{number}");
+        client.write(&key, "text", None).await.unwrap();
+        assert_eq!(client.read(&key).await.unwrap().as_deref(), Some("text"));
+    }
+    assert!(client.is_cluster());
+    client.ping().await.unwrap();
+    cluster.servers()[2].stop().unwrap();
+    assert!(client.ping().await.is_err(), "a part of the keys is away");
+}
+
+#[tokio::test]
+async fn key_on_the_move_is_claimed_at_the_server_it_moves_to() {
+    let Some(cluster) = RedisCluster::own() else { return };
+    let (servers, key) = (cluster.servers(), "dedup:orders:moving");
+    let client = client_of(&servers[0]);
+    client.connect().await.unwrap();
+    let at = servers.iter().position(|server| server.command(&["get", key]).is_ok()).unwrap();
+    let (from, to) = (&servers[at], &servers[(at + 1) % 3]);
+    let id = |server: &Redis| server.command(&["cluster", "myid"]).unwrap();
+    let slot = slot_of(key).to_string();
+    to.command(&["cluster", "setslot", &slot, "importing", &id(from)]).unwrap();
+    from.command(&["cluster", "setslot", &slot, "migrating", &id(to)]).unwrap();
+    assert!(client.claim(key, "one", 60).await.unwrap());
+    assert!(!client.claim(key, "other", 60).await.unwrap());
+    assert!(to.command(&["cluster", "countkeysinslot", &slot]).unwrap().ends_with('1'));
 }

@@ -38,7 +38,7 @@ impl RedisCache {
 impl RedisEntries for RedisCache {
     type Failure = CallFailure;
 
-    async fn run<T: FromRedisValue>(&self, command: Cmd) -> Result<T, CallFailure> {
+    async fn run<T: FromRedisValue>(&self, _key: &str, command: Cmd) -> Result<T, CallFailure> {
         self.slot.discard(RedisConnection::is_closed);
         let open = || RedisConnection::open(&self.target, &self.outbound, PATIENCE);
         // Bounds the wait for others who open as well.
@@ -60,7 +60,7 @@ impl From<RedisFailure> for CallFailure {
     fn from(failure: RedisFailure) -> Self {
         match failure {
             RedisFailure::Address(error) => Self::Address(error),
-            RedisFailure::Unreachable(text) => Self::Unreachable(text),
+            RedisFailure::Unreachable(text) | RedisFailure::Broken(text) => Self::Unreachable(text),
             RedisFailure::Timeout(text) => Self::Timeout(text),
             RedisFailure::Refused(text) => Self::Refused(text),
         }

@@ -1,0 +1,107 @@
+//! The kinds of servers that the nodes of a cluster may share: with users, over TLS, and several in a Redis Cluster.
+
+use serde_json::{Value, json};
+use svc_testkit::http::HttpClient;
+use svc_testkit::postgres::Postgres;
+use svc_testkit::redis::{Redis, RedisCluster};
+use svc_testkit::server::ServerProcess;
+
+use super::{clustered, deduplicating, keyed, post, readiness};
+use crate::support::{echo, error, eventually};
+
+/// The commands and keys that the manual lists.
+const RULES: [&str; 11] =
+    ["~svc:*", "~dedup:*", "~cache:*", "+get", "+set", "+del", "+eval", "+time", "+incr", "+expire", "+ping"];
+
+/// Serves a channel for each guard that the nodes share.
+fn define(client: &mut HttpClient) {
+    let rate = json!({"requests_per_second": 1, "burst": 1, "key_logic": {"var": "headers.user-agent"},
+        "on_backend_error": "deny"});
+    echo(client, "rate", json!({"rate_limit": rate}));
+    echo(client, "keys", deduplicating("deny"));
+    echo(client, "answers", json!({"cache": {"enabled": true}}));
+}
+
+/// Sends messages of one caller until one is refused for its rate.
+fn exceed(client: &mut HttpClient, caller: &str) {
+    eventually(|| {
+        let headers = [("content-type", "application/json"), ("user-agent", caller)];
+        let answer = client.send("POST", "/api/v1/data/rate", &headers, b"{}").unwrap();
+        assert!(matches!(answer.status, 200 | 429), "{}", answer.text());
+        answer.status == 429
+    });
+}
+
+/// Checks that both nodes share every guard.
+fn check_guards(nodes: [&ServerProcess; 2], kind: &str) {
+    let [mut one, mut other] = nodes.map(ServerProcess::client);
+    for number in 0..20 {
+        let key = format!("{kind}-{number}");
+        assert_eq!(keyed(&mut one, "keys", &key).status, 200);
+        error(&keyed(&mut other, "keys", &key), 409, "CONFLICT");
+        // A caller with braces: they are hash tags to a Redis Cluster.
+        exceed(&mut one, &format!("{key}}}{{x}}"));
+    }
+    let kept = post(&mut one, "answers").text();
+    assert_eq!(post(&mut other, "answers").text(), kept);
+    assert_eq!(readiness(&mut one).1["cluster_redis"], "ok");
+}
+
+#[test]
+fn user_with_the_listed_rights_is_enough() {
+    let (Some(postgres), Some(redis)) = (Postgres::shared(), Redis::own()) else { return };
+    let database = postgres.database().unwrap();
+    redis.command(&[&["acl", "setuser", "guard", "on", ">pass", "resetkeys"], &RULES[..]].concat()).unwrap();
+    let url = redis.url().replace("redis://:svc@", "redis://guard:pass@");
+    let first = clustered(&database, &url).start().unwrap();
+    define(&mut first.client());
+    let second = clustered(&database, &url).start().unwrap();
+    check_guards([&first, &second], "user");
+}
+
+#[test]
+fn server_over_tls_must_be_trusted() {
+    let (Some(postgres), Some(redis)) = (Postgres::shared(), Redis::encrypted()) else { return };
+    let database = postgres.database().unwrap();
+    let stranger = clustered(&database, redis.url()).env("SVC_STORAGE__CONNECT_RETRY_SECS", "0");
+    let ended = stranger.run_to_end().unwrap();
+    let text = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(1), "{text}");
+    assert!(text.contains("certificate") && !text.contains(redis.url()), "{text}");
+    let trusting = || {
+        let node = clustered(&database, redis.url());
+        let authority = node.directory().join("authority.pem");
+        std::fs::write(&authority, redis.authority().unwrap()).unwrap();
+        node.env("SSL_CERT_FILE", authority.to_str().unwrap()).start().unwrap()
+    };
+    let first = trusting();
+    define(&mut first.client());
+    let second = trusting();
+    check_guards([&first, &second], "tls");
+}
+
+#[test]
+fn guards_are_spread_over_a_redis_cluster_and_a_lost_server_is_noticed() {
+    let (Some(postgres), Some(redis)) = (Postgres::shared(), RedisCluster::own()) else { return };
+    let database = postgres.database().unwrap();
+    let [one, other, _] = redis.servers();
+    let first = clustered(&database, one.url()).start().unwrap();
+    define(&mut first.client());
+    let second = clustered(&database, other.url()).start().unwrap();
+    check_guards([&first, &second], "slots");
+    let counts = redis.servers().each_ref().map(|server| server.command(&["dbsize"]).unwrap());
+    assert!(counts.iter().all(|count| *count != "0"), "{counts:?}");
+
+    redis.servers()[2].stop().unwrap();
+    let mut client = first.client();
+    eventually(|| readiness(&mut client) == (503, readiness_without_redis()));
+    // The keys of the others may be refused too: without all slots the whole Redis Cluster stops, as it is configured.
+    let mut codes: Vec<_> =
+        (0..20).map(|n| keyed(&mut client, "keys", &format!("lost-{n}")).status).collect();
+    codes.dedup();
+    assert!(codes.contains(&503), "{codes:?}");
+}
+
+fn readiness_without_redis() -> Value {
+    json!({"database": "ok", "engine": "ok", "initialized": true, "cluster_redis": "error"})
+}
