@@ -2,9 +2,13 @@
 
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
+use svc_testkit::http::HttpClient;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
+use crate::cron::{come_to, schedule};
 use crate::support::{channel, eventually, launch, serve};
+
+const ADMIN: &str = "/api/v1/admin";
 
 /// Returns the keys that the API was sent, in the order of the calls.
 fn keys(api: &Upstream) -> Vec<String> {
@@ -17,17 +21,21 @@ fn charge(id: &str, key: Value) -> Value {
         "connector": "payments", "method": "POST", "idempotency_key": key}}})
 }
 
+/// Stores the connector of [`charge`], which makes one more attempt after a failed one.
+fn connect(client: &mut HttpClient, api: &Upstream) {
+    let connector = json!({"id": "payments", "name": "payments", "connector_type": "http", "config": {
+        "url": api.url(""), "allow_private_urls": true,
+        "retry": {"max_retries": 1, "retry_delay_ms": 1}, "retry_non_idempotent": true}});
+    let made = client.json("POST", &format!("{ADMIN}/connectors"), &connector).unwrap();
+    assert_eq!(made.status, 201, "{}", made.text());
+}
+
 #[test]
 fn key_is_the_same_at_every_attempt_and_another_for_every_effect() {
     let api = Upstream::start(|_| UpstreamReply::new(500, "{}")).unwrap();
     let server = launch().env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "1").start().unwrap();
     let mut client = server.client();
-    let connector = json!({"id": "payments", "name": "payments", "connector_type": "http", "config": {
-        "url": api.url(""), "allow_private_urls": true,
-        "retry": {"max_retries": 1, "retry_delay_ms": 1}, "retry_non_idempotent": true}});
-    let made = client.json("POST", "/api/v1/admin/connectors", &connector).unwrap();
-    assert_eq!(made.status, 201, "{}", made.text());
-
+    connect(&mut client, &api);
     serve(&mut client, "charges", json!([charge("charge", json!(true))]));
     let accepted = client.json("POST", "/api/v1/data/charges/async", &json!({})).unwrap();
     let expected = format!("{}:charge", accepted.json()["trace_id"].as_str().unwrap());
@@ -37,13 +45,30 @@ fn key_is_the_same_at_every_attempt_and_another_for_every_effect() {
 }
 
 #[test]
+fn key_of_an_occurrence_is_the_same_when_it_is_tried_again() {
+    let api = Upstream::start(|_| UpstreamReply::new(500, "{}")).unwrap();
+    let server = launch().start().unwrap();
+    let mut client = server.client();
+    connect(&mut client, &api);
+    let rarely = json!({"schedule": "0 0 0 29 2 *"});
+    schedule(&mut client, "charges", json!([charge("charge", json!(true))]), rarely, json!({}));
+    let triggered = client.json("POST", &format!("{ADMIN}/channels/charges/trigger"), &json!({})).unwrap();
+    assert_eq!(triggered.status, 202, "{}", triggered.text());
+    let row = come_to(&server, "charges", "failed", 1).remove(0);
+    let id = row["id"].as_str().unwrap();
+    let retried = client.json("POST", &format!("{ADMIN}/cron/occurrences/{id}/retry"), &json!({})).unwrap();
+    assert_eq!(retried.status, 200, "{}", retried.text());
+    // Two calls of each attempt.
+    eventually(|| keys(&api).len() == 4);
+    assert_eq!(keys(&api), vec![format!("{id}:charge"); 4]);
+}
+
+#[test]
 fn sweeps_of_a_loop_and_calls_of_a_channel_have_keys_of_their_own() {
     let api = Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap();
     let server = launch().start().unwrap();
     let mut client = server.client();
-    let connector = json!({"id": "payments", "name": "payments", "connector_type": "http",
-        "config": {"url": api.url(""), "allow_private_urls": true}});
-    assert_eq!(client.json("POST", "/api/v1/admin/connectors", &connector).unwrap().status, 201);
+    connect(&mut client, &api);
     serve(
         &mut client,
         "charges",

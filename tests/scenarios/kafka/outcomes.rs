@@ -1,5 +1,7 @@
 //! Records that run: their message, their traces, their order, their idempotency keys.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::json;
 
 use super::*;
@@ -138,4 +140,27 @@ fn bucket(text: &str) -> u64 {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     hash % 100
+}
+
+#[test]
+fn every_attempt_at_a_record_sends_the_same_idempotency_key() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let server = launch_at(&cluster).start().unwrap();
+    let attempts = AtomicUsize::new(0);
+    let api = Upstream::start(move |_| match attempts.fetch_add(1, Ordering::SeqCst) {
+        0 | 1 => UpstreamReply::new(500, "{}"),
+        _ => UpstreamReply::new(200, "{}"),
+    })
+    .unwrap();
+    let mut client = server.client();
+    connect_sink(&mut client, &api);
+    let charge = json!([{"id": "charge", "name": "Charge", "function": {"name": "http_call", "input": {
+        "connector": "sink", "method": "POST", "idempotency_key": true}}}]);
+    serve_topic(&mut client, "orders", "orders", json!({}), charge);
+    cluster.send("orders", "{}");
+    cluster.wait_committed("orders", 0, 1);
+    let keys: Vec<_> =
+        api.requests().iter().map(|sent| sent.header("idempotency-key").map(str::to_owned)).collect();
+    assert_eq!(keys, vec![Some("orders:0:0:charge".to_owned()); 3]);
+    end(server);
 }
