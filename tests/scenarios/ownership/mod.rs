@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
-use svc_testkit::postgres::PostgresDatabase;
+use svc_testkit::postgres::{Postgres, PostgresDatabase};
 use svc_testkit::server::{ServerCommand, ServerProcess};
 use svc_testkit::upstream::Upstream;
 
@@ -19,6 +19,20 @@ use svc_testkit::example::create_and_activate;
 /// Seconds after which a node of these tests counts as dead.
 const LEASE_SECS: u64 = 6;
 const SUBMIT: &str = "/api/v1/data/jobs/async";
+
+/// A new database, and the server it is of, which lives as long as somebody holds it.
+fn database() -> Option<(Postgres, PostgresDatabase)> {
+    let postgres = Postgres::shared()?;
+    let database = postgres.database().unwrap();
+    Some((postgres, database))
+}
+
+fn owner(database: &PostgresDatabase, id: &str) -> (String, String) {
+    let row =
+        database.rows(&format!("SELECT owner, recoveries FROM traces WHERE id = '{id}'")).unwrap().remove(0);
+    let text = |column: &Option<String>| column.clone().unwrap_or_default();
+    (text(&row[0]), text(&row[1]))
+}
 
 /// A node of a shared database, not yet started.
 fn node(database: &PostgresDatabase) -> ServerCommand {

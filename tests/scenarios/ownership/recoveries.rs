@@ -5,7 +5,7 @@ use std::time::Duration;
 use svc_testkit::server::ServerProcess;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use super::{runs_of, serve_jobs, status, submit};
+use super::{database, node, owner, runs, runs_of, serve_jobs, status, submit};
 use crate::support::{eventually, launch};
 
 /// The number of the job that is running when its process is killed.
@@ -66,4 +66,51 @@ fn orderly_ends_are_no_recoveries_and_the_next_process_goes_on_at_once() {
     let metrics = server.client().get("/metrics").unwrap().text();
     assert!(metrics.contains("svc_trace_recoveries_total 0"), "{metrics}");
     assert_eq!(runs_of(&witness, 1), 5);
+}
+
+#[test]
+fn job_that_ends_each_node_that_runs_it_is_given_up_and_the_cluster_serves_on() {
+    let Some((_postgres, database)) = database() else { return };
+    let witness = Upstream::start(|asked| match asked.target.as_str() {
+        "/0" => UpstreamReply::Held,
+        _ => UpstreamReply::new(200, "{}"),
+    })
+    .unwrap();
+    let mut servers: Vec<_> = (0..3)
+        .map(|number| {
+            let server =
+                node(&database).env("SVC_CLUSTER__INSTANCE_ID", &format!("n{number}")).start().unwrap();
+            if number == 0 {
+                serve_jobs(&mut server.client(), &witness);
+            }
+            server
+        })
+        .collect();
+    let poison = submit(&mut servers[0].client(), POISON);
+    for begins in 1..=MAX_RECOVERIES + 1 {
+        eventually(|| runs_of(&witness, POISON) == begins);
+        let (holder, _) = owner(&database, &poison);
+        let holder: usize = holder[1..2].parse().unwrap();
+        let killed = servers.remove(holder);
+        killed.signal("KILL").unwrap();
+        for (number, other) in servers.iter().enumerate() {
+            let behind = submit(&mut other.client(), begins * 10 + number);
+            eventually(|| status(&mut other.client(), &behind) == "completed");
+        }
+        servers.insert(holder, killed.crash_and_restart().unwrap());
+    }
+    eventually(|| status(&mut servers[0].client(), &poison) == "failed");
+    assert_eq!(runs_of(&witness, POISON), MAX_RECOVERIES + 1, "the first run and its recoveries");
+    let letters = servers[1].client().get("/api/v1/admin/trace-dlq?exhausted=true").unwrap().json();
+    let letter = &letters["data"][0];
+    assert_eq!((letters["total"].as_i64(), letter["trace_id"].as_str()), (Some(1), Some(&*poison)));
+    assert!(letter["error_message"].as_str().unwrap().starts_with("attempts_exhausted:"), "{letter}");
+    assert!(
+        runs(&witness).iter().all(|(number, runs)| *number == POISON || *runs == 1),
+        "nothing else ran twice"
+    );
+    for server in &servers {
+        let behind = submit(&mut server.client(), 100);
+        eventually(|| status(&mut server.client(), &behind) == "completed");
+    }
 }

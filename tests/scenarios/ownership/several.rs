@@ -6,26 +6,14 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_testkit::http::HttpClient;
-use svc_testkit::postgres::{Postgres, PostgresDatabase};
+use svc_testkit::postgres::PostgresDatabase;
 use svc_testkit::server::ServerProcess;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use super::{LEASE_SECS, SUBMIT, node, nodes, runs, runs_of, serve_jobs, settle, status, submit};
+use super::{
+    LEASE_SECS, SUBMIT, database, node, nodes, owner, runs, runs_of, serve_jobs, settle, status, submit,
+};
 use crate::support::eventually;
-
-/// A new database, and the server it is of, which lives as long as somebody holds it.
-fn database() -> Option<(Postgres, PostgresDatabase)> {
-    let postgres = Postgres::shared()?;
-    let database = postgres.database().unwrap();
-    Some((postgres, database))
-}
-
-fn owner(database: &PostgresDatabase, id: &str) -> (String, String) {
-    let row =
-        database.rows(&format!("SELECT owner, recoveries FROM traces WHERE id = '{id}'")).unwrap().remove(0);
-    let text = |column: &Option<String>| column.clone().unwrap_or_default();
-    (text(&row[0]), text(&row[1]))
-}
 
 /// Waits until the nodes have looked after one another for two leases.
 fn renewals_pass(server: &ServerProcess, database: &PostgresDatabase) {
