@@ -14,6 +14,7 @@ fn failed_reload_moves_no_epoch_and_is_recorded_as_failed() {
     let server = node(&database).start().unwrap();
     let mut client = server.client();
     echo(&mut client, "orders", json!({}));
+    wait_for_epoch(&server, 2);
     let (_, before) = epochs(&mut client);
     // Only a row written by hand can use an id twice.
     let task = r#"{"id": "t", "name": "t", "function": {"name": "log", "input": {"message": "x"}}}"#;
