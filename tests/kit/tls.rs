@@ -269,13 +269,50 @@ impl IssuedCertificate {
 /// # Errors
 /// The error of the certificate library.
 pub fn issue_certificate() -> Result<IssuedCertificate, rcgen::Error> {
+    issue_certificate_for(&["localhost", "127.0.0.1", "::1"])
+}
+
+/// Issues a certificate for these names and addresses from an authority of its own.
+///
+/// # Errors
+/// The error of the certificate library.
+pub fn issue_certificate_for(names: &[&str]) -> Result<IssuedCertificate, rcgen::Error> {
+    issue(params_for(names)?)
+}
+
+/// Issues a certificate that has expired from an authority of its own.
+///
+/// # Errors
+/// The error of the certificate library.
+pub fn issue_expired_certificate() -> Result<IssuedCertificate, rcgen::Error> {
+    let mut params = params_for(&["localhost", "127.0.0.1", "::1"])?;
+    params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    issue(params)
+}
+
+/// Makes a certificate for these names and addresses that is its own authority.
+///
+/// # Errors
+/// The error of the certificate library.
+pub fn self_signed_certificate(names: &[&str]) -> Result<IssuedCertificate, rcgen::Error> {
+    let mut params = params_for(names)?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate()?;
+    let certificate = params.self_signed(&key)?.pem();
+    Ok(IssuedCertificate { authority: certificate.clone(), certificate, key: key.serialize_pem() })
+}
+
+fn params_for(names: &[&str]) -> Result<CertificateParams, rcgen::Error> {
+    CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+}
+
+fn issue(leaf: CertificateParams) -> Result<IssuedCertificate, rcgen::Error> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.distinguished_name.push(DnType::CommonName, "test authority");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
     let key = KeyPair::generate()?;
-    let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
-    let leaf = CertificateParams::new(names)?.signed_by(&key, &authority)?;
+    let leaf = leaf.signed_by(&key, &authority)?;
     Ok(IssuedCertificate { authority: authority.pem(), certificate: leaf.pem(), key: key.serialize_pem() })
 }
 

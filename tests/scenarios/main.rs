@@ -66,6 +66,7 @@ mod signals;
 mod start;
 mod status;
 mod stop;
+mod storage_tls;
 mod submissions;
 mod support;
 mod tls;

@@ -24,7 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("src/project", &["svc-auth", "svc-engine", "svc-functions", "svc-model", "svc-outbound", "svc-secrets"]),
     ("src/api", &["svc-model"]),
     ("actors/supervision", &[]),
-    ("actors/store", &["actix-supervision", "svc-ledger", "svc-model", "svc-secrets"]),
+    ("actors/store", &["actix-supervision", "svc-ledger", "svc-model", "svc-outbound", "svc-secrets"]),
     ("actors/keysets", &["actix-supervision", "svc-auth", "svc-outbound", "svc-single-flight"]),
     (
         "actors/tokens",

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use svc_secrets::EnvelopeKeys;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::Host;
 
 use crate::error::{OpenError, with_causes};
+use crate::postgres::TlsMode;
 
 /// The address of the database and the time limits for it.
 #[derive(Clone)]
@@ -92,8 +93,15 @@ impl fmt::Display for Backend {
 pub(crate) enum DatabaseTarget {
     /// Path of the file.
     Sqlite(String),
-    /// Settings of the connection.
-    Postgres(Box<tokio_postgres::Config>),
+    /// The server.
+    Postgres(Box<PostgresUrl>),
+}
+
+/// A parsed URL of a server.
+#[derive(Clone)]
+pub(crate) struct PostgresUrl {
+    pub(crate) settings: tokio_postgres::Config,
+    pub(crate) tls: TlsMode,
 }
 
 impl DatabaseTarget {
@@ -119,18 +127,20 @@ impl DatabaseTarget {
     }
 
     fn parse_postgres(url: &str) -> Result<Self, OpenError> {
+        let (url, tls) = TlsMode::take_from(url).map_err(OpenError::Url)?;
         // The error of the parser names the wrong option and never repeats the URL.
-        let mut config: tokio_postgres::Config =
+        let mut settings: tokio_postgres::Config =
             url.parse().map_err(|error: tokio_postgres::Error| OpenError::Url(with_causes(&error)))?;
-        if config.get_ssl_mode() == SslMode::Require {
-            return Err(OpenError::Url(
-                "sslmode=require is not supported by this version, which speaks no TLS to PostgreSQL".into(),
-            ));
+        if settings.get_application_name().is_none() {
+            settings.application_name("svc-server");
         }
-        if config.get_application_name().is_none() {
-            config.application_name("svc-server");
+        if settings.get_hosts().is_empty() {
+            // A certificate then names the address.
+            for address in settings.get_hostaddrs().to_vec() {
+                settings.host(address.to_string());
+            }
         }
-        Ok(Self::Postgres(Box::new(config)))
+        Ok(Self::Postgres(Box::new(PostgresUrl { settings, tls })))
     }
 
     /// Returns the path of a SQLite file; `None` for a server.
@@ -154,7 +164,8 @@ impl fmt::Display for DatabaseTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => write!(f, "sqlite file '{path}'"),
-            Self::Postgres(config) => {
+            Self::Postgres(server) => {
+                let config = &server.settings;
                 let host = match config.get_hosts().first() {
                     Some(Host::Tcp(name)) => name.clone(),
                     #[cfg(unix)]
@@ -193,7 +204,7 @@ mod tests {
             ("sqlite:", "path"),
             ("sqlite::memory:", "path"),
             ("sqlite:svc.db?mode=ro", "parameters"),
-            ("postgres://svc:hunter2@localhost/svc?sslmode=require", "sslmode"),
+            ("postgres://svc:hunter2@localhost/svc?sslmode=requier", "sslmode"),
             ("postgres://svc:hunter2@localhost/svc?nonsense=1", "nonsense"),
         ] {
             let text = DatabaseTarget::parse(url).err().expect(url).to_string();

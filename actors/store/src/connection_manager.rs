@@ -5,24 +5,14 @@ use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
+use diesel_async::SimpleAsyncConnection as _;
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
-use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
-use tokio::net::UnixStream;
-use tokio::time::timeout;
-use tokio_postgres::NoTls;
-use tokio_postgres::config::{Host, SslMode, SslNegotiation};
+use slog::Logger;
 
 use crate::config::{DatabaseTarget, StoreConfig};
 use crate::conn::{Conn, InlineExecutor};
-use crate::error::{OpenError, StoreError, with_causes};
-use crate::sqlstate::{MarkErrors, MarkedStream};
-
-/// Limits the time for which a process that stops inside a transaction, without closing its connection, holds its
-/// locks.
-const STOPPED: &str = "SET idle_in_transaction_session_timeout = '5s'";
-
-/// Port of a server whose URL names none.
-const POSTGRES_PORT: u16 = 5432;
+use crate::error::{OpenError, StoreError};
+use crate::postgres::PostgresDialer;
 
 /// Pause between two attempts to switch a new file to WAL.
 const WAL_RETRY: Duration = Duration::from_millis(10);
@@ -36,46 +26,58 @@ pub(crate) enum Purpose {
     Inspect,
 }
 
+/// Checks a database URL, and reads the files that it names. Connects to nothing.
+///
+/// # Errors
+/// [`OpenError::Url`] names what is unusable, never the password.
+pub fn check_url(url: &str) -> Result<(), OpenError> {
+    ConnectionManager::new(&StoreConfig { url: url.to_owned(), ..StoreConfig::default() }).map(drop)
+}
+
 /// Opens connections. Must be used on the runtime that will drive them.
 #[derive(Clone)]
 pub(crate) struct ConnectionManager {
     pub(crate) target: DatabaseTarget,
+    /// `None` for a file.
+    postgres: Option<PostgresDialer>,
     busy_timeout_ms: u64,
 }
 
 impl ConnectionManager {
     pub(crate) fn new(config: &StoreConfig) -> Result<Self, OpenError> {
-        let mut target = DatabaseTarget::parse(&config.url)?;
-        if let DatabaseTarget::Postgres(settings) = &mut target {
-            // These settings detect a vanished server earlier than the two hours of the kernel.
-            settings
-                .connect_timeout(config.acquire_timeout)
-                .keepalives_idle(Duration::from_secs(15))
-                .keepalives_interval(Duration::from_secs(5))
-                .keepalives_retries(3)
-                .tcp_user_timeout(Duration::from_secs(30));
+        let target = DatabaseTarget::parse(&config.url)?;
+        let postgres = match &target {
+            DatabaseTarget::Sqlite(_) => None,
+            DatabaseTarget::Postgres(server) => {
+                let dialer = PostgresDialer::new(&server.settings, &server.tls, config.acquire_timeout);
+                Some(dialer.map_err(OpenError::Url)?)
+            }
+        };
+        Ok(Self { target, postgres, busy_timeout_ms: config.busy_timeout_ms })
+    }
+
+    /// Logs whether connections to a server are encrypted.
+    pub(crate) fn log_protection(&mut self, log: Logger) {
+        if let Some(postgres) = &mut self.postgres {
+            postgres.log_protection(log);
         }
-        Ok(Self { target, busy_timeout_ms: config.busy_timeout_ms })
     }
 
     /// Returns whether connections hear announcements: the driver passes none on over a Unix socket.
     pub(crate) fn announces(&self) -> bool {
-        match &self.target {
-            DatabaseTarget::Sqlite(_) => false,
-            DatabaseTarget::Postgres(settings) => is_over_tcp(settings),
-        }
+        self.postgres.as_ref().is_some_and(PostgresDialer::announces)
     }
 
     pub(crate) async fn open(&self, purpose: Purpose) -> Result<Conn, StoreError> {
-        match &self.target {
-            DatabaseTarget::Sqlite(_) => {
+        match &self.postgres {
+            None => {
                 let connector = self.clone();
                 let opened = tokio::task::spawn_blocking(move || connector.open_sqlite(purpose)).await;
                 let conn = opened.map_err(|error| StoreError::Database(error.to_string()))??;
                 Ok(Conn::Sqlite(SyncConnectionWrapper::with_runtime(conn, InlineExecutor)))
             }
-            DatabaseTarget::Postgres(settings) => {
-                let mut conn = open_postgres(settings).await?;
+            Some(postgres) => {
+                let mut conn = postgres.open().await?;
                 if purpose == Purpose::Inspect {
                     conn.batch_execute("SET default_transaction_read_only = on").await?;
                 }
@@ -131,57 +133,6 @@ impl ConnectionManager {
 pub(crate) fn sqlite_uri(path: &str, parameters: &str) -> String {
     let escaped = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
     format!("file:{escaped}?{parameters}")
-}
-
-fn is_over_tcp(settings: &tokio_postgres::Config) -> bool {
-    settings.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_)))
-}
-
-async fn open_postgres(settings: &tokio_postgres::Config) -> Result<AsyncPgConnection, StoreError> {
-    let conn = if is_over_tcp(settings) {
-        let mut settings = settings.clone();
-        settings.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
-        let (client, connection) = settings.connect(MarkErrors).await.map_err(connect_failure)?;
-        AsyncPgConnection::try_from_client_and_connection(client, connection).await
-    } else {
-        // The driver applies TLS, and so the marks of errors, to no Unix socket.
-        AsyncPgConnection::try_from(connect_unix(settings).await?).await
-    };
-    let mut conn = conn.map_err(|error| StoreError::Unavailable(error.to_string().into()))?;
-    conn.batch_execute(STOPPED).await?;
-    Ok(conn)
-}
-
-fn connect_failure(error: tokio_postgres::Error) -> StoreError {
-    StoreError::Unavailable(with_causes(&error).into())
-}
-
-/// Connects over the first Unix socket that answers. A task drives the connection until its client is dropped.
-async fn connect_unix(settings: &tokio_postgres::Config) -> Result<tokio_postgres::Client, StoreError> {
-    let limit = settings.get_connect_timeout().copied().unwrap_or(Duration::MAX);
-    let mut failure = StoreError::Unavailable("the database URL names no host".into());
-    for (index, host) in settings.get_hosts().iter().enumerate() {
-        let Host::Unix(directory) = host else { continue };
-        let ports = settings.get_ports();
-        let port = ports.get(index).or(ports.first()).copied().unwrap_or(POSTGRES_PORT);
-        let socket = directory.join(format!(".s.PGSQL.{port}"));
-        let connected = timeout(limit, async {
-            let stream = UnixStream::connect(&socket).await.map_err(|error| {
-                StoreError::Unavailable(format!("error connecting to server: {error}").into())
-            })?;
-            settings.connect_raw(MarkedStream::new(stream), NoTls).await.map_err(connect_failure)
-        });
-        match connected.await {
-            Ok(Ok((client, connection))) => {
-                #[expect(clippy::disallowed_methods, reason = "ends with its client")]
-                tokio::spawn(connection);
-                return Ok(client);
-            }
-            Ok(Err(error)) => failure = error,
-            Err(_) => failure = StoreError::Unavailable("the server did not answer in time".into()),
-        }
-    }
-    Err(failure)
 }
 
 impl bb8::ManageConnection for ConnectionManager {

@@ -22,6 +22,7 @@ mod listener;
 mod metrics;
 pub mod migrate;
 mod pool;
+mod postgres;
 mod probe;
 mod reencrypt;
 mod repo;
@@ -33,6 +34,7 @@ mod writer;
 
 pub use backup::{BackupError, RestoreReport, Unfinished, back_up, check_source, restore};
 pub use config::{Backend, StoreConfig};
+pub use connection_manager::check_url;
 pub use error::{OpenError, Outage, StoreError};
 pub use file_lock::FileLock;
 pub use listener::ConfigListener;

@@ -2,14 +2,14 @@
 //!
 //! The ORM exposes the text of an error and a few kinds, but not its code, and the text is in the language of
 //! the server. This stream therefore puts the code before the text while the error is in transit, and passes
-//! everything else through unchanged. It takes the place of TLS in the driver, which connects as usual.
+//! everything else through unchanged. It lies within the encryption of the connection, if there is any.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use tokio_postgres::tls::{ChannelBinding, TlsStream};
 
 /// The mark before the code.
 const MARK: &str = "SQLSTATE ";
@@ -25,30 +25,6 @@ pub(crate) fn code(message: &str) -> Option<&str> {
     message.strip_prefix(MARK)?.get(..CODE)
 }
 
-/// Creates [`MarkedStream`]s.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct MarkErrors;
-
-impl<S: AsyncRead + AsyncWrite + Unpin> MakeTlsConnect<S> for MarkErrors {
-    type Stream = MarkedStream<S>;
-    type TlsConnect = Self;
-    type Error = io::Error;
-
-    fn make_tls_connect(&mut self, _: &str) -> io::Result<Self> {
-        Ok(*self)
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> TlsConnect<S> for MarkErrors {
-    type Stream = MarkedStream<S>;
-    type Error = io::Error;
-    type Future = std::future::Ready<io::Result<MarkedStream<S>>>;
-
-    fn connect(self, stream: S) -> Self::Future {
-        std::future::ready(Ok(MarkedStream::new(stream)))
-    }
-}
-
 /// A connection whose errors carry their codes before their texts.
 pub(crate) struct MarkedStream<S> {
     stream: S,
@@ -61,9 +37,9 @@ impl<S> MarkedStream<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for MarkedStream<S> {
+impl<S: TlsStream + Unpin> TlsStream for MarkedStream<S> {
     fn channel_binding(&self) -> ChannelBinding {
-        ChannelBinding::none()
+        self.stream.channel_binding()
     }
 }
 

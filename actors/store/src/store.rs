@@ -213,7 +213,8 @@ impl Store {
 }
 
 async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<OpenedStore, OpenError> {
-    let connector = ConnectionManager::new(config)?;
+    let mut connector = ConnectionManager::new(config)?;
+    connector.log_protection(log.clone());
     check_schema(config, &connector, &log).await?;
     let status = Arc::new(StatusLevel::new());
     let pool = ConnectionPool::open(config, connector.clone(), io.clone()).await?;

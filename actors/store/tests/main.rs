@@ -184,6 +184,31 @@ fn a_server_that_starts_late_is_waited_for() {
     suite::database::on_own_postgres(suite::outages::a_server_that_starts_late_is_waited_for);
 }
 
+#[test]
+fn modes_encrypt_every_connection_to_a_server_they_trust() {
+    suite::encryption::modes_encrypt_every_connection_to_a_server_they_trust();
+}
+
+#[test]
+fn refused_certificate_is_told_with_its_remedy() {
+    suite::encryption::refused_certificate_is_told_with_its_remedy();
+}
+
+#[test]
+fn server_without_tls_is_used_where_sslmode_allows_it() {
+    suite::encryption::server_without_tls_is_used_where_sslmode_allows_it();
+}
+
+#[test]
+fn server_that_refuses_encrypted_sessions_is_used_where_tls_is_preferred() {
+    suite::encryption::server_that_refuses_encrypted_sessions_is_used_where_tls_is_preferred();
+}
+
+#[test]
+fn failed_handshake_is_tried_again_in_plain_text_where_tls_is_preferred() {
+    suite::encryption::failed_handshake_is_tried_again_in_plain_text_where_tls_is_preferred();
+}
+
 #[cfg(unix)]
 #[test]
 fn errors_over_a_unix_socket_are_judged_by_their_codes() {

@@ -104,6 +104,11 @@ pub(crate) fn on_postgres<F: Future<Output = ()>>(case: impl FnOnce(TestDatabase
     }
 }
 
+/// Runs a case on the database of this URL.
+pub(crate) fn on_url<F: Future<Output = ()>>(url: &str, case: impl FnOnce(TestDatabase) -> F) {
+    run(async |_| url.to_owned(), case);
+}
+
 /// Runs a case on a PostgreSQL server of its own, which it may stop.
 pub(crate) fn on_own_postgres<F: Future<Output = ()>>(case: impl FnOnce(TestDatabase, Postgres) -> F) {
     if let Some(server) = Postgres::own() {

@@ -1,6 +1,7 @@
 //! Stored data: `[storage]`, `[audit]`, `[trace_storage]`, `[trace_queue]`.
 
 use svc_secrets::Secret;
+use svc_store::OpenError;
 
 use super::problem::Diagnostics;
 use super::setting::{choice, section};
@@ -8,7 +9,8 @@ use super::setting::{choice, section};
 section! {
     /// The database.
     pub struct StorageSection {
-        /// URL of the database; `sqlite:`, `postgres://` or `mysql://` selects the backend.
+        /// URL of the database; `sqlite:`, `postgres://` or `mysql://` selects the backend. `sslmode` and
+        /// `sslrootcert` in a URL of PostgreSQL have the meanings of libpq; without them `sslmode` is `prefer`.
         pub url: String = "sqlite:svc.db".into(),
         /// Most connections of the pool.
         pub max_connections: u32 = 50,
@@ -146,6 +148,10 @@ impl StorageSection {
                 "storage.url",
                 "must begin with sqlite:, postgres:// or mysql://, like sqlite:svc.db",
             );
+        } else if !self.url.starts_with("mysql:")
+            && let Err(OpenError::Url(why)) = svc_store::check_url(&self.url)
+        {
+            diagnostics.refuse("storage.url", why);
         }
         diagnostics.require_positive("storage.max_connections", self.max_connections);
         if self.min_connections > self.max_connections {

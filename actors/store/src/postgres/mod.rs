@@ -1,0 +1,200 @@
+//! Connections to a PostgreSQL server: encrypted as `sslmode` says, their errors marked with codes.
+
+mod negotiation;
+mod protection;
+mod tls_mode;
+mod verification;
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
+use slog::{Discard, Logger, o};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+use tokio_postgres::config::{Host, SslMode, SslNegotiation};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Config, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use self::negotiation::{TlsFailure, TlsNegotiation};
+use self::protection::{LinkProtection, ProtectionLog};
+pub(crate) use self::tls_mode::TlsMode;
+use crate::error::{StoreError, with_causes};
+use crate::sqlstate::MarkedStream;
+
+/// Limits the time for which a process that stops inside a transaction, without closing its connection, holds its
+/// locks.
+const STOPPED: &str = "SET idle_in_transaction_session_timeout = '5s'";
+
+/// Port of a server whose URL names none.
+const POSTGRES_PORT: u16 = 5432;
+
+/// Opens connections to a server. Clones share the log of their encryption.
+#[derive(Clone)]
+pub(crate) struct PostgresDialer {
+    settings: Config,
+    mode: TlsMode,
+    tls: Option<MakeRustlsConnect>,
+    limit: Duration,
+    protection: Arc<ProtectionLog>,
+}
+
+impl PostgresDialer {
+    /// Prepares connections with these settings, each of whose steps ends within `limit`.
+    ///
+    /// # Errors
+    /// A text that names the parameter whose value is unusable.
+    pub(crate) fn new(settings: &Config, mode: &TlsMode, limit: Duration) -> Result<Self, String> {
+        let mut settings = settings.clone();
+        // These settings detect a vanished server earlier than the two hours of the kernel.
+        settings
+            .connect_timeout(limit)
+            .keepalives_idle(Duration::from_secs(15))
+            .keepalives_interval(Duration::from_secs(5))
+            .keepalives_retries(3)
+            .tcp_user_timeout(Duration::from_secs(30));
+        if is_over_tcp(&settings) {
+            // Leaves the request for TLS to the negotiation, which runs in place of the driver's TLS.
+            settings.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
+        }
+        let tls = verification::client_config(mode)?.map(MakeRustlsConnect::new);
+        let protection = Arc::new(ProtectionLog::new(Logger::root(Discard, o!()), mode.name()));
+        Ok(Self { settings, mode: mode.clone(), tls, limit, protection })
+    }
+
+    /// Logs whether connections are encrypted: the first, and at every change.
+    pub(crate) fn log_protection(&mut self, log: Logger) {
+        self.protection = Arc::new(ProtectionLog::new(log, self.mode.name()));
+    }
+
+    /// Returns whether the driver passes announcements on, which it does over TCP alone.
+    pub(crate) fn announces(&self) -> bool {
+        is_over_tcp(&self.settings)
+    }
+
+    /// Opens a connection.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] with the reason.
+    pub(crate) async fn open(&self) -> Result<AsyncPgConnection, StoreError> {
+        let mut conn = match self.announces() {
+            true => self.open_tcp().await?,
+            false => {
+                // The driver applies TLS, and so the marks of errors, to no Unix socket.
+                let client = connect_unix(&self.settings).await?;
+                self.protection.record(LinkProtection::UnixSocket);
+                AsyncPgConnection::try_from(client).await.map_err(|error| unavailable(error.to_string()))?
+            }
+        };
+        conn.batch_execute(STOPPED).await?;
+        Ok(conn)
+    }
+
+    async fn open_tcp(&self) -> Result<AsyncPgConnection, StoreError> {
+        let Some(tls) = &self.tls else {
+            let (conn, _) = self.connect(None).await.map_err(|attempt| connect_failure(&attempt.error))?;
+            self.protection.record(LinkProtection::Disabled);
+            return conn_of(conn).await;
+        };
+        let (connected, protection) = match self.connect(Some(tls)).await {
+            Ok((connected, true)) => (connected, LinkProtection::Encrypted),
+            Ok((connected, false)) => (connected, LinkProtection::NotOffered),
+            Err(attempt) if matches!(self.mode, TlsMode::Prefer) && attempt.may_succeed_plain() => {
+                let detail = with_causes(&attempt.error);
+                // Where this fails too, the first reason is the one to know.
+                let plain = self.connect(None).await.map_err(|_| unavailable(detail.clone()))?;
+                (plain.0, LinkProtection::Failed(detail))
+            }
+            Err(attempt) => return Err(connect_failure(&attempt.error)),
+        };
+        self.protection.record(protection);
+        conn_of(connected).await
+    }
+
+    /// Connects once; the flag tells whether the connection is encrypted.
+    async fn connect(&self, tls: Option<&MakeRustlsConnect>) -> Result<(Connected, bool), FailedAttempt> {
+        let is_encrypted = Arc::new(AtomicBool::new(false));
+        let negotiation = TlsNegotiation {
+            tls: tls.cloned(),
+            is_required: !matches!(self.mode, TlsMode::Prefer),
+            limit: self.limit,
+            is_encrypted: Arc::clone(&is_encrypted),
+        };
+        let connected = self.settings.connect(negotiation).await;
+        let is_encrypted = is_encrypted.load(Ordering::Relaxed);
+        match connected {
+            Ok(connected) => Ok((connected, is_encrypted)),
+            Err(error) => Err(FailedAttempt { error, is_encrypted }),
+        }
+    }
+}
+
+type Connected = (
+    tokio_postgres::Client,
+    tokio_postgres::Connection<tokio_postgres::Socket, MarkedStream<negotiation::NegotiatedStream>>,
+);
+
+async fn conn_of((client, connection): Connected) -> Result<AsyncPgConnection, StoreError> {
+    let conn = AsyncPgConnection::try_from_client_and_connection(client, connection).await;
+    conn.map_err(|error| unavailable(error.to_string()))
+}
+
+/// An attempt to connect that failed.
+struct FailedAttempt {
+    error: tokio_postgres::Error,
+    is_encrypted: bool,
+}
+
+impl FailedAttempt {
+    /// Returns whether TLS is what failed: its handshake, or the rule of the server for encrypted connections.
+    fn may_succeed_plain(&self) -> bool {
+        let failure = self.error.source().and_then(|cause| cause.downcast_ref::<TlsFailure>());
+        let is_refused = self.error.code() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION);
+        matches!(failure, Some(TlsFailure::Handshake(_) | TlsFailure::Interrupted(_)))
+            || (self.is_encrypted && is_refused)
+    }
+}
+
+fn is_over_tcp(settings: &Config) -> bool {
+    settings.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_)))
+}
+
+fn unavailable(detail: String) -> StoreError {
+    StoreError::Unavailable(detail.into())
+}
+
+fn connect_failure(error: &tokio_postgres::Error) -> StoreError {
+    unavailable(with_causes(error))
+}
+
+/// Connects over the first Unix socket that answers. A task drives the connection until its client is dropped.
+async fn connect_unix(settings: &Config) -> Result<tokio_postgres::Client, StoreError> {
+    let limit = settings.get_connect_timeout().copied().unwrap_or(Duration::MAX);
+    let mut failure = unavailable("the database URL names no host".to_owned());
+    for (index, host) in settings.get_hosts().iter().enumerate() {
+        let Host::Unix(directory) = host else { continue };
+        let ports = settings.get_ports();
+        let port = ports.get(index).or(ports.first()).copied().unwrap_or(POSTGRES_PORT);
+        let socket = directory.join(format!(".s.PGSQL.{port}"));
+        let connected = timeout(limit, async {
+            let stream = UnixStream::connect(&socket)
+                .await
+                .map_err(|error| unavailable(format!("error connecting to server: {error}")))?;
+            let connected = settings.connect_raw(MarkedStream::new(stream), NoTls).await;
+            connected.map_err(|error| connect_failure(&error))
+        });
+        match connected.await {
+            Ok(Ok((client, connection))) => {
+                #[expect(clippy::disallowed_methods, reason = "ends with its client")]
+                tokio::spawn(connection);
+                return Ok(client);
+            }
+            Ok(Err(error)) => failure = error,
+            Err(_) => failure = unavailable("the server did not answer in time".to_owned()),
+        }
+    }
+    Err(failure)
+}
