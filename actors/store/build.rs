@@ -1,4 +1,4 @@
-//! Computes the checksums of the embedded migrations, and rebuilds the crate when one changes.
+//! Computes the checksums of the embedded migrations, reads what they require, and rebuilds the crate when one changes.
 
 use std::env;
 use std::error::Error;
@@ -14,14 +14,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut source = String::new();
     for backend in ["sqlite", "postgres"] {
         let checksums = checksums(&Path::new("../../migrations").join(backend))?;
-        writeln!(source, "const {}: &[(&str, &str)] = &{checksums:?};", backend.to_uppercase())?;
+        let backend = backend.to_uppercase();
+        writeln!(source, "const {backend}: &[(&str, &str, Option<&str>)] = &{checksums:?};")?;
     }
     fs::write(Path::new(&env::var("OUT_DIR")?).join("checksums.rs"), source)?;
     Ok(())
 }
 
-/// Returns the names of the migrations in a directory with their checksums, in order.
-fn checksums(directory: &Path) -> Result<Vec<(String, String)>, Box<dyn Error>> {
+/// A migration: its name, its checksum, and the version of the migration that it requires.
+type EmbeddedMigration = (String, String, Option<String>);
+
+/// Returns the migrations in a directory, in order.
+fn checksums(directory: &Path) -> Result<Vec<EmbeddedMigration>, Box<dyn Error>> {
     let mut checksums = Vec::new();
     for migration in fs::read_dir(directory)? {
         let migration = migration?;
@@ -32,8 +36,15 @@ fn checksums(directory: &Path) -> Result<Vec<(String, String)>, Box<dyn Error>> 
         for byte in digest {
             write!(checksum, "{byte:02x}")?;
         }
-        checksums.push((migration.file_name().to_string_lossy().into_owned(), checksum));
+        let name = migration.file_name().to_string_lossy().into_owned();
+        checksums.push((name, checksum, required(&sql)));
     }
     checksums.sort();
     Ok(checksums)
+}
+
+/// Returns the version after `-- contract:`, as the record of applied migrations writes it.
+fn required(sql: &str) -> Option<String> {
+    let version = sql.lines().find_map(|line| line.strip_prefix("-- contract:"))?;
+    Some(version.trim().replace('-', ""))
 }

@@ -12,22 +12,33 @@ use diesel::sqlite::SqliteConnection;
 use diesel_async::AsyncPgConnection;
 use diesel_async::async_connection_wrapper::AsyncConnectionWrapper;
 
+use crate::compatibility::Requirement;
 use crate::schema::migration_checksums;
 
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/checksums.rs"));
 
-    pub(super) const fn sqlite() -> &'static [(&'static str, &'static str)] {
+    /// A migration: its name, its checksum, and the version of the migration that it requires.
+    pub(super) type Embedded = (&'static str, &'static str, Option<&'static str>);
+
+    pub(super) const fn sqlite() -> &'static [Embedded] {
         SQLITE
     }
 
-    pub(super) const fn postgres() -> &'static [(&'static str, &'static str)] {
+    pub(super) const fn postgres() -> &'static [Embedded] {
         POSTGRES
     }
 }
 
 /// A blocking PostgreSQL connection, as migrations need it.
 pub(crate) type BlockingPostgres = AsyncConnectionWrapper<AsyncPgConnection>;
+
+/// A migration to be recorded.
+pub(crate) struct RecordedMigration {
+    pub(crate) version: String,
+    pub(crate) checksum: &'static str,
+    pub(crate) requires: Option<&'static str>,
+}
 
 /// The checksum record of a database.
 pub(crate) trait Checksums {
@@ -40,8 +51,14 @@ pub(crate) trait Checksums {
     /// Reads the recorded versions with their checksums; empty if there is no record yet.
     fn recorded(&mut self) -> QueryResult<Vec<(String, String)>>;
 
-    /// Records migrations by their versions. Does nothing if the table does not exist.
-    fn record(&mut self, migrations: &[(String, &'static str)]) -> QueryResult<()>;
+    /// Returns the version of the migration that a program must know once a migration, by its full name, is applied.
+    fn required(name: &str) -> Option<&'static str>;
+
+    /// Reads the recorded versions with the versions that they require. The record must have been brought up to date.
+    fn requirements(&mut self) -> QueryResult<Vec<Requirement>>;
+
+    /// Records migrations. Does nothing if the table does not exist.
+    fn record(&mut self, migrations: &[RecordedMigration]) -> QueryResult<()>;
 
     /// Removes a migration from the record.
     fn forget(&mut self, version: &str) -> QueryResult<()>;
@@ -63,7 +80,11 @@ macro_rules! checksums {
     ($connection:ty, $embedded:expr, $exists:literal, $has_history:literal) => {
         impl Checksums for $connection {
             fn embedded(name: &str) -> Option<&'static str> {
-                $embedded.iter().find(|(known, _)| *known == name).map(|(_, checksum)| *checksum)
+                $embedded.iter().find(|(known, ..)| *known == name).map(|(_, checksum, _)| *checksum)
+            }
+
+            fn required(name: &str) -> Option<&'static str> {
+                $embedded.iter().find(|(known, ..)| *known == name).and_then(|(.., required)| *required)
             }
 
             fn applied(&mut self) -> QueryResult<Vec<MigrationVersion<'static>>> {
@@ -79,19 +100,34 @@ macro_rules! checksums {
                 if diesel::sql_query($exists).get_result::<Count>(self)?.n == 0 {
                     return Ok(Vec::new());
                 }
-                migration_checksums::table.load(self)
+                migration_checksums::table
+                    .select((migration_checksums::version, migration_checksums::checksum))
+                    .load(self)
             }
 
-            fn record(&mut self, migrations: &[(String, &'static str)]) -> QueryResult<()> {
+            fn requirements(&mut self) -> QueryResult<Vec<Requirement>> {
+                let rows: Vec<(String, Option<String>)> = migration_checksums::table
+                    .select((migration_checksums::version, migration_checksums::requires))
+                    .load(self)?;
+                Ok(rows.into_iter().map(|(version, requires)| Requirement { version, requires }).collect())
+            }
+
+            fn record(&mut self, migrations: &[RecordedMigration]) -> QueryResult<()> {
                 if diesel::sql_query($exists).get_result::<Count>(self)?.n == 0 {
                     return Ok(());
                 }
-                for (version, checksum) in migrations {
+                for RecordedMigration { version, checksum, requires } in migrations {
                     let row = (
                         migration_checksums::version.eq(version),
                         migration_checksums::checksum.eq(*checksum),
                     );
                     diesel::insert_into(migration_checksums::table).values(row).execute(self)?;
+                    // The column is younger than the table.
+                    if let Some(requires) = requires {
+                        diesel::update(migration_checksums::table.find(version))
+                            .set(migration_checksums::requires.eq(*requires))
+                            .execute(self)?;
+                    }
                 }
                 Ok(())
             }

@@ -31,8 +31,8 @@ pub enum OpenError {
         /// The node that holds the lock, with its process id and start time.
         holder: String,
     },
-    /// A newer program has migrated the database.
-    #[error("{target} was migrated by a newer version of this program: unknown migrations {}", .versions.join(", "))]
+    /// A newer program has migrated the database, and this one cannot run on its schema.
+    #[error("{target} was migrated by a newer version of this program, which cannot run on it: unknown migrations {}; start that version, or one that knows them", .versions.join(", "))]
     Newer {
         /// The location, without the password.
         target: String,

@@ -11,6 +11,7 @@
 mod backup;
 mod checksums;
 mod clock;
+mod compatibility;
 mod config;
 mod conn;
 mod connection_manager;

@@ -1,8 +1,9 @@
 //! The schema: embedded migrations, one ordered set per backend.
 //!
-//! A database with a migration that this program does not know is never changed: a newer program has migrated it.
-//! Neither is a database whose recorded checksum of a migration differs from this program. Processes that start at
-//! the same time migrate one after the other.
+//! A database with a migration that this program does not know was migrated by a newer program, and its schema is not
+//! changed. The program runs on it if those migrations only added to the schema that it knows
+//! ([`crate::compatibility`]). A database whose recorded checksum of a migration differs from this program
+//! is refused. Processes that start at the same time migrate one after the other.
 
 use std::path::Path;
 
@@ -14,7 +15,8 @@ use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use tokio::runtime::Handle;
 
-use crate::checksums::{BlockingPostgres, Checksums};
+use crate::checksums::{BlockingPostgres, Checksums, RecordedMigration};
+use crate::compatibility::is_compatible;
 use crate::config::{DatabaseTarget, StoreConfig};
 use crate::conn::Conn;
 use crate::connection_manager::{ConnectionManager, Purpose};
@@ -34,13 +36,22 @@ enum Task {
     Revert,
 }
 
+/// The result of an operation on the schema.
+#[derive(Debug, Default)]
+pub(crate) struct SchemaReport {
+    /// The names of the migrations that are pending, were run, or were reverted, in order.
+    pub(crate) migrations: Vec<String>,
+    /// The versions of the applied migrations that this program does not know and can run beside.
+    pub(crate) newer: Vec<String>,
+}
+
 /// Returns the pending migrations, in order, and changes nothing. A SQLite file that does not exist has all of them
 /// pending, and is not created.
 ///
 /// # Errors
-/// [`OpenError`] if the database cannot be opened or is newer than this program.
+/// [`OpenError`] if the database cannot be opened or its schema does not fit this program.
 pub async fn pending(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
-    pending_with(&ConnectionManager::new(config)?).await
+    Ok(pending_with(&ConnectionManager::new(config)?).await?.migrations)
 }
 
 /// Returns the display line of a migration, such as `sqlite 001 — definitions`.
@@ -69,9 +80,9 @@ pub(crate) fn all_sqlite(target: &str) -> Result<Vec<String>, OpenError> {
 /// all of them are one.
 ///
 /// # Errors
-/// [`OpenError`] if the database cannot be opened, is newer than this program, or refuses a migration.
+/// [`OpenError`] if the database cannot be opened, its schema does not fit this program, or it refuses a migration.
 pub async fn run(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
-    perform(&ConnectionManager::new(config)?, Task::Run).await
+    Ok(perform(&ConnectionManager::new(config)?, Task::Run).await?.migrations)
 }
 
 /// Reverts the latest migration, including its data, and returns its name; empty if there is none.
@@ -79,30 +90,31 @@ pub async fn run(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
 /// # Errors
 /// [`OpenError`] if the database cannot be opened, is newer than this program, or refuses to revert.
 pub async fn revert(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
-    perform(&ConnectionManager::new(config)?, Task::Revert).await
+    Ok(perform(&ConnectionManager::new(config)?, Task::Revert).await?.migrations)
 }
 
 /// Does the work of [`pending`] with an existing connection manager.
-pub(crate) async fn pending_with(connector: &ConnectionManager) -> Result<Vec<String>, OpenError> {
+pub(crate) async fn pending_with(connector: &ConnectionManager) -> Result<SchemaReport, OpenError> {
     if let DatabaseTarget::Sqlite(path) = &connector.target
         && !Path::new(path).exists()
     {
-        return all_sqlite(&connector.target.to_string());
+        let migrations = all_sqlite(&connector.target.to_string())?;
+        return Ok(SchemaReport { migrations, newer: Vec::new() });
     }
     perform(connector, Task::Pending).await
 }
 
 /// Returns the migrations that an open file lacks, in order.
 pub(crate) fn pending_in(conn: &mut SqliteConnection, target: &str) -> Result<Vec<String>, OpenError> {
-    perform_sqlite(conn, Task::Pending, target)
+    Ok(perform_sqlite(conn, Task::Pending, target)?.migrations)
 }
 
 /// Does the work of [`run`] with an existing connection manager.
-pub(crate) async fn run_with(connector: &ConnectionManager) -> Result<Vec<String>, OpenError> {
+pub(crate) async fn run_with(connector: &ConnectionManager) -> Result<SchemaReport, OpenError> {
     perform(connector, Task::Run).await
 }
 
-async fn perform(connector: &ConnectionManager, task: Task) -> Result<Vec<String>, OpenError> {
+async fn perform(connector: &ConnectionManager, task: Task) -> Result<SchemaReport, OpenError> {
     let target = connector.target.to_string();
     let unreachable =
         |error: StoreError| OpenError::Unreachable { target: target.clone(), detail: detail(error) };
@@ -130,7 +142,7 @@ async fn perform(connector: &ConnectionManager, task: Task) -> Result<Vec<String
 }
 
 /// Locks the file before it reads the pending migrations, so that a second process sees the work of the first.
-fn perform_sqlite(conn: &mut SqliteConnection, task: Task, target: &str) -> Result<Vec<String>, OpenError> {
+fn perform_sqlite(conn: &mut SqliteConnection, task: Task, target: &str) -> Result<SchemaReport, OpenError> {
     if task == Task::Pending {
         return apply::<Sqlite, _>(conn, &SQLITE, task, target);
     }
@@ -154,7 +166,7 @@ async fn perform_postgres(
     mut conn: AsyncPgConnection,
     task: Task,
     target: String,
-) -> Result<Vec<String>, OpenError> {
+) -> Result<SchemaReport, OpenError> {
     if task != Task::Pending {
         // The lock ends with the connection, which is dropped at the end of this function.
         conn.batch_execute(&format!("SELECT pg_advisory_lock({ADVISORY_LOCK})"))
@@ -182,7 +194,7 @@ fn apply<DB, H>(
     source: &EmbeddedMigrations,
     task: Task,
     target: &str,
-) -> Result<Vec<String>, OpenError>
+) -> Result<SchemaReport, OpenError>
 where
     DB: Backend,
     H: MigrationHarness<DB> + Checksums,
@@ -203,10 +215,21 @@ where
         .filter(|version| !known.iter().any(|migration| migration.name().version() == **version))
         .map(ToString::to_string)
         .collect();
-    if !unknown.is_empty() {
-        return Err(OpenError::Newer { target: target.into(), versions: unknown });
-    }
     let is_applied = |migration: &dyn Migration<DB>| applied.contains(&migration.name().version());
+    if !unknown.is_empty() {
+        let versions: Vec<_> = known.iter().map(|migration| migration.name().version().to_string()).collect();
+        let is_complete = known.iter().all(|migration| is_applied(migration.as_ref()));
+        let fits = task != Task::Revert
+            && is_complete
+            && is_compatible(
+                &versions,
+                &unknown,
+                &harness.requirements().map_err(|error| failed(Box::new(error)))?,
+            );
+        if !fits {
+            return Err(OpenError::Newer { target: target.into(), versions: unknown });
+        }
+    }
     let recorded = harness.recorded().map_err(|error| failed(Box::new(error)))?;
     let altered: Vec<String> = known
         .iter()
@@ -216,7 +239,7 @@ where
     if !altered.is_empty() {
         return Err(OpenError::Altered { target: target.into(), migrations: altered });
     }
-    match task {
+    let migrations = match task {
         Task::Pending | Task::Run => {
             let mut pending: Vec<_> =
                 known.iter().filter(|migration| !is_applied(migration.as_ref())).collect();
@@ -229,20 +252,21 @@ where
                     known.iter().filter_map(|migration| unrecorded::<H, DB>(&recorded, migration.as_ref()));
                 harness.record(&unrecorded.collect::<Vec<_>>()).map_err(|error| failed(Box::new(error)))?;
             }
-            Ok(pending.iter().map(|migration| migration.name().to_string()).collect())
+            pending.iter().map(|migration| migration.name().to_string()).collect()
         }
         Task::Revert => {
             let latest = known
                 .iter()
                 .filter(|migration| is_applied(migration.as_ref()))
                 .max_by_key(|migration| migration.name().to_string());
-            let Some(latest) = latest else { return Ok(Vec::new()) };
+            let Some(latest) = latest else { return Ok(SchemaReport::default()) };
             harness.revert_migration(latest.as_ref()).map_err(failed)?;
             let version = latest.name().version().to_string();
             harness.forget(&version).map_err(|error| failed(Box::new(error)))?;
-            Ok(vec![latest.name().to_string()])
+            vec![latest.name().to_string()]
         }
-    }
+    };
+    Ok(SchemaReport { migrations, newer: unknown })
 }
 
 /// Returns whether a recorded migration has another checksum than the embedded one.
@@ -252,14 +276,15 @@ fn differs<H: Checksums, DB: Backend>(recorded: &[(String, String)], migration: 
     recorded.iter().any(|(known, sum)| *known == version && checksum.is_some_and(|now| now != sum))
 }
 
-/// Returns the version and the checksum of a migration that is not recorded.
+/// Returns the record of a migration that is not recorded.
 fn unrecorded<H: Checksums, DB: Backend>(
     recorded: &[(String, String)],
     migration: &dyn Migration<DB>,
-) -> Option<(String, &'static str)> {
-    let version = migration.name().version().to_string();
-    let checksum = H::embedded(&migration.name().to_string())?;
-    (!recorded.iter().any(|(known, _)| *known == version)).then_some((version, checksum))
+) -> Option<RecordedMigration> {
+    let (version, name) = (migration.name().version().to_string(), migration.name().to_string());
+    let (checksum, requires) = (H::embedded(&name)?, H::required(&name));
+    let is_recorded = recorded.iter().any(|(known, _)| *known == version);
+    (!is_recorded).then_some(RecordedMigration { version, checksum, requires })
 }
 
 /// Returns the message of the driver. The target is named separately.

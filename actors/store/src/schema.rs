@@ -302,6 +302,7 @@ table! {
     migration_checksums (version) {
         version -> Text,
         checksum -> Text,
+        requires -> Nullable<Text>,
     }
 }
 

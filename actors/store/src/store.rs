@@ -15,7 +15,7 @@ use crate::connection_manager::ConnectionManager;
 use crate::database::Database;
 use crate::error::OpenError;
 use crate::metrics::StoreMetrics;
-use crate::migrate;
+use crate::migrate::{self, SchemaReport};
 use crate::pool::ConnectionPool;
 use crate::probe::HealthProbe;
 use svc_model::{Channel, Workflow};
@@ -242,12 +242,17 @@ async fn check_schema(
             false => migrate::pending_with(connector).await,
         };
         match outcome {
-            Ok(migrations) if migrations.is_empty() => return Ok(()),
-            Ok(migrations) if config.auto_migrate => {
+            Ok(SchemaReport { newer, .. }) if !newer.is_empty() => {
+                slog::warn!(log, "a newer program has migrated the database; it only added to the schema";
+                    "migrations" => newer.join(", "));
+                return Ok(());
+            }
+            Ok(SchemaReport { migrations, .. }) if migrations.is_empty() => return Ok(()),
+            Ok(SchemaReport { migrations, .. }) if config.auto_migrate => {
                 slog::info!(log, "the database schema was migrated"; "migrations" => migrations.join(", "));
                 return Ok(());
             }
-            Ok(migrations) => {
+            Ok(SchemaReport { migrations, .. }) => {
                 return Err(OpenError::Pending { target: connector.target.to_string(), migrations });
             }
             Err(OpenError::Unreachable { detail, .. })

@@ -23,6 +23,7 @@ on_both! {
     schema::of_many_that_migrate_at_once_one_does_and_the_others_wait,
     schema::a_fresh_schema_equals_a_migrated_one,
     schema::a_newer_schema_is_refused_by_name,
+    schema::schema_of_a_newer_program_that_only_added_to_it_is_accepted,
     schema::an_altered_migration_refuses_the_start_by_name,
     schema::a_database_without_checksums_is_adopted_once,
     schema::pending_migrations_are_refused_when_they_must_not_run,

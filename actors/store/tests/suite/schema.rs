@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Handle};
 
 use super::database::TestDatabase;
 
-const MIGRATIONS: usize = 10;
+const MIGRATIONS: usize = 11;
 /// Processes that start at the same time.
 const STARTING: usize = 4;
 
@@ -103,6 +103,30 @@ pub(crate) async fn a_newer_schema_is_refused_by_name(db: TestDatabase) {
     assert!(matches!(&refused, OpenError::Newer { versions, .. } if versions.len() == 1), "{refused}");
     let line = refused.to_string();
     assert!(line.contains("29991231000000") && line.contains("newer") && !line.contains('\n'), "{line}");
+}
+
+pub(crate) async fn schema_of_a_newer_program_that_only_added_to_it_is_accepted(mut db: TestDatabase) {
+    migrate::run(&db.config).await.unwrap();
+    for statement in [
+        "INSERT INTO __diesel_schema_migrations (version) VALUES ('29991231000000')",
+        "INSERT INTO migration_checksums (version, checksum) VALUES ('29991231000000', 'x')",
+        "ALTER TABLE packages ADD COLUMN of_the_newer_program TEXT",
+    ] {
+        db.execute(statement).await.unwrap();
+    }
+    for auto_migrate in [true, false] {
+        db.config.auto_migrate = auto_migrate;
+        db.open().await.unwrap();
+    }
+    assert!(migrate::run(&db.config).await.unwrap().is_empty());
+    let refused = migrate::revert(&db.config).await.unwrap_err();
+    assert!(matches!(refused, OpenError::Newer { .. }), "the newer program reverts its own: {refused}");
+    let requires =
+        |version: &str| format!("UPDATE migration_checksums SET requires = '{version}' WHERE checksum = 'x'");
+    db.execute(&requires("20261124000012")).await.unwrap();
+    assert!(db.open().await.is_ok(), "this program knows what the schema requires");
+    db.execute(&requires("29991230000000")).await.unwrap();
+    assert!(matches!(db.open().await.err().unwrap(), OpenError::Newer { .. }));
 }
 
 pub(crate) async fn an_altered_migration_refuses_the_start_by_name(mut db: TestDatabase) {

@@ -1,0 +1,1 @@
+ALTER TABLE migration_checksums DROP COLUMN requires;
