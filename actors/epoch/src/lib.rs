@@ -20,6 +20,9 @@ mod settings;
 mod shared;
 mod state;
 
+#[cfg(test)]
+mod simulation;
+
 pub use handle::{EpochHandle, EpochStatus};
 pub use local::{LocalChange, LocalChanges};
 pub use metrics::EpochMetrics;

@@ -14,14 +14,10 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::handle::EpochStatus;
 use crate::settings::EpochServices;
-use crate::state::LoadPlan;
+use crate::state::{LoadPlan, poll_pause};
 
 /// Name of the watcher among recurring jobs.
 const JOB: &str = "epoch_watcher";
-/// Part of the poll interval by which polls of several processes spread.
-const JITTER: f64 = 0.2;
-/// Longest pause after failed passes.
-const SLOWEST_RETRY: Duration = Duration::from_secs(30);
 /// Pauses between attempts to listen for announcements.
 const LISTEN_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 
@@ -136,9 +132,7 @@ impl EpochShared {
 
     fn next_pause(&self, progress: &Progress) -> Duration {
         let interval = self.services.settings.poll_interval;
-        let backoff = Backoff { first: interval, max: interval.max(SLOWEST_RETRY), jitter: JITTER };
-        let retry = progress.failures.saturating_sub(1);
-        backoff.jittered_delay(retry, self.random.hash_one(progress.passes))
+        poll_pause(interval, progress.failures, self.random.hash_one(progress.passes))
     }
 
     async fn advance(&self, progress: &mut Progress) -> Result<(), PassError> {

@@ -1,10 +1,23 @@
 //! The decision what to load: pure, no clock, no I/O.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use actix_supervision::Backoff;
 use svc_store::{ChangedEntity, ConfigChange};
 
 use crate::local::LocalState;
+
+/// Part of the poll interval by which polls of several processes spread.
+const JITTER: f64 = 0.2;
+/// Longest pause after failed passes.
+const SLOWEST_RETRY: Duration = Duration::from_secs(30);
+
+/// Returns the time until the next pass, after so many failed ones in a row. `random` is a uniformly distributed number.
+pub(crate) fn poll_pause(interval: Duration, failures: u32, random: u64) -> Duration {
+    let backoff = Backoff { first: interval, max: interval.max(SLOWEST_RETRY), jitter: JITTER };
+    backoff.jittered_delay(failures.saturating_sub(1), random)
+}
 
 /// The scope of a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +43,7 @@ impl ChangedEntities {
         *self == Self::default()
     }
 
-    fn add(&mut self, entity: &ChangedEntity) {
+    pub(crate) fn add(&mut self, entity: &ChangedEntity) {
         match entity {
             ChangedEntity::All => self.everything = true,
             ChangedEntity::Workflow(id) => drop(self.workflows.insert(id.clone())),

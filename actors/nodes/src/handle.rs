@@ -14,9 +14,7 @@ use crate::metrics::NodeMetrics;
 use crate::settings::Settings;
 use crate::shared::NodeShared;
 use crate::state::LeaseProof;
-
-/// Number of scans for nodes without a lease in the length of one lease.
-const SCANS_PER_LEASE: u32 = 6;
+use crate::takeover::scan_interval;
 
 /// The node of this process, readable from any thread. Cheap to clone.
 #[derive(Clone)]
@@ -111,7 +109,7 @@ impl NodeHandle {
 
     /// Returns the time between two scans for nodes without a lease.
     pub fn look_interval(&self) -> Duration {
-        self.shared.settings.lease / SCANS_PER_LEASE
+        scan_interval(self.shared.settings.lease)
     }
 
     /// Releases the lease: other nodes may take over the unfinished work of this node at once. The drain of

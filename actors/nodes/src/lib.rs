@@ -18,7 +18,10 @@ mod metrics;
 mod settings;
 mod shared;
 mod state;
+mod takeover;
 
 pub use handle::{NodeHandle, RegisterError};
 pub use metrics::NodeMetrics;
 pub use settings::Settings;
+pub use state::{LeaseProof, LeaseStep, NodeLease};
+pub use takeover::{SETTLING, TAKEOVER_PAGE, TAKEOVER_SHARE, WHOLE_SCAN_INTERVAL, scan_interval};

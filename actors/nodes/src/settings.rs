@@ -30,12 +30,12 @@ impl Settings {
     }
 
     /// Returns the time between two renewals.
-    pub(crate) fn heartbeat(&self) -> Duration {
+    pub fn heartbeat(&self) -> Duration {
         self.lease / HEARTBEATS
     }
 
     /// Returns a new id for the same instance.
-    pub(crate) fn next_id(&self) -> String {
+    pub fn next_id(&self) -> String {
         let instance = self.id.rsplit_once(':').map_or(self.id.as_str(), |(instance, _)| instance);
         Self::new_id(instance)
     }

@@ -11,11 +11,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::metrics::NodeMetrics;
 use crate::settings::Settings;
-use crate::state::{LeaseProof, NodeLease};
+use crate::state::{LeaseProof, LeaseStep, NodeLease};
+use crate::takeover::SETTLING;
 
-/// Time after a lost lease during which a node takes over no work of others. Nodes that lost their leases in
-/// the same outage, and the pending writes of this node, come first.
-const SETTLING: Duration = Duration::from_secs(5);
 /// Time limit of the last write of a lease.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -65,11 +63,11 @@ impl NodeShared {
         if *is_released {
             return sent + heartbeat;
         }
-        if !lease.is_proven(sent) {
+        let LeaseStep::Renew(deadline) = lease.next_step(sent, heartbeat) else {
             return self.register_new_id(&lease.id).await;
-        }
+        };
         let renewal = self.leases.renew(&lease.id, self.settings.lease, self.settings.is_alone);
-        match timeout_at(self.renewal_deadline(&lease, sent), renewal).await {
+        match timeout_at(deadline, renewal).await {
             Ok(Ok(true)) => {
                 let fence = lease_fence(self.settings.lease, heartbeat);
                 self.lease.send_modify(|lease| lease.renew(sent, fence, Instant::now()));
@@ -85,14 +83,6 @@ impl NodeShared {
             }
         }
         self.lease.borrow().next_renewal(sent, heartbeat)
-    }
-
-    /// Returns the instant by which the result of a renewal sent at `sent` must be known.
-    fn renewal_deadline(&self, lease: &NodeLease, sent: Instant) -> Instant {
-        match lease.proof {
-            LeaseProof::Until(end) => end,
-            LeaseProof::Unlimited | LeaseProof::Ended => sent + self.settings.heartbeat(),
-        }
     }
 
     /// Registers the node under a new id. Returns the instant of the next attempt.

@@ -1,4 +1,5 @@
-//! The lease as far as its holder can prove it: pure, no clock, no I/O.
+//! The lease as far as its holder can prove it: pure, no clock, no I/O. Public so that simulations of clusters can drive
+//! it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use tokio::time::Instant;
 
 /// The validity of the proof of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LeaseProof {
+pub enum LeaseProof {
     /// Valid until the lease is released: no other process can use the database.
     Unlimited,
     /// Valid until this instant, unless renewed before.
@@ -18,16 +19,36 @@ pub(crate) enum LeaseProof {
 
 /// The id of a node, with the proof of its lease.
 #[derive(Clone, Debug)]
-pub(crate) struct NodeLease {
-    pub(crate) id: Arc<str>,
-    pub(crate) proof: LeaseProof,
+pub struct NodeLease {
+    /// The id of the node. It changes when the lease is lost.
+    pub id: Arc<str>,
+    /// The proof of its lease.
+    pub proof: LeaseProof,
     /// Earliest instant at which the work of other nodes may be taken over.
-    pub(crate) settled_at: Instant,
+    pub settled_at: Instant,
+}
+
+/// The next act of the holder of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseStep {
+    /// Renew the lease. A result that is not known by this instant is too late.
+    Renew(Instant),
+    /// Register the node under a new id: the lease is lost.
+    Register,
 }
 
 impl NodeLease {
+    /// Returns what the holder of the lease has to do at `now`.
+    pub fn next_step(&self, now: Instant, heartbeat: Duration) -> LeaseStep {
+        match self.proof {
+            LeaseProof::Until(end) if now < end => LeaseStep::Renew(end),
+            LeaseProof::Unlimited => LeaseStep::Renew(now + heartbeat),
+            LeaseProof::Until(_) | LeaseProof::Ended => LeaseStep::Register,
+        }
+    }
+
     /// Returns whether the lease is proven at `now`.
-    pub(crate) fn is_proven(&self, now: Instant) -> bool {
+    pub fn is_proven(&self, now: Instant) -> bool {
         match self.proof {
             LeaseProof::Unlimited => true,
             LeaseProof::Until(end) => now < end,
@@ -36,13 +57,13 @@ impl NodeLease {
     }
 
     /// Returns whether the lease of `id` is proven at `now`.
-    pub(crate) fn holds(&self, id: &str, now: Instant) -> bool {
+    pub fn holds(&self, id: &str, now: Instant) -> bool {
         *self.id == *id && self.is_proven(now)
     }
 
     /// Records a successful renewal that was sent at `sent` and is known at `now`. A proof that expired in
     /// between is not restored, because the work under it was dropped.
-    pub(crate) fn renew(&mut self, sent: Instant, fence: Duration, now: Instant) {
+    pub fn renew(&mut self, sent: Instant, fence: Duration, now: Instant) {
         if let LeaseProof::Until(end) = self.proof {
             self.proof = if now < end { LeaseProof::Until(end.max(sent + fence)) } else { LeaseProof::Ended };
         }
@@ -50,7 +71,7 @@ impl NodeLease {
 
     /// Returns the instant of the renewal that follows the one sent at `sent`, at the latest the end of the
     /// proof.
-    pub(crate) fn next_renewal(&self, sent: Instant, heartbeat: Duration) -> Instant {
+    pub fn next_renewal(&self, sent: Instant, heartbeat: Duration) -> Instant {
         match self.proof {
             LeaseProof::Unlimited => sent + heartbeat,
             LeaseProof::Until(end) => (sent + heartbeat).min(end),
@@ -102,6 +123,20 @@ mod tests {
         let next = [0, 5, 10].map(|sent| lease.next_renewal(at(sent), HEARTBEAT));
         assert_eq!(next, [at(5), at(10), at(12)]);
         assert_eq!(standing(LeaseProof::Unlimited, begun).next_renewal(at(100), HEARTBEAT), at(105));
+    }
+
+    #[test]
+    fn lease_is_renewed_while_it_is_proven_and_registered_anew_after() {
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let lease = standing(LeaseProof::Until(at(12)), begun);
+        assert_eq!(lease.next_step(at(11), HEARTBEAT), LeaseStep::Renew(at(12)));
+        assert_eq!(lease.next_step(at(12), HEARTBEAT), LeaseStep::Register);
+        assert_eq!(
+            standing(LeaseProof::Unlimited, begun).next_step(at(1), HEARTBEAT),
+            LeaseStep::Renew(at(6))
+        );
+        assert_eq!(standing(LeaseProof::Ended, begun).next_step(begun, HEARTBEAT), LeaseStep::Register);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::future::join;
 use slog::{Logger, error, info, warn};
-use svc_nodes::NodeHandle;
+use svc_nodes::{NodeHandle, TAKEOVER_PAGE, TAKEOVER_SHARE, WHOLE_SCAN_INTERVAL};
 use svc_store::{AdoptedRun, NewTrace, Ownership, RowKey, StoreError, TraceFailure, UnfinishedRun};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
@@ -25,14 +25,6 @@ use crate::metrics::TraceMetrics;
 use crate::queue::recovery::Recovery;
 use crate::queue::{JobQueue, QueuedJob};
 use crate::report::{self, FailureReport};
-
-/// Rows that are read and taken over at once. Each may be as large as a payload.
-const PAGE: u32 = 20;
-/// Maximum number of jobs that one node has taken over and not begun: one page waits while the next is read.
-const SHARE: u32 = 2 * PAGE;
-/// Time between two scans of all unfinished rows, even if no node is known to have lost its lease: a frozen
-/// process may have written a row in the name of a node whose work was taken over long ago.
-const WHOLE_LOOK: Duration = Duration::from_secs(60);
 
 /// Bounds on the repetitions of a run.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +70,7 @@ impl Adoption {
         log: Logger,
     ) -> Self {
         let (suspects, line) = mpsc::unbounded_channel();
-        let share = Arc::new(Semaphore::new(SHARE as usize));
+        let share = Arc::new(Semaphore::new(TAKEOVER_SHARE as usize));
         let (line, turn) = (Mutex::new(line), Arc::new(Semaphore::new(1)));
         let task = parking_lot::Mutex::default();
         Self { waiting, store, nodes, bounds, share, suspects, line, turn, task, runner, metrics, log }
@@ -111,7 +103,7 @@ impl Adoption {
                 Ok(was_whole) => {
                     backoff.reset();
                     if was_whole {
-                        whole_look = now + WHOLE_LOOK;
+                        whole_look = now + WHOLE_SCAN_INTERVAL;
                     }
                     self.nodes.look_interval()
                 }
@@ -149,9 +141,9 @@ impl Adoption {
     /// last page.
     async fn adopt_page(&self, after: Option<RowKey>) -> Result<(usize, Option<RowKey>), StoreError> {
         // The semaphore is never closed.
-        let mut share = Arc::clone(&self.share).acquire_many_owned(PAGE).await.ok();
+        let mut share = Arc::clone(&self.share).acquire_many_owned(TAKEOVER_PAGE).await.ok();
         let node = self.nodes.wait_until_settled().await;
-        let (page, last) = self.store.unfinished_async(&node, after, i64::from(PAGE)).await?;
+        let (page, last) = self.store.unfinished_async(&node, after, i64::from(TAKEOVER_PAGE)).await?;
         if page.is_empty() {
             return Ok((0, last));
         }

@@ -1,0 +1,156 @@
+//! The configuration of a simulated node: the watcher of the epoch and the authors of changes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use svc_store::{ChangedEntity, ConfigChange};
+use uuid::Uuid;
+
+use super::act::{Act, Timer};
+use super::database::{LoadPurpose, Request};
+use super::random::Random;
+use crate::local::{LocalChange, LocalChanges};
+use crate::state::{ChangedEntities, LoadPlan, poll_pause};
+
+/// Longest time between two polls.
+pub(super) const POLL: Duration = Duration::from_secs(2);
+
+/// The configuration of one process.
+pub(super) struct NodeConfiguration {
+    pub(super) watermark: i64,
+    current: i64,
+    pub(super) served: BTreeMap<String, u64>,
+    local: LocalChanges,
+    authored: HashMap<Uuid, LocalChange>,
+    told: Option<(Arc<str>, i64)>,
+    failures: u32,
+    is_passing: bool,
+    /// Something was announced during the pass.
+    is_announced: bool,
+    poll: u64,
+}
+
+impl NodeConfiguration {
+    /// Creates the configuration of a process that has read everything at its start.
+    pub(super) fn new(epoch: i64, served: BTreeMap<String, u64>) -> Self {
+        Self {
+            watermark: epoch,
+            current: epoch,
+            served,
+            local: LocalChanges::default(),
+            authored: HashMap::new(),
+            told: None,
+            failures: 0,
+            is_passing: false,
+            is_announced: false,
+            poll: 0,
+        }
+    }
+
+    /// Begins a pass, now or after the one that is under way.
+    pub(super) const fn announced(&mut self) -> Option<Act> {
+        if std::mem::replace(&mut self.is_passing, true) {
+            self.is_announced = true;
+            return None;
+        }
+        Some(Act::Call(Request::ReadEpoch))
+    }
+
+    /// Begins a pass unless a later poll has replaced this one.
+    pub(super) const fn polled(&mut self, poll: u64) -> Option<Act> {
+        if poll == self.poll && !self.is_passing { self.announced() } else { None }
+    }
+
+    pub(super) fn read_epoch(&mut self, epoch: i64, node: &Arc<str>, random: &mut Random) -> Vec<Act> {
+        self.current = epoch;
+        if epoch == self.watermark {
+            return self.tell(node, random);
+        }
+        vec![Act::Call(Request::ReadChanges { after: self.watermark })]
+    }
+
+    /// Plans the load of what changed.
+    pub(super) fn read_changes(
+        &mut self,
+        changes: &[ConfigChange],
+        node: &Arc<str>,
+        random: &mut Random,
+    ) -> Vec<Act> {
+        let plan = LoadPlan::new(self.watermark, self.current, changes, |id| self.local.state(id));
+        if plan.changed.is_empty() {
+            self.watermark = plan.target;
+            return self.tell(node, random);
+        }
+        vec![Act::Call(Request::Load { changed: plan.changed, purpose: LoadPurpose::Watermark(plan.target) })]
+    }
+
+    /// Serves what was loaded; nothing where the load failed.
+    pub(super) fn loaded(
+        &mut self,
+        definitions: Option<BTreeMap<String, u64>>,
+        purpose: LoadPurpose,
+        node: &Arc<str>,
+        random: &mut Random,
+    ) -> Vec<Act> {
+        let is_loaded = definitions.is_some();
+        for (channel, version) in definitions.into_iter().flatten() {
+            // A load that began earlier takes nothing back: loads of one process follow each other.
+            let served = self.served.entry(channel).or_default();
+            *served = version.max(*served);
+        }
+        match purpose {
+            LoadPurpose::Watermark(epoch) if is_loaded => {
+                self.watermark = epoch;
+                self.tell(node, random)
+            }
+            LoadPurpose::Watermark(_) => {
+                self.failures += 1;
+                self.end_pass(random)
+            }
+            LoadPurpose::Author(id) => {
+                let change = self.authored.remove(&id);
+                // One that failed is dropped, and left to the watcher.
+                change.filter(|_| is_loaded).into_iter().for_each(LocalChange::applied);
+                self.announced().into_iter().collect()
+            }
+        }
+    }
+
+    /// Records the epoch that this node serves, if that has changed.
+    fn tell(&mut self, node: &Arc<str>, random: &mut Random) -> Vec<Act> {
+        self.failures = 0;
+        let told = Some((Arc::clone(node), self.watermark));
+        if self.told == told {
+            return self.end_pass(random);
+        }
+        self.told = told;
+        vec![Act::Call(Request::RecordApplied)]
+    }
+
+    pub(super) fn end_pass(&mut self, random: &mut Random) -> Vec<Act> {
+        self.is_passing = false;
+        if std::mem::take(&mut self.is_announced) {
+            return self.announced().into_iter().collect();
+        }
+        self.poll += 1;
+        vec![Act::Timer(poll_pause(POLL, self.failures, random.next()), Timer::Poll(self.poll))]
+    }
+
+    /// Begins a change.
+    pub(super) fn change(&mut self, channel: String, id: Uuid) -> Vec<Act> {
+        self.authored.insert(id, self.local.begin(id));
+        vec![Act::Call(Request::Change { channel, id })]
+    }
+
+    /// Loads a change that is committed; one whose author is gone is left to the watcher.
+    pub(super) fn changed(&mut self, channel: &str, id: Uuid, author_is_gone: bool) -> Vec<Act> {
+        if author_is_gone {
+            self.authored.remove(&id);
+            return self.announced().into_iter().collect();
+        }
+        let mut changed = ChangedEntities::default();
+        changed.add(&ChangedEntity::Channel(channel.to_owned()));
+        vec![Act::Call(Request::Load { changed, purpose: LoadPurpose::Author(id) })]
+    }
+}

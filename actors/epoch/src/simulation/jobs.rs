@@ -1,0 +1,195 @@
+//! The accepted work of a simulated node: its own, and what it takes over.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use svc_nodes::{NodeLease, TAKEOVER_PAGE, TAKEOVER_SHARE, WHOLE_SCAN_INTERVAL, scan_interval};
+use tokio::time::Instant;
+
+use super::act::{Act, Run, Timer};
+use super::database::Request;
+use super::random::Random;
+
+/// Jobs that a node runs at the same time.
+const WORKERS: usize = 4;
+/// The shortest and the longest time of most jobs.
+const USUAL: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// One job in so many takes long.
+const LONG_SHARE: u64 = 20;
+/// The shortest and the longest time of those.
+const LONG: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(30));
+
+struct WaitingJob {
+    job: u64,
+    owner: Arc<str>,
+    is_taken_over: bool,
+}
+
+/// The jobs of one process.
+pub(super) struct NodeJobs {
+    waiting: VecDeque<WaitingJob>,
+    running: BTreeMap<u64, Arc<str>>,
+    beginning: usize,
+    /// Jobs that were taken over and have not begun.
+    taken_over: u32,
+    /// The largest number of them so far.
+    pub(super) largest_share: u32,
+    /// The place from which the next page is read once there is room for it.
+    page_waits: Option<Option<u64>>,
+    whole_scan: Option<Instant>,
+}
+
+impl NodeJobs {
+    pub(super) const fn new() -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            running: BTreeMap::new(),
+            beginning: 0,
+            taken_over: 0,
+            largest_share: 0,
+            page_waits: None,
+            whole_scan: None,
+        }
+    }
+
+    /// Puts a job in line that this node has accepted.
+    pub(super) fn accepted(
+        &mut self,
+        job: u64,
+        owner: Arc<str>,
+        lease: &NodeLease,
+        now: Instant,
+    ) -> Vec<Act> {
+        self.waiting.push_back(WaitingJob { job, owner, is_taken_over: false });
+        self.begin_waiting(lease, now)
+    }
+
+    /// Begins jobs on free workers. The lease is proven before each.
+    fn begin_waiting(&mut self, lease: &NodeLease, now: Instant) -> Vec<Act> {
+        let mut acts = Vec::new();
+        while self.running.len() + self.beginning < WORKERS {
+            let Some(WaitingJob { job, owner, is_taken_over }) = self.waiting.pop_front() else { break };
+            self.taken_over -= u32::from(is_taken_over);
+            if lease.holds(&owner, now) {
+                self.beginning += 1;
+                acts.push(Act::Call(Request::BeginJob { job, owner }));
+            }
+        }
+        if self.taken_over + TAKEOVER_PAGE <= TAKEOVER_SHARE
+            && let Some(after) = self.page_waits.take()
+        {
+            acts.push(read_page(lease, after));
+        }
+        acts
+    }
+
+    /// A job may begin, if the database says so.
+    pub(super) fn begun(
+        &mut self,
+        (job, owner): (u64, Arc<str>),
+        is_own: bool,
+        lease: &NodeLease,
+        now: Instant,
+    ) -> Vec<Act> {
+        self.beginning -= 1;
+        let mut acts = Vec::new();
+        if is_own && lease.holds(&owner, now) {
+            let length = length(job);
+            self.running.insert(job, Arc::clone(&owner));
+            acts.push(Act::Began(Run::Job(job)));
+            acts.push(Act::Timer(length, Timer::JobEnds(job, owner)));
+        }
+        acts.extend(self.begin_waiting(lease, now));
+        acts
+    }
+
+    /// The work of a job is done.
+    pub(super) fn ends(&mut self, job: u64, owner: &Arc<str>, lease: &NodeLease, now: Instant) -> Vec<Act> {
+        if self.running.get(&job) != Some(owner) {
+            return Vec::new();
+        }
+        self.running.remove(&job);
+        let write = Act::Call(Request::EndJob { job, owner: Arc::clone(owner) });
+        let mut acts = vec![Act::Ended(Run::Job(job)), write];
+        acts.extend(self.begin_waiting(lease, now));
+        acts
+    }
+
+    /// Drops the runs whose lease is not proven.
+    pub(super) fn drop_unproven(&mut self, lease: &NodeLease, now: Instant) -> Vec<Act> {
+        let mut lost = Vec::new();
+        self.running.retain(|job, owner| {
+            let is_held = lease.holds(owner, now);
+            if !is_held {
+                lost.push(Act::Ended(Run::Job(*job)));
+            }
+            is_held
+        });
+        lost
+    }
+
+    /// Returns the jobs that run.
+    pub(super) fn runs(&self) -> impl Iterator<Item = Run> + '_ {
+        self.running.keys().map(|job| Run::Job(*job))
+    }
+
+    /// Looks for nodes without a lease.
+    pub(super) fn scan(&mut self, lease: &NodeLease, length: Duration, now: Instant) -> Vec<Act> {
+        if !lease.is_proven(now) || now < lease.settled_at {
+            return vec![Act::Timer(scan_interval(length), Timer::Scan)];
+        }
+        if self.whole_scan.is_none_or(|due| now >= due) {
+            self.whole_scan = Some(now + WHOLE_SCAN_INTERVAL);
+            return self.next_page(lease, None);
+        }
+        vec![Act::Call(Request::HasOrphans)]
+    }
+
+    /// Reads a page as soon as there is room for its jobs.
+    pub(super) fn next_page(&mut self, lease: &NodeLease, after: Option<u64>) -> Vec<Act> {
+        if self.taken_over + TAKEOVER_PAGE <= TAKEOVER_SHARE {
+            return vec![read_page(lease, after)];
+        }
+        self.page_waits = Some(after);
+        Vec::new()
+    }
+
+    /// Takes over the jobs of a page, or ends the scan.
+    pub(super) fn page(&self, found: Vec<(u64, Arc<str>)>, lease: &NodeLease) -> Vec<Act> {
+        match found.is_empty() {
+            true => vec![Act::Call(Request::MarkEmptied)],
+            false => vec![Act::Call(Request::Adopt { node: Arc::clone(&lease.id), found })],
+        }
+    }
+
+    /// Puts jobs in line that this node has taken over, and goes on behind the page.
+    pub(super) fn adopted(
+        &mut self,
+        owner: &Arc<str>,
+        jobs: Vec<u64>,
+        last: Option<u64>,
+        lease: &NodeLease,
+        now: Instant,
+    ) -> Vec<Act> {
+        for job in jobs.into_iter().rev() {
+            self.taken_over += 1;
+            self.waiting.push_front(WaitingJob { job, owner: Arc::clone(owner), is_taken_over: true });
+        }
+        self.largest_share = self.largest_share.max(self.taken_over);
+        let mut acts = self.begin_waiting(lease, now);
+        acts.extend(self.next_page(lease, last));
+        acts
+    }
+}
+
+fn read_page(lease: &NodeLease, after: Option<u64>) -> Act {
+    Act::Call(Request::ReadUnfinished { node: Arc::clone(&lease.id), after, limit: TAKEOVER_PAGE })
+}
+
+/// Returns the time that a job takes, on whatever node.
+fn length(job: u64) -> Duration {
+    let mut random = Random::new(job);
+    let (from, to) = if random.is_one_in(LONG_SHARE) { LONG } else { USUAL };
+    random.between(from, to)
+}
