@@ -4,7 +4,7 @@ CARGO ?= cargo
 DRIVERS = es kafka mongo smtp sql storage
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test fuzz schedules drill-cron drill-cluster drill-kafka attack lint features fmt bench doc deny
+.PHONY: help demo run install test fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka attack lint features fmt bench doc deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-10s %s\n' "$$name" "$$text"; done
@@ -41,6 +41,12 @@ drill-cluster: ## a cluster under fire: three nodes killed, stopped and restarte
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/drill-cluster" "$$target/debug/svc-server" $(or $(SECONDS),300) "$$target/drill-cluster.json"
 
+drill-rolling: ## restart three nodes in turn under load behind a load balancer, on an optimised binary: no request may fail (RATE=n requests a second, by default 2000)
+	$(CARGO) build --release -p svc --bin svc-server
+	$(CARGO) build -p svc-testkit --bin drill-cluster
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	"$$target/debug/drill-cluster" "$$target/release/svc-server" rolling=$(or $(RATE),2000) "$$target/drill-rolling.json"
+
 drill-kafka: ## records under fire: three processes of one group, killed and stopped, brokers that fail, a witness as judge (RECORDS=n, by default 50000)
 	$(CARGO) build -p svc --bin svc-server -p svc-bench --bin drill-kafka
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
@@ -66,7 +72,7 @@ features: ## check the service without drivers, with each heavy driver alone, wi
 fmt: ## format the sources
 	$(CARGO) fmt --all
 
-bench: ## measure beside a bare actix-web handler, in one run (PART=traces|submissions|credentials|population|engine|connectors|cron|project|soak)
+bench: ## measure beside a bare actix-web handler, in one run (PART=traces|submissions|credentials|population|engine|connectors|cron|cluster|project|soak)
 	@bench/run $(PART)
 
 doc: ## the API documentation of every crate

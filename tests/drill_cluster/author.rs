@@ -59,24 +59,27 @@ pub(crate) fn store(client: &mut HttpClient, witness: &RunWitness, schedules: &[
         )?;
     }
     for id in ["jobs", "echo"] {
-        create_and_activate(client, "channels", "channel_id", &rest(id))?;
+        serve_channel(client, id)?;
     }
     serve(client, "version", &version(0))?;
-    create_and_activate(client, "channels", "channel_id", &rest("version"))?;
+    serve_channel(client, "version")?;
     for id in schedules {
         create_and_activate(client, "channels", "channel_id", &every_second(id, "tell", json!({})))?;
     }
     Ok(())
 }
 
-fn serve(client: &mut HttpClient, id: &str, tasks: &Value) -> io::Result<()> {
+/// Serves a workflow.
+pub(crate) fn serve(client: &mut HttpClient, id: &str, tasks: &Value) -> io::Result<()> {
     let workflow = json!({"workflow_id": id, "name": id, "tasks": tasks});
     create_and_activate(client, "workflows", "workflow_id", &workflow).map(drop)
 }
 
-fn rest(id: &str) -> Value {
-    json!({"channel_id": id, "name": id, "channel_type": "sync", "protocol": "rest", "methods": ["POST"],
-        "route_pattern": format!("/{id}"), "workflow_id": id})
+/// Serves a channel over the workflow of the same id.
+pub(crate) fn serve_channel(client: &mut HttpClient, id: &str) -> io::Result<()> {
+    let channel = json!({"channel_id": id, "name": id, "channel_type": "sync", "protocol": "rest",
+        "methods": ["POST"], "route_pattern": format!("/{id}"), "workflow_id": id});
+    create_and_activate(client, "channels", "channel_id", &channel).map(drop)
 }
 
 /// The tasks of the version of this number.

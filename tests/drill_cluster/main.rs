@@ -3,11 +3,16 @@
 //! fire, and an author changes the configuration. A witness outside sees every run; what clients were told, what the
 //! witness saw and what the database recorded are compared.
 //!
+//! `make drill-rolling` restarts the nodes one after the other in good order, behind a load balancer ([`rolling`]).
+//!
 //! The verdict is one JSON document on standard output and in a file; the exit code is 1 where anything was found.
 
 mod author;
+mod balancer;
 mod clients;
 mod nodes;
+mod rolling;
+mod rolling_verdict;
 mod verdict;
 
 use std::collections::HashMap;
@@ -26,7 +31,7 @@ use svc_testkit::witness::RunWitness;
 
 use author::Author;
 use clients::Clients;
-use nodes::{DrillCluster, LEASE};
+use nodes::{DrillCluster, LEASE, NODES};
 use verdict::{ClusterEvidence, ClusterLimits, judge};
 
 /// Channels that are due every second.
@@ -35,26 +40,54 @@ const SCHEDULES: usize = 5;
 const CALM: Duration = Duration::from_secs(3);
 /// Time that every run takes.
 const RUN: Duration = Duration::from_millis(30);
+/// Time for which a node that ends goes on serving.
+const DRAIN: Duration = Duration::from_secs(1);
 /// Longest wait for a state.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The drill to carry out.
+enum Drill {
+    /// Faults for so many seconds.
+    Faults(u64),
+    /// A rolling restart under so many requests in a second.
+    Rolling(u64),
+}
+
+const USAGE: &str = "usage: drill-cluster SVC_SERVER_BINARY SECONDS|rolling=REQUESTS_PER_SECOND VERDICT_FILE";
 
 fn main() -> io::Result<ExitCode> {
     let mut args = std::env::args_os().skip(1);
     let binary = args.next().map(PathBuf::from);
-    let seconds = args.next().and_then(|count| count.to_str()?.parse().ok());
-    let (Some(binary), Some(seconds), Some(file)) = (binary, seconds, args.next()) else {
-        return Err(io::Error::other("usage: drill-cluster SVC_SERVER_BINARY SECONDS VERDICT_FILE"));
+    let kind = args.next().and_then(|kind| Drill::parse(kind.to_str()?));
+    let (Some(binary), Some(kind), Some(file)) = (binary, kind, args.next()) else {
+        return Err(io::Error::other(USAGE));
     };
     let (Some(postgres), Some(redis)) = (Postgres::own(), Redis::own()) else {
         return Ok(ExitCode::SUCCESS);
     };
     let database = postgres.database().map_err(io::Error::other)?;
-    let evidence = drill(&binary, &database, &redis, Duration::from_secs(seconds))?;
-    let verdict = judge(&evidence, &ClusterLimits::of_a_drill(seconds as usize));
+    let verdict = match kind {
+        Drill::Faults(seconds) => {
+            let evidence = drill(&binary, &database, &redis, Duration::from_secs(seconds))?;
+            judge(&evidence, &ClusterLimits::of_a_drill(seconds as usize))
+        }
+        Drill::Rolling(rate) => {
+            rolling_verdict::judge(&rolling::drill(&binary, &database, &redis, rate)?, rate, NODES)
+        }
+    };
     let document = serde_json::to_string_pretty(&verdict.json())?;
     std::fs::write(&file, &document)?;
     say(&document);
     Ok(if verdict.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Drill {
+    fn parse(text: &str) -> Option<Self> {
+        match text.strip_prefix("rolling=") {
+            Some(rate) => rate.parse().ok().filter(|rate| *rate > 0).map(Self::Rolling),
+            None => text.parse().ok().map(Self::Faults),
+        }
+    }
 }
 
 #[expect(clippy::print_stdout, reason = "the verdict is what a drill is for")]
@@ -69,7 +102,7 @@ fn drill(
     length: Duration,
 ) -> io::Result<ClusterEvidence> {
     let witness = Arc::new(RunWitness::start(|_| RUN)?);
-    let mut cluster = DrillCluster::start(binary, database, redis)?;
+    let mut cluster = DrillCluster::start(binary, database, redis, DRAIN)?;
     let channels: Vec<String> = (0..SCHEDULES).map(|number| format!("c{number}")).collect();
     author::store(&mut cluster.client(0), &witness, &channels)?;
     let fires = || Ok(rows(database)?.iter().any(|row| row.channel == channels[SCHEDULES - 1]));

@@ -13,6 +13,8 @@ use svc_testkit::redis::Redis;
 use svc_testkit::server::{ServerCommand, ServerProcess, wait_until};
 use svc_testkit::witness::RunWitness;
 
+use crate::rolling_verdict::NodeRestart;
+
 /// Nodes of the cluster.
 pub(crate) const NODES: usize = 3;
 /// Time without a renewal after which a node counts as dead.
@@ -48,7 +50,13 @@ pub(crate) struct DrillCluster {
 }
 
 impl DrillCluster {
-    pub(crate) fn start(binary: &Path, database: &PostgresDatabase, redis: &Redis) -> io::Result<Self> {
+    /// Starts the nodes. One that ends goes on serving for `drain`.
+    pub(crate) fn start(
+        binary: &Path,
+        database: &PostgresDatabase,
+        redis: &Redis,
+        drain: Duration,
+    ) -> io::Result<Self> {
         let start = |number: usize| {
             cron::node(ServerCommand::new(binary)?, database)
                 .env("RUST_LOG", "warn")
@@ -56,7 +64,7 @@ impl DrillCluster {
                 .env("SVC_CLUSTER__REDIS_URL", redis.url())
                 .env("SVC_CLUSTER__INSTANCE_ID", &format!("drill-{number}"))
                 .env("SVC_CLUSTER__NODE_LEASE_SECS", &LEASE.as_secs().to_string())
-                .env("SVC_SERVER__SHUTDOWN_DRAIN_SECS", "1")
+                .env("SVC_SERVER__SHUTDOWN_DRAIN_SECS", &drain.as_secs().to_string())
                 .start()
                 .map(Some)
         };
@@ -101,6 +109,17 @@ impl DrillCluster {
         self.nodes[node] = Some(server);
         self.faults.push(Fault { node, kind, begin, end: witness.now() });
         Ok(())
+    }
+
+    /// Ends a node in good order, starts it again, and waits until it is ready.
+    pub(crate) fn restart(&mut self, node: usize) -> io::Result<NodeRestart> {
+        let Some(mut server) = self.nodes[node].take() else {
+            return Err(io::Error::other(format!("node {node} is gone")));
+        };
+        server.signal("TERM")?;
+        let ended = server.wait(STOP)?;
+        self.nodes[node] = Some(server.crash_and_restart()?);
+        Ok(NodeRestart { node, problem: (!ended.success()).then(|| ended.to_string()) })
     }
 
     pub(crate) fn into_faults(self) -> Vec<Fault> {

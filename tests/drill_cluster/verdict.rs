@@ -56,6 +56,10 @@ pub(crate) struct ClusterVerdict {
 }
 
 impl ClusterVerdict {
+    pub(crate) fn new(findings: Findings, figures: Value) -> Self {
+        Self { failures: findings.failures, figures }
+    }
+
     pub(crate) fn passed(&self) -> bool {
         self.failures.is_empty()
     }
@@ -110,7 +114,7 @@ pub(crate) fn judge(evidence: &ClusterEvidence, limits: &ClusterLimits) -> Clust
         "changes_followed": delays.len(),
         "propagation_ms": {"p50": millis(p50), "p99": millis(p99), "max": millis(delays.last().copied())},
     });
-    ClusterVerdict { failures: findings.failures, figures }
+    ClusterVerdict::new(findings, figures)
 }
 
 /// Runs by the name that they told, in the order of their begins.
@@ -209,7 +213,8 @@ fn live_propagations(evidence: &ClusterEvidence) -> Vec<Duration> {
     delays
 }
 
-fn percentile(sorted: &[Duration], share: usize) -> Option<Duration> {
+/// Returns the time below which this share of the times lies, in percent.
+pub(crate) fn percentile(sorted: &[Duration], share: usize) -> Option<Duration> {
     sorted.get((sorted.len() * share / 100).min(sorted.len().saturating_sub(1))).copied()
 }
 
