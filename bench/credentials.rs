@@ -39,7 +39,7 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
 }
 
 /// Name, `auth` block, header and value that pass.
-fn credentials(body: &str) -> io::Result<Vec<(&'static str, Value, &'static str, String)>> {
+pub(crate) fn credentials(body: &str) -> io::Result<Vec<(&'static str, Value, &'static str, String)>> {
     let keys = |count: usize| (0..count).map(|n| format!("bench-key-{n:026}")).collect::<Vec<_>>();
     let bearer = |count: usize| format!("Bearer {}", keys(count)[count - 1]);
     let secrets: Vec<_> = (0..8).map(|n| format!("bench-secret-{n}")).collect();

@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
 
+use uuid::Uuid;
+
 /// One request, sent over and over.
 #[derive(Debug, Clone)]
 pub(crate) struct Load {
@@ -13,6 +15,8 @@ pub(crate) struct Load {
     pub(crate) path: String,
     /// Headers beside the content type.
     pub(crate) headers: Vec<(String, String)>,
+    /// A header that has another value in each request.
+    pub(crate) numbered: Option<&'static str>,
     /// The posted body.
     pub(crate) body: String,
 }
@@ -20,12 +24,18 @@ pub(crate) struct Load {
 impl Load {
     /// A body posted to a path, without a credential.
     pub(crate) fn post(path: &str, body: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), headers: Vec::new(), body: body.into() }
+        Self { path: path.to_owned(), headers: Vec::new(), numbered: None, body: body.into() }
     }
 
     /// The same with one more header.
     pub(crate) fn with_header(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// The same with a header that has another value in each request of each round.
+    pub(crate) fn with_numbered_header(mut self, name: &'static str) -> Self {
+        self.numbered = Some(name);
         self
     }
 
@@ -35,6 +45,12 @@ impl Load {
             lua.push_str(&format!("wrk.headers['{}'] = '{}'\n", quoted(name), quoted(value)));
         }
         lua.push_str(&format!("wrk.body = '{}'\n", quoted(&self.body)));
+        if let Some(name) = self.numbered {
+            let round = Uuid::new_v4();
+            lua.push_str(&format!(
+                "local n = 0\nrequest = function() n = n + 1 wrk.headers['{name}'] = '{round}-' .. n return wrk.format() end\n"
+            ));
+        }
         lua.push_str(
             "done = function(s, l) io.write(string.format('FIGURES %d %f %f %f %d\\n', s.requests, \
              s.requests / (s.duration / 1e6), l:percentile(50) / 1000, l:percentile(99) / 1000, \

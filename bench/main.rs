@@ -5,6 +5,7 @@
 //! names of parts as arguments only those are measured.
 
 mod calls;
+mod cluster;
 mod connectors;
 mod credentials;
 mod cron;
@@ -14,6 +15,7 @@ mod population;
 mod process;
 mod project;
 mod soak;
+mod statements;
 mod submissions;
 mod traces;
 
@@ -41,7 +43,7 @@ const ORDERS: &str = "/api/v1/data/orders";
 type Part = fn(&BenchContext) -> io::Result<()>;
 
 /// The parts that can be measured; a soak takes minutes and runs only if named.
-const PARTS: [(&str, Part); 9] = [
+const PARTS: [(&str, Part); 10] = [
     ("engine", engine::measure),
     ("traces", traces::measure),
     ("submissions", submissions::measure),
@@ -49,6 +51,7 @@ const PARTS: [(&str, Part); 9] = [
     ("population", population::measure),
     ("connectors", connectors::measure),
     ("cron", cron::measure),
+    ("cluster", cluster::measure),
     ("project", project::measure),
     ("soak", soak::measure),
 ];
