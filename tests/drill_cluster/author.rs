@@ -19,7 +19,7 @@ use crate::nodes::DrillCluster;
 use crate::told_as;
 
 /// Longest wait for a node that serves a change.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const FOLLOWING: Duration = Duration::from_secs(10);
 
 /// The time until a node served a change.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,9 +58,10 @@ pub(crate) fn store(client: &mut HttpClient, witness: &RunWitness, schedules: &[
             &json!([{"id": "t", "name": "t", "function": {"name": "http_call", "input": call}}]),
         )?;
     }
-    for id in ["jobs", "echo"] {
-        serve_channel(client, id)?;
-    }
+    serve_channel(client, "jobs")?;
+    // A guard that asks Redis, and lets messages pass while that is away.
+    let limit = json!({"rate_limit": {"requests_per_second": 100_000, "on_backend_error": "allow"}});
+    serve_channel_with(client, "echo", &limit)?;
     serve(client, "version", &version(0))?;
     serve_channel(client, "version")?;
     for id in schedules {
@@ -77,8 +78,13 @@ pub(crate) fn serve(client: &mut HttpClient, id: &str, tasks: &Value) -> io::Res
 
 /// Serves a channel over the workflow of the same id.
 pub(crate) fn serve_channel(client: &mut HttpClient, id: &str) -> io::Result<()> {
+    serve_channel_with(client, id, &json!({}))
+}
+
+/// Serves like [`serve_channel`], with the channel's config.
+fn serve_channel_with(client: &mut HttpClient, id: &str, config: &Value) -> io::Result<()> {
     let channel = json!({"channel_id": id, "name": id, "channel_type": "sync", "protocol": "rest",
-        "methods": ["POST"], "route_pattern": format!("/{id}"), "workflow_id": id});
+        "methods": ["POST"], "route_pattern": format!("/{id}"), "workflow_id": id, "config": config});
     create_and_activate(client, "channels", "channel_id", &channel).map(drop)
 }
 
@@ -133,7 +139,7 @@ fn follow(nodes: &[SocketAddr], number: u64, witness: &RunWitness) -> Vec<Follow
     let ask = |address: SocketAddr| {
         let mut end = None;
         // A node that does not serve it in time is for the judge to see; the look itself cannot fail.
-        let _ = wait_until(PATIENCE, || {
+        let _ = wait_until(FOLLOWING, || {
             let answer = HttpClient::new(address).json("POST", "/api/v1/data/version", &json!({}));
             let served = answer.ok().and_then(|answer| answer.json()["data"]["version"].as_u64());
             end = served.filter(|served| *served >= number).map(|_| witness.now());

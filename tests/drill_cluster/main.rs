@@ -1,7 +1,8 @@
 //! `make drill-cluster`: three nodes on one PostgreSQL and one Redis, under load and under faults. Nodes are killed,
-//! stopped for up to three leases, and restarted in good order, while clients submit work to all of them, schedules
-//! fire, and an author changes the configuration. A witness outside sees every run; what clients were told, what the
-//! witness saw and what the database recorded are compared.
+//! stopped for up to three leases, and restarted in good order, PostgreSQL and Redis are killed and started again, while
+//! clients submit work to all nodes, schedules fire, and an author changes the configuration. A witness outside sees
+//! every run; what clients were told, what the witness saw, what the nodes said of themselves and what the database
+//! recorded are compared.
 //!
 //! `make drill-rolling` restarts the nodes one after the other in good order, behind a load balancer ([`rolling`]).
 //!
@@ -11,6 +12,8 @@ mod author;
 mod balancer;
 mod clients;
 mod nodes;
+mod peers;
+mod readiness;
 mod rolling;
 mod rolling_verdict;
 mod verdict;
@@ -31,9 +34,19 @@ use svc_testkit::witness::RunWitness;
 
 use author::Author;
 use clients::Clients;
-use nodes::{DrillCluster, LEASE, NODES};
+use nodes::{DrillCluster, LEASE, NODES, NodeFault};
+use peers::{Peer, SharedPeers};
+use readiness::ReadinessWatch;
 use verdict::{ClusterEvidence, ClusterLimits, judge};
 
+/// The faults of a drill, in turn. A drill of a minute has each of them.
+const FAULTS: [DrillFault; 5] = [
+    DrillFault::OfNode(NodeFault::Kill),
+    DrillFault::OfPeer(Peer::Database),
+    DrillFault::OfPeer(Peer::Redis),
+    DrillFault::OfNode(NodeFault::Restart),
+    DrillFault::OfNode(NodeFault::Pause),
+];
 /// Channels that are due every second.
 const SCHEDULES: usize = 5;
 /// Time from the end of one fault to the next.
@@ -55,6 +68,15 @@ enum Drill {
 
 const USAGE: &str = "usage: drill-cluster SVC_SERVER_BINARY SECONDS|rolling=REQUESTS_PER_SECOND VERDICT_FILE";
 
+/// A fault of a drill.
+#[derive(Clone, Copy)]
+enum DrillFault {
+    /// Of a random node.
+    OfNode(NodeFault),
+    /// Of a server that all nodes use.
+    OfPeer(Peer),
+}
+
 fn main() -> io::Result<ExitCode> {
     let mut args = std::env::args_os().skip(1);
     let binary = args.next().map(PathBuf::from);
@@ -68,7 +90,8 @@ fn main() -> io::Result<ExitCode> {
     let database = postgres.database().map_err(io::Error::other)?;
     let verdict = match kind {
         Drill::Faults(seconds) => {
-            let evidence = drill(&binary, &database, &redis, Duration::from_secs(seconds))?;
+            let peers = SharedPeers::new(&postgres, &redis);
+            let evidence = drill(&binary, &database, peers, Duration::from_secs(seconds))?;
             judge(&evidence, &ClusterLimits::of_a_drill(seconds as usize))
         }
         Drill::Rolling(rate) => {
@@ -98,11 +121,11 @@ fn say(document: &str) {
 fn drill(
     binary: &Path,
     database: &PostgresDatabase,
-    redis: &Redis,
+    mut peers: SharedPeers<'_>,
     length: Duration,
 ) -> io::Result<ClusterEvidence> {
     let witness = Arc::new(RunWitness::start(|_| RUN)?);
-    let mut cluster = DrillCluster::start(binary, database, redis, DRAIN)?;
+    let mut cluster = DrillCluster::start(binary, database, peers.redis(), DRAIN)?;
     let channels: Vec<String> = (0..SCHEDULES).map(|number| format!("c{number}")).collect();
     author::store(&mut cluster.client(0), &witness, &channels)?;
     let fires = || Ok(rows(database)?.iter().any(|row| row.channel == channels[SCHEDULES - 1]));
@@ -111,13 +134,19 @@ fn drill(
     }
     let first = witness.unix_now().as_secs() as i64 + 2;
     let (author, clients) = (Author::start(&cluster, &witness), Clients::start(&cluster, &witness));
+    let readiness = ReadinessWatch::start(&cluster, &witness);
     let end = witness.now() + length;
-    while witness.now() < end {
-        wait_until(CALM, || Ok(witness.now() >= end))?;
-        cluster.break_one(&witness)?;
+    for fault in FAULTS.iter().cycle() {
+        if wait_until(CALM, || Ok(witness.now() >= end))? {
+            break;
+        }
+        match fault {
+            DrillFault::OfNode(kind) => cluster.break_one(*kind, &witness)?,
+            DrillFault::OfPeer(peer) => peers.restart(*peer, &cluster, &witness)?,
+        }
     }
     let window = first..=witness.unix_now().as_secs() as i64 - 2;
-    let (told, propagations) = (clients.stop(), author.stop());
+    let (told, propagations, looks) = (clients.stop(), author.stop(), readiness.stop());
     // What does not come to its end is for the judge to see.
     wait_until(PATIENCE, || is_settled(database))?;
     let statuses = database.rows("SELECT id, status FROM traces WHERE mode = 'async'");
@@ -126,7 +155,9 @@ fn drill(
     Ok(ClusterEvidence {
         told,
         propagations,
+        looks,
         faults: cluster.into_faults(),
+        outages: peers.into_outages(),
         runs: witness.runs(),
         statuses,
         dead_letters: letters.into_iter().filter_map(pair).map(|(id, _)| id).collect(),

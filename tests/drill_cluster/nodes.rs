@@ -82,11 +82,9 @@ impl DrillCluster {
     }
 
     /// Does something to a random node, and waits until it is ready again.
-    pub(crate) fn break_one(&mut self, witness: &RunWitness) -> io::Result<()> {
-        let round = self.faults.len();
-        let random = self.random.hash_one(round);
+    pub(crate) fn break_one(&mut self, kind: NodeFault, witness: &RunWitness) -> io::Result<()> {
+        let random = self.random.hash_one(self.faults.len());
         let node = random as usize % NODES;
-        let kind = [NodeFault::Kill, NodeFault::Pause, NodeFault::Restart][round % 3];
         let begin = witness.now();
         let Some(mut server) = self.nodes[node].take() else { return Ok(()) };
         let server = match kind {
@@ -98,6 +96,7 @@ impl DrillCluster {
                 let until = begin + pause;
                 wait_until(pause * 2, || Ok(witness.now() >= until))?;
                 server.signal("CONT")?;
+                server.wait_until_ready()?;
                 server
             }
             NodeFault::Restart => {

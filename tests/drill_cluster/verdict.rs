@@ -9,9 +9,11 @@ use svc_testkit::cron::{RecordedOccurrence, duplicate_instants, missing_instants
 use svc_testkit::findings::Findings;
 use svc_testkit::witness::WitnessedRun;
 
-use crate::author::FollowedChange;
+use crate::author::{FOLLOWING, FollowedChange};
 use crate::clients::{AcceptedWork, Refusal, ToldToClients};
 use crate::nodes::{Fault, NodeFault};
+use crate::peers::{Peer, PeerOutage};
+use crate::readiness::ReadinessLook;
 
 /// Time within which a change serves on every live node, for 99 of 100.
 const PROPAGATION: Duration = Duration::from_secs(2);
@@ -23,6 +25,8 @@ pub(crate) struct ClusterEvidence {
     pub(crate) told: ToldToClients,
     pub(crate) propagations: Vec<FollowedChange>,
     pub(crate) faults: Vec<Fault>,
+    pub(crate) outages: Vec<PeerOutage>,
+    pub(crate) looks: Vec<ReadinessLook>,
     pub(crate) runs: Vec<WitnessedRun>,
     /// The status of every asynchronous run, by its trace.
     pub(crate) statuses: HashMap<String, String>,
@@ -39,13 +43,15 @@ pub(crate) struct ClusterEvidence {
 pub(crate) struct ClusterLimits {
     pub(crate) accepted: usize,
     pub(crate) faults: usize,
+    /// Outages of each peer.
+    pub(crate) outages: usize,
     pub(crate) propagations: usize,
 }
 
 impl ClusterLimits {
     /// The limits of a drill of so many seconds.
     pub(crate) const fn of_a_drill(seconds: usize) -> Self {
-        Self { accepted: 5 * seconds, faults: seconds / 20, propagations: seconds / 4 }
+        Self { accepted: 5 * seconds, faults: seconds / 20, outages: seconds / 60, propagations: seconds / 4 }
     }
 }
 
@@ -80,7 +86,9 @@ pub(crate) fn judge(evidence: &ClusterEvidence, limits: &ClusterLimits) -> Clust
     let (doubled, excused) = doubled(evidence, &runs);
     findings.none("jobs ran twice without a fault of their node", &doubled);
     let refused = unexcused_refusals(evidence);
-    findings.none("requests were refused by a node without a fault", &refused);
+    findings.none("requests were refused by a node that said it is ready", &refused);
+    let unready = unexcused_unreadiness(evidence);
+    findings.none("times a node said without a fault that it is not ready", &unready);
     let in_window: Vec<_> =
         evidence.rows.iter().filter(|row| evidence.window.contains(&row.scheduled_for)).collect();
     let missing = missing_instants(&in_window, &evidence.channels, &evidence.window);
@@ -101,6 +109,9 @@ pub(crate) fn judge(evidence: &ClusterEvidence, limits: &ClusterLimits) -> Clust
     findings.at_least("accepted jobs", evidence.told.accepted.len(), limits.accepted);
     findings.at_least("answered requests", evidence.told.answered, limits.accepted);
     findings.at_least("faults", evidence.faults.len(), limits.faults);
+    let outages_of = |peer| evidence.outages.iter().filter(|outage| outage.peer == peer).count();
+    findings.at_least("outages of the database", outages_of(Peer::Database), limits.outages);
+    findings.at_least("outages of Redis", outages_of(Peer::Redis), limits.outages);
     findings.at_least("changes followed on a live node", delays.len(), limits.propagations);
     let of_kind = |kind| evidence.faults.iter().filter(|fault| fault.kind == kind).count();
     let millis = |time: Option<Duration>| time.map(|time| time.as_millis() as u64);
@@ -110,7 +121,8 @@ pub(crate) fn judge(evidence: &ClusterEvidence, limits: &ClusterLimits) -> Clust
         "dead_letters": evidence.dead_letters.len(),
         "doubled_without_a_fault": doubled.len(), "doubled_with_a_fault": excused,
         "kills": of_kind(NodeFault::Kill), "pauses": of_kind(NodeFault::Pause),
-        "restarts": of_kind(NodeFault::Restart), "occurrences": in_window.len(),
+        "restarts": of_kind(NodeFault::Restart), "database_outages": outages_of(Peer::Database),
+        "redis_outages": outages_of(Peer::Redis), "occurrences": in_window.len(),
         "changes_followed": delays.len(),
         "propagation_ms": {"p50": millis(p50), "p99": millis(p99), "max": millis(delays.last().copied())},
     });
@@ -146,19 +158,22 @@ fn unseen(evidence: &ClusterEvidence, runs: &BTreeMap<&str, Vec<&WitnessedRun>>)
 }
 
 /// Jobs whose repetition no fault explains, and the number of those that one explains. The node that accepted a job has
-/// to fail before its second run; a further run needs a fault since the run before.
+/// to fail before its second run; a further run needs a fault since the run before. Without the database no node keeps
+/// its lease.
 fn doubled(evidence: &ClusterEvidence, runs: &BTreeMap<&str, Vec<&WitnessedRun>>) -> (Vec<String>, usize) {
     let (mut found, mut excused) = (Vec::new(), 0);
     for job in &evidence.told.accepted {
         let Some(runs) = runs.get(job.name.as_str()).filter(|runs| runs.len() > 1) else { continue };
         let is_explained = runs.windows(2).enumerate().all(|(repetition, pair)| {
             let since = if repetition == 0 { job.sent } else { pair[0].begin };
-            evidence.faults.iter().any(|fault| {
+            let is_between = |begin: Duration| begin + READING >= since && begin <= pair[1].begin;
+            let is_of_node = |fault: &Fault| {
                 fault.kind != NodeFault::Restart
                     && (repetition > 0 || fault.node == job.node)
-                    && fault.begin + READING >= since
-                    && fault.begin <= pair[1].begin
-            })
+                    && is_between(fault.begin)
+            };
+            evidence.faults.iter().any(is_of_node)
+                || evidence.outages.iter().any(|outage| is_of_database(outage) && is_between(outage.begin))
         });
         match is_explained {
             true => excused += 1,
@@ -168,17 +183,54 @@ fn doubled(evidence: &ClusterEvidence, runs: &BTreeMap<&str, Vec<&WitnessedRun>>
     (found, excused)
 }
 
-/// Refusals of a node that was neither ending nor waking.
+fn is_of_database(outage: &PeerOutage) -> bool {
+    outage.peer == Peer::Database
+}
+
+/// Returns `true` if two periods overlap, but for the difference of two readings.
+fn overlap(one: (Duration, Duration), other: (Duration, Duration)) -> bool {
+    one.0 <= other.1 + READING && other.0 <= one.1 + READING
+}
+
+/// Refusals of a node that said before and after that it is ready; but for a 429 or a 503 while the database is away,
+/// and for what a stopped node answers when it wakes.
 fn unexcused_refusals(evidence: &ClusterEvidence) -> Vec<String> {
     let is_excused = |refusal: &&Refusal| {
-        evidence.faults.iter().any(|fault| {
+        let period = (refusal.sent, refusal.at);
+        let is_stopped = |fault: &Fault| {
             fault.node == refusal.node
-                && fault.begin <= refusal.at + READING
-                && refusal.sent <= fault.end + READING
-        })
+                && fault.kind == NodeFault::Pause
+                && overlap(period, (fault.begin, fault.end))
+        };
+        let is_without_database =
+            |outage: &PeerOutage| is_of_database(outage) && overlap(period, (outage.begin, outage.end));
+        let is_contracted = matches!(refusal.status, 429 | 503);
+        !said_ready(evidence, refusal)
+            || evidence.faults.iter().any(is_stopped)
+            || is_contracted && evidence.outages.iter().any(is_without_database)
     };
     let refusals = evidence.told.refusals.iter().filter(|refusal| !is_excused(refusal));
     refusals.map(|Refusal { node, status, at, .. }| format!("{status} of node {node} at {at:?}")).collect()
+}
+
+/// Returns `true` if the last word of a node before a refusal and its first word after it were that it is ready.
+fn said_ready(evidence: &ClusterEvidence, refusal: &Refusal) -> bool {
+    let looks = || evidence.looks.iter().filter(|look| look.node == refusal.node);
+    let before = looks().filter(|look| look.at <= refusal.sent).max_by_key(|look| look.at);
+    let after = looks().filter(|look| look.sent >= refusal.at).min_by_key(|look| look.sent);
+    [before, after].into_iter().all(|look| look.is_some_and(|look| look.is_ready))
+}
+
+/// Times at which a node said that it is not ready, although neither it nor a server it uses had a fault.
+fn unexcused_unreadiness(evidence: &ClusterEvidence) -> Vec<String> {
+    let is_excused = |look: &&ReadinessLook| {
+        let period = (look.sent, look.at);
+        let mut faults = evidence.faults.iter().filter(|fault| fault.node == look.node);
+        faults.any(|fault| overlap(period, (fault.begin, fault.end)))
+            || evidence.outages.iter().any(|outage| overlap(period, (outage.begin, outage.end)))
+    };
+    let unready = evidence.looks.iter().filter(|look| !look.is_ready && !is_excused(look));
+    unready.map(|look| format!("node {} at {:?}", look.node, look.at)).collect()
 }
 
 fn repeated_occurrences(
@@ -198,13 +250,14 @@ fn occurrence(row: &RecordedOccurrence) -> String {
 /// the longest.
 fn live_propagations(evidence: &ClusterEvidence) -> Vec<Duration> {
     let is_live = |propagation: &&FollowedChange| {
-        let end = propagation.end.unwrap_or(Duration::MAX);
+        let end = propagation.end.unwrap_or(propagation.begin + FOLLOWING);
         // A node that has just come back may still load what changed while it was away.
         let since = propagation.begin.saturating_sub(evidence.lease);
-        !evidence
-            .faults
-            .iter()
-            .any(|fault| fault.node == propagation.node && fault.begin <= end && fault.end >= since)
+        let is_meanwhile = |begin: Duration, fault_end: Duration| begin <= end && fault_end >= since;
+        let mut faults = evidence.faults.iter().filter(|fault| fault.node == propagation.node);
+        let mut outages = evidence.outages.iter().filter(|outage| is_of_database(outage));
+        !faults.any(|fault| is_meanwhile(fault.begin, fault.end))
+            && !outages.any(|outage| is_meanwhile(outage.begin, outage.end))
     };
     let live = evidence.propagations.iter().filter(is_live);
     let mut delays: Vec<_> =

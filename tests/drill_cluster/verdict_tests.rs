@@ -3,7 +3,7 @@
 use super::*;
 
 const START: i64 = 1_800_000_000;
-const LIMITS: ClusterLimits = ClusterLimits { accepted: 10, faults: 2, propagations: 10 };
+const LIMITS: ClusterLimits = ClusterLimits { accepted: 10, faults: 2, outages: 1, propagations: 10 };
 
 fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -20,7 +20,8 @@ fn run(name: &str, begin: Duration) -> WitnessedRun {
 }
 
 /// Ten jobs, one a second, on three nodes in turn; job 6 ran again after node 0 was killed. Ten occurrences of one
-/// channel, ten changes that served at once.
+/// channel, ten changes that served at once. Nodes are asked every second; an ending node and nodes without Redis or the
+/// database say that they are not ready.
 fn clean() -> ClusterEvidence {
     let mut evidence = ClusterEvidence {
         told: ToldToClients { answered: 10, ..ToldToClients::default() },
@@ -29,6 +30,11 @@ fn clean() -> ClusterEvidence {
             Fault { node: 0, kind: NodeFault::Kill, begin: seconds(6), end: seconds(8) },
             Fault { node: 1, kind: NodeFault::Restart, begin: seconds(20), end: seconds(24) },
         ],
+        outages: vec![
+            PeerOutage { peer: Peer::Database, begin: seconds(30), end: seconds(33) },
+            PeerOutage { peer: Peer::Redis, begin: seconds(40), end: seconds(43) },
+        ],
+        looks: Vec::new(),
         runs: Vec::new(),
         statuses: HashMap::new(),
         dead_letters: HashSet::new(),
@@ -57,7 +63,15 @@ fn clean() -> ClusterEvidence {
         evidence.propagations.push(FollowedChange { node: 2, begin, end });
     }
     evidence.runs.push(run("job-6", seconds(13)));
+    for (node, at) in (0..3).flat_map(|node| (0..60).map(move |at| (node, at))) {
+        let is_down = (30..33).contains(&at) || (40..43).contains(&at) || node == 1 && (20..24).contains(&at);
+        evidence.looks.push(ReadinessLook { node, sent: seconds(at), at: seconds(at), is_ready: !is_down });
+    }
     evidence
+}
+
+fn refusal(node: usize, status: u16, at: u64) -> Refusal {
+    Refusal { node, status, sent: seconds(at), at: seconds(at) }
 }
 
 /// The only failure of evidence that was changed.
@@ -108,18 +122,71 @@ fn repetition_needs_a_fault_of_its_node_in_between() {
         assert!(failure(again(name, at)).contains(&format!("{name} of node")), "{name}");
     }
     // A restart in good order explains nothing.
-    assert!(failure(again("job-7", 30)).contains("job-7 of node 1 ran 2 times"));
-    assert!(failure(again("job-6", 40)).contains("job-6 of node 0 ran 3 times"), "one fault, one repetition");
+    assert!(failure(again("job-7", 28)).contains("job-7 of node 1 ran 2 times"));
+    assert!(failure(again("job-6", 28)).contains("job-6 of node 0 ran 3 times"), "one fault, one repetition");
 }
 
 #[test]
-fn refusal_of_a_node_without_a_fault_is_found() {
-    let refusal = |node, at| Refusal { node, status: 503, sent: seconds(at), at: seconds(at) };
-    let refused = |evidence: &mut ClusterEvidence| evidence.told.refusals.push(refusal(2, 6));
-    assert!(failure(refused).contains("503 of node 2"));
-    let mut ending = clean();
-    ending.told.refusals.push(refusal(1, 21));
-    assert!(judge(&ending, &LIMITS).passed());
+fn refusal_of_a_node_that_said_it_is_ready_is_found() {
+    // In calm, while another node ends, while Redis is away but the node said it is ready, after the database is back.
+    for (node, status, at) in [(2, 503, 6), (2, 503, 21), (2, 429, 50), (0, 500, 12), (1, 503, 36)] {
+        let refused = |evidence: &mut ClusterEvidence| evidence.told.refusals.push(refusal(node, status, at));
+        assert!(failure(refused).contains(&format!("{status} of node {node}")));
+    }
+    let ready_without_redis = |evidence: &mut ClusterEvidence| {
+        evidence.looks.iter_mut().filter(|look| look.node == 2).for_each(|look| look.is_ready = true);
+        evidence.told.refusals.push(refusal(2, 503, 41));
+    };
+    assert!(failure(ready_without_redis).contains("503 of node 2"));
+}
+
+#[test]
+fn refusal_of_a_node_that_ends_or_wakes_or_has_no_database_is_excused() {
+    let mut evidence = clean();
+    evidence.faults.push(Fault { node: 0, kind: NodeFault::Pause, begin: seconds(50), end: seconds(55) });
+    evidence.told.refusals.extend([
+        refusal(1, 503, 21),
+        refusal(0, 503, 52),
+        refusal(2, 503, 31),
+        refusal(2, 429, 31),
+        refusal(2, 503, 41),
+    ]);
+    // A node whose database has just gone does not know it yet.
+    evidence.looks.iter_mut().filter(|look| look.node == 2).for_each(|look| {
+        look.is_ready |= (30..33).any(|at| look.at == seconds(at));
+    });
+    let verdict = judge(&evidence, &LIMITS);
+    assert!(verdict.passed(), "{:?}", verdict.failures);
+    evidence.told.refusals.push(refusal(2, 500, 31));
+    assert!(judge(&evidence, &LIMITS).failures[0].contains("500 of node 2"), "a 500 is never contracted");
+}
+
+#[test]
+fn node_that_says_without_a_fault_that_it_is_not_ready_is_found() {
+    let unready = |evidence: &mut ClusterEvidence| {
+        let look = evidence.looks.iter_mut().find(|look| look.node == 2 && look.at == seconds(10));
+        look.unwrap().is_ready = false;
+    };
+    assert!(failure(unready).contains("node 2 at 10s"));
+}
+
+#[test]
+fn outage_of_the_database_explains_a_repetition_and_one_of_redis_does_not() {
+    let mut again = clean();
+    again.told.accepted[5].sent = seconds(29);
+    again.runs.iter_mut().filter(|run| run.occurrence == "job-5").for_each(|run| run.begin = seconds(29));
+    again.runs.push(run("job-5", seconds(35)));
+    assert!(judge(&again, &LIMITS).passed(), "{:?}", judge(&again, &LIMITS).failures);
+    let of_redis = |evidence: &mut ClusterEvidence| {
+        evidence.told.accepted[5].sent = seconds(39);
+        evidence
+            .runs
+            .iter_mut()
+            .filter(|run| run.occurrence == "job-5")
+            .for_each(|run| run.begin = seconds(39));
+        evidence.runs.push(run("job-5", seconds(45)));
+    };
+    assert!(failure(of_redis).contains("job-5 of node 2"));
 }
 
 #[test]
@@ -153,6 +220,8 @@ fn drill_that_shows_too_little_is_no_proof() {
     for (limits, word) in [
         (ClusterLimits { accepted: 11, ..LIMITS }, "accepted jobs"),
         (ClusterLimits { faults: 3, ..LIMITS }, "faults"),
+        (ClusterLimits { outages: 2, ..LIMITS }, "outages of the database"),
+        (ClusterLimits { outages: 2, ..LIMITS }, "outages of Redis"),
         (ClusterLimits { propagations: 11, ..LIMITS }, "changes followed"),
     ] {
         let failures = judge(&clean(), &limits).failures;
