@@ -23,11 +23,11 @@ mod shared_keys;
 
 use std::sync::Arc;
 
-use futures_util::join;
 use serde_json::{Map, Value, json};
 use svc_model::config::ChannelConfig;
 use svc_model::{Channel, ErrorReason, ServiceError, rollout};
 use svc_secrets::Resolver;
+use tokio::join;
 
 use crate::compiled_channel::CompiledChannel;
 use crate::metadata;
