@@ -162,6 +162,8 @@ fn change_that_is_based_on_an_older_state_is_refused() {
             error(&conditional("PUT", &stale, json!({"tags": ["b"]})), 412, "PRECONDITION_FAILED");
         }
         error(&conditional("DELETE", &tag, json!({})), 412, "PRECONDITION_FAILED");
+        let wrong = conditional("PUT", "\"x\"", json!({"tags": [1]}));
+        error(&wrong, 400, "VALIDATION_ERROR");
         error(&conditional("PUT", "no tag", json!({"tags": ["b"]})), 400, "VALIDATION_ERROR");
         assert_eq!(conditional("PUT", "*", json!({"tags": ["c"]})).status, 200);
         let read = client.get(&path).unwrap();

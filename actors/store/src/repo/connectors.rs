@@ -266,9 +266,9 @@ impl ConnectorRepository {
     /// Updates a connector: `merge` makes the new content from the stored one.
     ///
     /// # Errors
-    /// [`StoreError::Refused`]: 404 if there is none, 400 with the problems that `merge` found, 409 if the new name
-    /// is taken or an active definition refers to the old name, 412 if the precondition does not hold; the other
-    /// variants if the database fails.
+    /// [`StoreError::Refused`]: 404 if there is none, 400 with the problems that `merge` found, 412 if the precondition
+    /// does not hold, 409 if the new name is taken or an active definition refers to the old name; the other variants if
+    /// the database fails.
     pub async fn update(
         &self,
         id: &str,
@@ -280,9 +280,11 @@ impl ConnectorRepository {
         let precondition = mutation.precondition.clone();
         mutate(&self.database, QueryOperation::new("connectors", "update"), mutation, move |conn| {
             Box::pin(async move {
-                let current = find_checked(conn, &id, &keys, &precondition).await?.content;
-                let content =
-                    merge(&current).map_err(|errors: Vec<FieldError>| ServiceError::invalid(errors))?;
+                let stored = find(conn, &id, &keys).await?.ok_or_else(|| absent(&id))?;
+                let content = merge(&stored.content)
+                    .map_err(|errors: Vec<FieldError>| ServiceError::invalid(errors))?;
+                check_tag(&stored, &id, &precondition)?;
+                let current = stored.content;
                 if content.name != current.name {
                     name_is_free(conn, &id, &content.name).await?;
                     may_be_renamed(conn, &current.name, &*references).await?;
@@ -351,10 +353,16 @@ async fn find_checked(
     precondition: &Precondition,
 ) -> Result<Connector, StoreError> {
     let connector = find(conn, id, keys).await?.ok_or_else(|| absent(id))?;
-    if !precondition.is_none() {
-        precondition.check(EntityKind::Connector, id, &connector.entity_tag())?;
-    }
+    check_tag(&connector, id, precondition)?;
     Ok(connector)
+}
+
+/// Checks the precondition of a change. Without one, no tag is computed.
+fn check_tag(connector: &Connector, id: &str, precondition: &Precondition) -> Result<(), StoreError> {
+    if precondition.is_none() {
+        return Ok(());
+    }
+    Ok(precondition.check(EntityKind::Connector, id, &connector.entity_tag())?)
 }
 
 async fn find(conn: &mut Conn, id: &str, keys: &EnvelopeKeys) -> Result<Option<Connector>, StoreError> {

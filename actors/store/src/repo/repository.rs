@@ -146,8 +146,8 @@ impl<V: Versioned> Repository<V> {
     /// Updates the draft: `merge` makes the new content from the stored one.
     ///
     /// # Errors
-    /// [`StoreError::Refused`]: 404 without a draft, 412 if the precondition does not hold, 400 with the problems
-    /// that `merge` found, 409 if the name of a channel is taken; the other variants if the database fails.
+    /// [`StoreError::Refused`]: 404 without a draft, 400 with the problems that `merge` found, 412 if the precondition
+    /// does not hold, 409 if the name of a channel is taken; the other variants if the database fails.
     pub async fn update(
         &self,
         id: &str,
@@ -157,11 +157,13 @@ impl<V: Versioned> Repository<V> {
         let (id, precondition) = (key(id), mutation.precondition.clone());
         mutate(&self.database, operation::<V>("update"), mutation, move |conn| {
             Box::pin(async move {
-                let draft = find_checked::<V>(conn, &id, &precondition).await?;
+                let draft = V::find(conn, &id, None).await?.ok_or_else(|| absent(V::KIND, &id))?;
                 if draft.state().status != LifecycleStatus::Draft {
                     return Err(lifecycle::no_draft(V::KIND, &id).into());
                 }
+                // The precondition guards a change that could be made; any other is refused for what it is.
                 let content = merge(draft.content()).map_err(ServiceError::invalid)?;
+                check_tag(&draft, &id, &precondition)?;
                 V::check_content(conn, &id, &content).await?;
                 let version = draft.state().version;
                 V::replace(conn, &id, version, &content).await?;
@@ -355,10 +357,16 @@ pub(super) async fn find_checked<V: Versioned>(
     precondition: &Precondition,
 ) -> Result<V, StoreError> {
     let latest = V::find(conn, id, None).await?.ok_or_else(|| absent(V::KIND, id))?;
-    if !precondition.is_none() {
-        precondition.check(V::KIND, id, &latest.entity_tag())?;
-    }
+    check_tag(&latest, id, precondition)?;
     Ok(latest)
+}
+
+/// Checks the precondition of a change against the latest version. Without one, no tag is computed.
+fn check_tag<V: Versioned>(latest: &V, id: &str, precondition: &Precondition) -> Result<(), StoreError> {
+    if precondition.is_none() {
+        return Ok(());
+    }
+    Ok(precondition.check(V::KIND, id, &latest.entity_tag())?)
 }
 
 /// Reads the row back as the database now has it.
