@@ -1,5 +1,6 @@
 //! An apply that is killed, whose server is killed, or that meets another one: a further run finishes it.
 
+use std::path::PathBuf;
 use std::thread;
 
 use serde_json::{Value, json};
@@ -27,7 +28,7 @@ fn ids() -> Vec<String> {
     (0..40).map(|index| format!("e{index:02}")).collect()
 }
 
-fn package(directory: &TempDir, version: usize) -> std::path::PathBuf {
+fn package(directory: &TempDir, version: usize) -> PathBuf {
     let ids = ids();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let version = version.to_string();
@@ -117,10 +118,34 @@ fn apply_whose_server_was_killed_is_finished_by_the_next_one() {
 fn of_two_that_apply_at_once_one_is_told() {
     let (target, directory) = (start(), TempDir::new().unwrap());
     let files = [package(&directory, 1), package(&directory, 2)];
+    apply_at_once(&target, &files);
+    assert_eq!(exit(&verb("apply", &target, &["-f", files[1].to_str().unwrap()])), 0);
+    assert_eq!(exit(&verb("diff", &target, &["-f", files[1].to_str().unwrap()])), 0);
+    let answer = target.client().json("POST", "/api/v1/data/e00", &json!({})).unwrap();
+    assert_eq!(answer.json()["data"]["version"], "2");
+}
+
+#[test]
+fn of_two_that_go_back_at_once_one_is_told() {
+    let (target, directory) = (start(), TempDir::new().unwrap());
+    let files = [1, 2, 3].map(|version| package(&directory, version));
+    for file in &files {
+        assert_eq!(exit(&verb("apply", &target, &["-f", file.to_str().unwrap()])), 0);
+    }
+    apply_at_once(&target, &files[..2]);
+    let detail = target.client().get("/api/v1/admin/packages/shop").unwrap().json();
+    let current = detail["data"]["current"]["version"].as_str().unwrap().to_owned();
+    let file = directory.path().join(format!("package-{current}.json"));
+    let drift = verb("diff", &target, &["-f", file.to_str().unwrap()]);
+    assert_eq!(exit(&drift), 0, "version {current} is a mixture: {}", stdout(&drift));
+}
+
+/// Applies packages at once. At least one reaches its end; another is told why it does not.
+fn apply_at_once(target: &ServerProcess, files: &[PathBuf]) {
     let outcomes: Vec<_> = thread::scope(|scope| {
         let runs: Vec<_> = files
             .iter()
-            .map(|file| scope.spawn(|| verb("apply", &target, &["-f", file.to_str().unwrap()])))
+            .map(|file| scope.spawn(|| verb("apply", target, &["-f", file.to_str().unwrap()])))
             .collect();
         runs.into_iter().map(|run| run.join().unwrap()).collect()
     });
@@ -131,8 +156,4 @@ fn of_two_that_apply_at_once_one_is_told() {
     }
     let winners = outcomes.iter().filter(|outcome| exit(outcome) == 0).count();
     assert!(winners >= 1, "nobody won: {:?}", outcomes.iter().map(stderr).collect::<Vec<_>>());
-    assert_eq!(exit(&verb("apply", &target, &["-f", files[1].to_str().unwrap()])), 0);
-    assert_eq!(exit(&verb("diff", &target, &["-f", files[1].to_str().unwrap()])), 0);
-    let answer = target.client().json("POST", "/api/v1/data/e00", &json!({})).unwrap();
-    assert_eq!(answer.json()["data"]["version"], "2");
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use svc_api::{Inventory, PackageDetail, Receipt, ReceiptRequest};
 use svc_model::{EntityKind, ReceiptState};
 use svc_project::{IMPORT_ORDER, PackageArtifact, PackageItem};
+use tokio::time::{Instant, sleep};
 
 use super::diff::{Drift, compare};
 use super::error::PackageError;
@@ -20,6 +21,12 @@ use super::remote::PackageServer;
 use super::state::PackageState;
 use super::{ApplyArgs, PackageFormat, Streams, progress};
 use crate::exit::{EXIT_FAILURE, EXIT_OK};
+
+/// Number of times that a run with a claim brings everything about: a run that it took over from may have had a request
+/// under way, and stops after it.
+const CLAIMED_ATTEMPTS: u32 = 2;
+/// Number of times that a run without a claim brings everything about.
+const UNCLAIMED_ATTEMPTS: u32 = 8;
 
 /// The result of an apply.
 #[derive(Debug, Default, Serialize)]
@@ -129,17 +136,64 @@ impl ApplyRun<'_> {
             return Ok(report);
         }
         let claim = self.claim(&state, detail.clone()).await?;
-        self.bring_about(&claim, &mut report).await?;
-        if self.verify().await.is_err() {
-            // A run that this one took over from had a request under way, and stops after it.
-            self.bring_about(&claim, &mut report).await?;
-            self.verify().await?;
-        }
+        self.complete(&state, &claim, &mut report).await?;
         self.check_claim(&claim).await?;
         report.pruned = self.prune(detail.as_ref(), &mut report.kept).await?;
         self.check_claim(&claim).await?;
         self.put(ReceiptState::Applied).await?;
+        if matches!(state, PackageState::Former { .. }) {
+            self.settle(&state, &mut report).await?;
+        }
         Ok(report)
+    }
+
+    /// Checks once more after the receipt: another run without a claim learns of this one by it, and stops after the request
+    /// under way.
+    async fn settle(&self, state: &PackageState, report: &mut ApplyReport) -> Result<(), PackageError> {
+        let receipts = self.receipts().await?;
+        let current = receipts.iter().find(|receipt| receipt.state == ReceiptState::Applied);
+        if let Some(other) = current.filter(|current| current.version != self.artifact.version) {
+            return Err(self.overtaken(other));
+        }
+        match self.verify().await {
+            Ok(()) => Ok(()),
+            Err(_) => self.complete(state, &receipts, report).await,
+        }
+    }
+
+    /// Brings everything about until the server holds what the package says. Runs that go back to former versions have no
+    /// claim on the package: of several at once, each waits for a time of its own and tries again, until one has reached
+    /// its end and the others are told.
+    async fn complete(
+        &self,
+        state: &PackageState,
+        claim: &[Receipt],
+        report: &mut ApplyReport,
+    ) -> Result<(), PackageError> {
+        let is_claimed = !matches!(state, PackageState::Former { .. });
+        let attempts = if is_claimed { CLAIMED_ATTEMPTS } else { UNCLAIMED_ATTEMPTS };
+        let mut attempt = 1;
+        loop {
+            let started = Instant::now();
+            let error = match self.bring_about(claim, report).await {
+                Ok(()) => match self.verify().await {
+                    Ok(()) => return Ok(()),
+                    Err(error) => error,
+                },
+                Err(error) => error,
+            };
+            // What was applied before is refused only for what another run does at the same time.
+            let is_passing =
+                error.is_interference() || (!is_claimed && matches!(error, PackageError::Items(_)));
+            if attempt == attempts || !is_passing {
+                return Err(error);
+            }
+            self.check_claim(claim).await?;
+            if !is_claimed {
+                sleep(started.elapsed().mul_f64(random_share() * f64::from(attempt))).await;
+            }
+            attempt += 1;
+        }
     }
 
     /// Stores, activates and loads everything in the package.
@@ -339,9 +393,11 @@ impl ApplyRun<'_> {
         if wrong.is_empty() {
             return Ok(());
         }
-        Err(PackageError::Refused(format!(
-            "somebody else changed parts of the package at the same time: {}; the receipt stays staged",
-            wrong.join(", ")
-        )))
+        Err(PackageError::Changed(wrong))
     }
+}
+
+/// Returns a number from 0 to 1 that is another one in every run.
+fn random_share() -> f64 {
+    getrandom::u32().map_or(0.5, |drawn| f64::from(drawn) / f64::from(u32::MAX))
 }
