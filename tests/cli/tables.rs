@@ -27,7 +27,12 @@ fn tables_fit_their_width() {
         ] {
             let shown = cli.ok(args);
             let widest = shown.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-            assert!(widest <= columns.parse().unwrap(), "{args:?} is {widest} columns wide:\n{shown}");
+            // What a record shows is never broken, so that it can be copied.
+            let is_record = args[1] == "get";
+            assert!(
+                is_record || widest <= columns.parse().unwrap(),
+                "{args:?} is {widest} columns wide:\n{shown}"
+            );
             text.push_str(&format!("$ svc-cli {}\n{shown}\n", args.join(" ")));
         }
         assert_golden(&format!("tables-{columns}.txt"), &stable(&text));

@@ -1,8 +1,9 @@
 //! A progress bar on standard error, where that is a terminal.
 
+use std::fmt;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// The progress of work with a known number of steps.
 pub(crate) struct ProgressDisplay(ProgressBar);
@@ -13,9 +14,9 @@ impl ProgressDisplay {
         let target =
             if is_hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(10) };
         let bar = ProgressBar::with_draw_target(Some(u64::try_from(total).unwrap_or(u64::MAX)), target);
-        let style = ProgressStyle::with_template("{bar:30} {pos}/{len}  {per_sec}  {eta} left  {msg}");
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len}  {pace}  {msg}");
         if let Ok(style) = style {
-            bar.set_style(style.progress_chars("=> "));
+            bar.set_style(style.progress_chars("=> ").with_key("pace", write_pace));
         }
         if !is_hidden {
             bar.enable_steady_tick(Duration::from_millis(200));
@@ -36,6 +37,14 @@ impl ProgressDisplay {
     /// Shows a word beside the bar.
     pub(crate) fn note(&self, text: String) {
         self.0.set_message(text);
+    }
+}
+
+/// Writes the steps a second and the rest of the time, once they can be told.
+fn write_pace(state: &ProgressState, text: &mut dyn fmt::Write) {
+    if state.pos() > 0 {
+        // What cannot be drawn is drawn again in a moment.
+        let _undrawn = write!(text, "{:.0}/s  {} s left", state.per_sec(), state.eta().as_secs());
     }
 }
 

@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use clap::Args;
 
+use serde_json::Value;
+
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::output::TableLayout;
 
 /// The option that repeats a command.
 #[derive(Args, Clone, Debug)]
@@ -25,6 +28,8 @@ pub(crate) fn parse_interval(text: &str) -> Result<f64, String> {
 pub(crate) struct Frame {
     /// The text.
     pub(crate) text: String,
+    /// A note for people below the text.
+    pub(crate) note: Option<String>,
     /// The exit code.
     pub(crate) code: u8,
 }
@@ -32,7 +37,20 @@ pub(crate) struct Frame {
 impl Frame {
     /// Makes a frame of success.
     pub(crate) fn new(text: String) -> Self {
-        Self { text, code: 0 }
+        Self { text, note: None, code: 0 }
+    }
+
+    /// Makes a frame of a list: `answer` is the answer, `rows` its rows, `what` names them.
+    pub(crate) fn list(
+        context: &CommandContext,
+        answer: &Value,
+        rows: &[Value],
+        layout: &TableLayout,
+        what: &str,
+    ) -> Result<Self, CliError> {
+        let text = context.output.list(answer, rows, layout)?;
+        let note = (rows.is_empty() && context.output.is_table()).then(|| format!("no {what}"));
+        Ok(Self { note, ..Self::new(text) })
     }
 }
 
@@ -47,12 +65,15 @@ impl WatchArgs {
         let Some(seconds) = self.watch else {
             let frame = draw().await?;
             context.output.print(&frame.text)?;
+            frame.note.iter().for_each(|note| context.output.note(note));
             return Ok(frame.code);
         };
         let mut last = draw().await?;
         loop {
             if context.output.is_terminal {
-                context.output.print(&repainted(&last.text, context.output.terminal_lines()))?;
+                let Frame { text, note, .. } = &last;
+                let text = format!("{text}{}", note.as_deref().unwrap_or_default());
+                context.output.print(&repainted(&text, context.output.terminal_lines()))?;
             } else {
                 context.output.print(&last.text)?;
             }
@@ -67,7 +88,7 @@ impl WatchArgs {
             last = match draw().await {
                 Ok(frame) => frame,
                 Err(error @ CliError::Client(_)) => {
-                    Frame { text: format!("Error: {error}\n"), code: error.exit_code() }
+                    Frame { code: error.exit_code(), ..Frame::new(format!("Error: {error}\n")) }
                 }
                 Err(error) => return Err(error),
             };

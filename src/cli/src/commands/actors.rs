@@ -14,13 +14,25 @@ const ACTORS: TableLayout = TableLayout {
     columns: &[
         TableColumn::new("ACTOR", "name", CellKind::Id),
         TableColumn::new("STATE", "state", CellKind::State),
-        TableColumn::new("GENERATION", "generation", CellKind::Number).optional(5),
+        TableColumn::new("GENERATION", "generation", CellKind::Number).optional(4),
         TableColumn::new("RESTARTS", "restarts", CellKind::Number),
-        TableColumn::new("MAILBOX", "mailbox", CellKind::Id).optional(4),
-        TableColumn::new("HANDLED", "handled", CellKind::Number).optional(3),
-        TableColumn::new("BUSY MS", "busy_ms", CellKind::Number).optional(6),
-        TableColumn::new("THREAD", "thread", CellKind::Id).optional(2),
+        TableColumn::new("MAILBOX", "mailbox", CellKind::Id).optional(3),
+        TableColumn::new("HANDLED", "handled", CellKind::Number).optional(2),
+        TableColumn::new("BUSY MS", "busy_ms", CellKind::Number).optional(5),
+        TableColumn::new("THREAD", "thread", CellKind::Id).optional(6),
         TableColumn::new("REASON", "reason", CellKind::Text).optional(1),
+    ],
+};
+
+const EVENTS: TableLayout = TableLayout {
+    id: "seq",
+    columns: &[
+        TableColumn::new("NUMBER", "seq", CellKind::Number),
+        TableColumn::new("TIME", "at", CellKind::Id),
+        TableColumn::new("ACTOR", "path", CellKind::Id),
+        TableColumn::new("GENERATION", "generation", CellKind::Number).optional(2),
+        TableColumn::new("EVENT", "event", CellKind::State),
+        TableColumn::new("DETAIL", "detail", CellKind::Text).optional(1),
     ],
 };
 
@@ -64,7 +76,7 @@ async fn tree(context: &CommandContext) -> Result<Frame, CliError> {
     let answer = context.fetch(&ApiRequest::get(admin_path(&["actors"]))).await?;
     let nodes = answer["data"]["nodes"].as_array();
     let rows: Vec<Value> = nodes.into_iter().flatten().map(row).collect();
-    Ok(Frame::new(context.output.list(&answer, &rows, &ACTORS)?))
+    Frame::list(context, &answer, &rows, &ACTORS, "actors")
 }
 
 /// Returns the row of a node: its name is indented by its depth, its mailbox is one cell.
@@ -87,20 +99,20 @@ fn row(node: &Value) -> Value {
 
 async fn history(context: &CommandContext) -> Result<u8, CliError> {
     let answer = context.fetch(&ApiRequest::get(admin_path(&["actors"]))).await?;
-    let events = answer["data"]["history"].as_array();
-    let text = if context.output.is_table() {
-        events.into_iter().flatten().map(|event| event_line(event) + "\n").collect()
-    } else {
-        context.output.document(&answer["data"]["history"])?
-    };
-    context.output.print(&text)?;
+    let history = &answer["data"]["history"];
+    let events: Vec<Value> = history.as_array().into_iter().flatten().map(event_row).collect();
+    context.output.print(&context.output.list(history, &events, &EVENTS)?)?;
     Ok(0)
 }
 
-/// Returns an event in one line, its members in their order.
-fn event_line(event: &Value) -> String {
-    let members = event.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
-    members.map(|(_, value)| plain(value)).collect::<Vec<_>>().join("  ")
+/// Returns the row of an event: what is particular to its kind is one cell.
+fn event_row(event: &Value) -> Value {
+    let after = event["after_ms"].as_u64().map(|ms| format!("after {ms} ms"));
+    let texts = [&event["reason"], &event["exit"], &event["recent"]].map(plain);
+    let texts = texts.into_iter().filter(|text| text != "-").chain(after);
+    let mut row = event.clone();
+    row["detail"] = texts.collect::<Vec<_>>().join("; ").into();
+    row
 }
 
 async fn restart(path: &str, context: &CommandContext) -> Result<u8, CliError> {
@@ -123,5 +135,14 @@ mod tests {
         let row = row(&node);
         assert_eq!((&row["name"], &row["mailbox"]), (&json!("  c1 (crm)"), &json!("2/64")));
         assert_eq!(row["reason"], "panicked");
+    }
+
+    #[test]
+    fn event_has_one_detail() {
+        let row = |event: Value| event_row(&event)["detail"].clone();
+        assert_eq!(row(json!({"event": "started"})), "");
+        assert_eq!(row(json!({"event": "restart_scheduled", "after_ms": 100})), "after 100 ms");
+        let exited = json!({"event": "exited", "exit": {"panicked": "boom"}, "recent": ["Ping", "Run"]});
+        assert_eq!(row(exited), r#"{"panicked":"boom"}; Ping, Run"#);
     }
 }

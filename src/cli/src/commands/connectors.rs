@@ -135,10 +135,11 @@ async fn breakers(context: &CommandContext) -> Result<Frame, CliError> {
     let breakers = answer["data"]["breakers"].as_object();
     let rows: Vec<Value> =
         breakers.into_iter().flatten().map(|(key, state)| json!({"key": key, "state": state})).collect();
-    if answer["data"]["enabled"] == json!(false) && context.output.is_table() {
-        context.output.note("circuit breakers are off (engine.circuit_breaker.enabled)");
+    let mut frame = Frame::list(context, &answer, &rows, &BREAKERS, "circuit breakers")?;
+    if answer["data"]["enabled"] == json!(false) && frame.note.is_some() {
+        frame.note = Some("circuit breakers are off (engine.circuit_breaker.enabled)".to_owned());
     }
-    Ok(Frame::new(context.output.list(&answer, &rows, &BREAKERS)?))
+    Ok(frame)
 }
 
 async fn reset_breaker(key: &str, context: &CommandContext) -> Result<u8, CliError> {

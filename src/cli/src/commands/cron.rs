@@ -105,5 +105,5 @@ pub(crate) async fn run(command: CronCommand, context: &CommandContext) -> Resul
 
 async fn status(context: &CommandContext) -> Result<Frame, CliError> {
     let answer = context.fetch(&ApiRequest::get(admin_path(&["cron", "status"]))).await?;
-    Ok(Frame::new(context.output.list(&answer, &rows(&answer), &SCHEDULES)?))
+    Frame::list(context, &answer, &rows(&answer), &SCHEDULES, "schedules")
 }

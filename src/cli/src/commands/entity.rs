@@ -127,7 +127,13 @@ impl EntityGroup {
         let DeleteArgs { id, force } = args;
         context.confirm(&format!("Delete {} '{id}'{loss}?", self.singular))?;
         let request = ApiRequest::delete(self.path(&[id]));
-        context.send(&if *force { request.query("force", true) } else { request }).await?;
+        let deleted = context.send(&if *force { request.query("force", true) } else { request }).await;
+        deleted.map_err(|error| match error {
+            CliError::Client(error) if error.status() == Some(409) => {
+                CliError::Advised { error, advice: "--force deletes it although it is in use".to_owned() }
+            }
+            other => other,
+        })?;
         let sentence = format!("Deleted {} '{id}'.", self.singular);
         context.output.print(&context.output.change(None, id, &sentence)?)?;
         Ok(0)

@@ -60,15 +60,14 @@ async fn draw(context: &CommandContext) -> Result<Frame, CliError> {
     } else {
         context.output.document(&body)?
     };
-    warn_of_version(&body, context);
-    Ok(Frame { text, code: if is_well { 0 } else { EXIT_FAILURE } })
+    let note = version_note(&body).filter(|_| context.output.is_table());
+    Ok(Frame { text, note, code: if is_well { 0 } else { EXIT_FAILURE } })
 }
 
-fn warn_of_version(body: &Value, context: &CommandContext) {
+/// Returns a warning when the server is of another version.
+fn version_note(body: &Value) -> Option<String> {
     let (server, own) = (body["version"].as_str().unwrap_or_default(), env!("CARGO_PKG_VERSION"));
-    if server != own && context.output.is_table() {
-        context.output.warn(&format!("the server is version {server} and svc-cli {own}"));
-    }
+    (server != own).then(|| format!("warning: the server is version {server} and svc-cli {own}"))
 }
 
 /// Returns the row of a component, with the reasons that an operator is told.

@@ -66,7 +66,7 @@ pub(crate) async fn run(command: KafkaCommand, context: &CommandContext) -> Resu
 async fn partitions(context: &CommandContext) -> Result<Frame, CliError> {
     let answer = context.fetch(&ApiRequest::get(admin_path(&["kafka", "partitions"]))).await?;
     let rows: Vec<Value> = rows(&answer).into_iter().map(named).collect();
-    Ok(Frame::new(context.output.list(&answer, &rows, &PARTITIONS)?))
+    Frame::list(context, &answer, &rows, &PARTITIONS, "partitions")
 }
 
 /// Adds the name that a partition is known by.

@@ -34,7 +34,7 @@ pub(crate) struct NodesArgs {
 pub(crate) async fn run(args: &NodesArgs, context: &CommandContext) -> Result<u8, CliError> {
     let draw = async || {
         let answer = context.fetch(&ApiRequest::get(admin_path(&["nodes"]))).await?;
-        Ok(Frame::new(context.output.list(&answer, &rows(&answer), &NODES)?))
+        Frame::list(context, &answer, &rows(&answer), &NODES, "nodes")
     };
     args.watch.show(context, draw).await
 }

@@ -18,6 +18,8 @@ type Instant = DateTime<FixedOffset>;
 #[derive(Default)]
 pub(super) struct TraceTail {
     newest: Option<Instant>,
+    /// Creation up to which all rows were there before and are not of interest.
+    floor: Option<Instant>,
     /// Rows that may come again, with their state as shown.
     shown: HashMap<String, ShownTrace>,
 }
@@ -29,9 +31,10 @@ struct ShownTrace {
 }
 
 impl TraceTail {
-    /// Marks the rows that were there before.
-    pub(super) fn skip(&mut self, rows: &[Value]) {
+    /// Marks the rows that were there before. Where older ones follow, none of them is of interest.
+    pub(super) fn skip(&mut self, rows: &[Value], has_more: bool) {
         self.take(rows);
+        self.floor = rows.last().filter(|_| has_more).and_then(created_at);
     }
 
     /// Returns the rows that are new, or whose state has changed, the oldest first. `rows` come newest first.
@@ -42,7 +45,10 @@ impl TraceTail {
             let status = row["status"].as_str().unwrap_or_default().to_owned();
             let is_known = match self.shown.get(id) {
                 Some(shown) => shown.status == status,
-                None => self.oldest_of_interest().is_some_and(|oldest| created_at < oldest),
+                None => {
+                    self.floor.is_some_and(|floor| created_at <= floor)
+                        || self.oldest_of_interest().is_some_and(|oldest| created_at < oldest)
+                }
             };
             if !is_known {
                 fresh.push(row.clone());
@@ -68,7 +74,8 @@ impl TraceTail {
     fn oldest_of_interest(&self) -> Option<Instant> {
         let newest = self.newest?;
         let open = self.shown.values().filter(|shown| !shown.has_ended).map(|shown| shown.created_at).min();
-        Some(open.map_or(newest - GRACE, |open| open.min(newest - GRACE)))
+        let oldest = open.map_or(newest - GRACE, |open| open.min(newest - GRACE));
+        Some(self.floor.map_or(oldest, |floor| oldest.max(floor)))
     }
 
     fn forget(&mut self) {
@@ -101,7 +108,7 @@ mod tests {
     #[test]
     fn row_is_shown_once_and_again_when_its_state_changes() {
         let mut tail = TraceTail::default();
-        tail.skip(&[row("a", 1, "completed")]);
+        tail.skip(&[row("a", 1, "completed")], false);
         assert_eq!(
             ids(&tail.take(&[row("c", 3, "pending"), row("b", 2, "completed"), row("a", 1, "completed")])),
             ["b", "c"]
@@ -113,7 +120,7 @@ mod tests {
     #[test]
     fn late_row_of_the_same_moment_is_shown_and_an_old_one_is_not() {
         let mut tail = TraceTail::default();
-        tail.skip(&[row("a", 60, "completed")]);
+        tail.skip(&[row("a", 60, "completed")], false);
         assert_eq!(
             ids(&tail.take(&[
                 row("a", 60, "completed"),
@@ -125,10 +132,21 @@ mod tests {
     }
 
     #[test]
+    fn row_behind_the_first_page_is_not_shown() {
+        let mut tail = TraceTail::default();
+        tail.skip(&[row("c", 60, "completed"), row("b", 59, "completed")], true);
+        let found = [row("d", 61, "completed"), row("c", 60, "completed"), row("b", 59, "completed")];
+        assert!(!tail.reaches(&found[..2]));
+        let all = [found.as_slice(), &[row("burst", 59, "completed"), row("a", 58, "completed")]].concat();
+        assert!(tail.reaches(&all));
+        assert_eq!(ids(&tail.take(&all)), ["d"]);
+    }
+
+    #[test]
     fn pages_are_read_until_nothing_new_can_follow() {
         let mut tail = TraceTail::default();
         assert!(tail.reaches(&[row("a", 60, "completed")]), "the first page is enough to begin with");
-        tail.skip(&[row("a", 60, "completed")]);
+        tail.skip(&[row("a", 60, "completed")], false);
         assert!(!tail.reaches(&[row("c", 70, "completed"), row("b", 65, "completed")]));
         assert!(tail.reaches(&[row("c", 70, "completed"), row("b", 49, "completed")]));
         assert!(tail.reaches(&[]));
@@ -137,7 +155,7 @@ mod tests {
     #[test]
     fn run_without_an_end_is_looked_at_again() {
         let mut tail = TraceTail::default();
-        tail.skip(&[row("slow", 0, "running")]);
+        tail.skip(&[row("slow", 0, "running")], false);
         tail.take(&[row("b", 100, "completed"), row("slow", 0, "running")]);
         assert!(!tail.reaches(&[row("b", 100, "completed")]), "the slow one may be on the next page");
         assert_eq!(ids(&tail.take(&[row("b", 100, "completed"), row("slow", 0, "completed")])), ["slow"]);

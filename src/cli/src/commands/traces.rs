@@ -151,11 +151,12 @@ pub(crate) async fn run(command: TraceCommand, context: &CommandContext) -> Resu
 /// Prints a line for each trace that comes, and another when its state changes.
 async fn follow(args: &FollowArgs, context: &CommandContext) -> Result<u8, CliError> {
     let mut tail = TraceTail::default();
-    tail.skip(&tail_rows(args, &tail, context).await?);
+    let (before, has_more) = tail_rows(args, &tail, context).await?;
+    tail.skip(&before, has_more);
     let mut left = args.count.unwrap_or(usize::MAX);
     while left > 0 {
         tokio::time::sleep(Duration::from_secs_f64(args.interval)).await;
-        let found = tail_rows(args, &tail, context).await?;
+        let (found, _) = tail_rows(args, &tail, context).await?;
         for row in tail.take(&found).iter().take(left) {
             context.output.print(&tail_line(row, context))?;
             left -= 1;
@@ -164,12 +165,12 @@ async fn follow(args: &FollowArgs, context: &CommandContext) -> Result<u8, CliEr
     Ok(0)
 }
 
-/// Reads pages, newest first, until nothing new can follow.
+/// Reads pages, newest first, until nothing new can follow. Returns their rows, and `true` if older ones follow.
 async fn tail_rows(
     args: &FollowArgs,
     tail: &TraceTail,
     context: &CommandContext,
-) -> Result<Vec<Value>, CliError> {
+) -> Result<(Vec<Value>, bool), CliError> {
     let (mut all, mut cursor) = (Vec::new(), None::<String>);
     for _ in 0..TAIL_PAGES {
         let request = args.filter.request().query("limit", TAIL_PAGE).optional("cursor", cursor.as_deref());
@@ -177,11 +178,11 @@ async fn tail_rows(
         all.extend(rows(&answer));
         cursor = answer["next_cursor"].as_str().map(str::to_owned);
         if cursor.is_none() || tail.reaches(&all) {
-            return Ok(all);
+            return Ok((all, cursor.is_some()));
         }
     }
     context.output.warn("more traces come than can be shown; narrow the filter");
-    Ok(all)
+    Ok((all, true))
 }
 
 fn tail_line(row: &Value, context: &CommandContext) -> String {

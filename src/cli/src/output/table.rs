@@ -122,27 +122,46 @@ fn fitting(columns: &[TableColumn], rows: &[Value], width: Option<u16>) -> Vec<T
     columns
 }
 
-/// Returns the members of an object below each other.
+/// Returns the members of an object below each other: a nested one as JSON below its name, any other beside it. No line is
+/// broken, so that everything can be copied.
 pub(super) fn record(object: &Value, style: TableStyle) -> String {
-    let mut table = plain_table(style);
-    for (name, value) in object.as_object().into_iter().flatten() {
-        let text = match value {
-            Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
-                pretty(value)
-            }
-            Value::Object(members) if !members.is_empty() => pretty(value),
-            value => plain(value),
+    let members: Vec<_> = object.as_object().into_iter().flatten().collect();
+    let flat = members.iter().filter(|(_, value)| !is_nested(value));
+    let width = flat.map(|(name, _)| printable(name).chars().count()).max().unwrap_or(0);
+    let gap = usize::from(GAP);
+    let mut text = String::new();
+    for (name, value) in members {
+        let name = printable(name);
+        let padding = " ".repeat((width + gap).saturating_sub(name.chars().count()));
+        let name = if style.is_colored { format!("\u{1b}[1m{name}\u{1b}[0m") } else { name };
+        let line = if is_nested(value) {
+            format!("{name}\n{}", indented(&pretty(value), gap))
+        } else {
+            let value = plain(value).replace('\n', &format!("\n{}", " ".repeat(width + gap)));
+            format!("{name}{padding}{value}")
         };
-        table.add_row([heading(&printable(name), style), Cell::new(text)]);
+        text.push_str(line.trim_end());
+        text.push('\n');
     }
-    if let Some(names) = table.column_mut(0) {
-        names.set_constraint(ColumnConstraint::ContentWidth);
+    text
+}
+
+/// Returns `true` for a value that needs lines of its own.
+fn is_nested(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(|item| item.is_object() || item.is_array()),
+        Value::Object(members) => !members.is_empty(),
+        _ => false,
     }
-    finished(&mut table)
 }
 
 fn pretty(value: &Value) -> String {
     printable(&serde_json::to_string_pretty(value).unwrap_or_default())
+}
+
+fn indented(text: &str, columns: usize) -> String {
+    let indent = " ".repeat(columns);
+    text.lines().map(|line| format!("{indent}{line}\n")).collect()
 }
 
 fn plain_table(style: TableStyle) -> Table {
@@ -275,7 +294,14 @@ mod tests {
 
     #[test]
     fn record_shows_nested_members_on_lines_of_their_own() {
-        let text = record(&json!({"id": "a", "tags": ["x", "y"], "config": {"a": 1}}), PLAIN);
-        assert!(text.contains("x, y") && text.contains("\"a\": 1"), "{text}");
+        let object =
+            json!({"id": "a", "tags": ["x", "y"], "config": {"a": 1}, "error": "one\ntwo", "loop": null});
+        let expected =
+            "id     a\ntags   x, y\nconfig\n  {\n    \"a\": 1\n  }\nerror  one\n       two\nloop   -\n";
+        assert_eq!(record(&object, PLAIN), expected);
+        assert!(
+            record(&object, TableStyle { columns: Some(10), is_colored: true })
+                .contains("\u{1b}[1mid\u{1b}[0m     a")
+        );
     }
 }
