@@ -4,10 +4,10 @@ CARGO ?= cargo
 DRIVERS = es kafka mongo smtp sql storage
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka attack lint features fmt bench doc deny
+.PHONY: help demo run install test api-clients api-requests fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka attack lint features fmt bench doc deny
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-10s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-13s %s\n' "$$name" "$$text"; done
 
 demo: ## build the service without the heavy drivers, load examples/quickstart, post an order, keep serving (DEMO_EXIT=1: end after the answer)
 	$(CARGO) build --no-default-features -p svc --bin svc-server -p svc-testkit --bin demo
@@ -24,6 +24,16 @@ install: ## build the release and put both programs, completions and manual page
 
 test: ## every test; installs or finds what they need
 	@tests/run
+
+api-clients: ## clients that public generators make of the OpenAPI document drive the service (needs npm and PyPI)
+	$(CARGO) build -p svc --bin svc-server
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	tests/api_clients/run "$$target/debug/svc-server"
+
+api-requests: ## some twenty thousand requests made of the OpenAPI document, each answer checked against it (needs PyPI; EXAMPLES=n, SEED=n)
+	$(CARGO) build -p svc --bin svc-server
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	tests/api_clients/requests "$$target/debug/svc-server" $(or $(EXAMPLES),270) $(or $(SEED),1)
 
 fuzz: ## a million mutated requests, and as many tokens, against the credential checks (SVC_FUZZ_REQUESTS=n: another number)
 	SVC_FUZZ_REQUESTS=$${SVC_FUZZ_REQUESTS:-1000000} $(CARGO) test -q -p svc-auth --test auth mutated -- --nocapture

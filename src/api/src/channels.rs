@@ -5,7 +5,7 @@ use serde_json::Value;
 use svc_model::{Channel, Timestamp, mask_channel_config};
 use utoipa::ToSchema;
 
-use crate::names::{channel_type, lifecycle_status, protocol};
+use crate::names::{channel_type, lifecycle_status, next_instants, protocol};
 use crate::validation::{ValidationIssue, ValidationResult};
 
 /// A version of a channel. Secrets of its configuration are masked.
@@ -206,7 +206,7 @@ pub struct ChannelValidationResult {
     pub warnings: Vec<ValidationIssue>,
     /// The next instants of a valid schedule; absent for other channels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<String>>, nullable = false)]
+    #[schema(schema_with = next_instants, required = false)]
     pub next_fires: Option<Vec<Timestamp>>,
 }
 

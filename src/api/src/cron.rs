@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use svc_model::Timestamp;
 use utoipa::ToSchema;
 
+use crate::names::next_instants;
+
 /// An occurrence as it appears in lists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OccurrenceSummary {
@@ -136,6 +138,6 @@ pub struct ScheduleSummary {
     #[schema(nullable = false)]
     pub slots_held: Option<i64>,
     /// The next instants.
-    #[schema(value_type = Vec<String>)]
+    #[schema(schema_with = next_instants)]
     pub next_fires: Vec<Timestamp>,
 }

@@ -1,7 +1,7 @@
-//! Schemas of members that hold one of a closed set of names.
+//! Schemas of members that hold one of a closed set of names, and of lists of instants.
 
 use svc_model::{ChannelType, ConnectorType, LifecycleStatus, Protocol};
-use utoipa::openapi::schema::ObjectBuilder;
+use utoipa::openapi::schema::{ArrayBuilder, KnownFormat, ObjectBuilder, SchemaFormat};
 use utoipa::openapi::{RefOr, Schema, Type};
 
 fn one_of<'n>(names: impl IntoIterator<Item = &'n str>, description: &str) -> RefOr<Schema> {
@@ -47,4 +47,12 @@ pub(crate) fn step_result() -> RefOr<Schema> {
 /// The state of a component.
 pub(crate) fn component_state() -> RefOr<Schema> {
     one_of(["ok", "degraded", "error"], "The state of the component.")
+}
+
+/// The next instants of a schedule.
+pub(crate) fn next_instants() -> RefOr<Schema> {
+    let instant = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
+    ArrayBuilder::new().items(instant).description(Some("The next instants of the schedule.")).into()
 }

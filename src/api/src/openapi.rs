@@ -21,6 +21,8 @@ use crate::endpoint::{Access, Answer, BodySchema, Content, Endpoint, Method, Sch
 use crate::endpoints;
 use crate::envelope::reference_to;
 use crate::error::ErrorEnvelope;
+use crate::free_object::permit_members;
+use crate::link::Links;
 
 /// Media type of all bodies but a few.
 const JSON: &str = "application/json";
@@ -143,16 +145,21 @@ fn response(answer: &Answer) -> Response {
         Content::Json(schemas) => {
             response.content(JSON, ContentBuilder::new().schema(Some(any_of(schemas))).build())
         }
-        Content::Other(media_type) => {
+        Content::Other(media_types) => media_types.iter().fold(response, |response, media_type| {
             let text = ObjectBuilder::new().schema_type(Type::String);
-            response.content(media_type, ContentBuilder::new().schema(Some(text)).build())
-        }
+            // What is no text has no schema.
+            let schema = media_type.starts_with("text/").then_some(text);
+            response.content(*media_type, ContentBuilder::new().schema(schema).build())
+        }),
     };
     if answer.tagged {
         let tag = HeaderBuilder::new()
             .schema(ObjectBuilder::new().schema_type(Type::String))
             .description(Some("The state that the body shows, for `If-Match`"));
         response = response.header("ETag", tag.build());
+    }
+    for (name, link) in answer.links.into_iter().flat_map(Links::to_openapi) {
+        response = response.link(name, link);
     }
     response.build()
 }
@@ -206,6 +213,7 @@ fn components() -> Components {
     }
     schemas.sort_by(|(one, _), (other, _)| one.cmp(other));
     schemas.dedup_by(|(one, _), (other, _)| one == other);
+    schemas.iter_mut().for_each(|(_, schema)| permit_members(schema));
     let mut components = ComponentsBuilder::new().schemas_from_iter(schemas);
     for status in refusals {
         let (name, description) = refusal(status);
@@ -332,13 +340,72 @@ mod tests {
         }
     }
 
+    /// Collects every described member with its name.
+    fn described_members<'d>(value: &'d Value, found: &mut Vec<(&'d str, &'d Value)>) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| described_members(item, found)),
+            Value::Object(members) => {
+                let described = members.get("properties").and_then(Value::as_object);
+                found.extend(described.into_iter().flatten().map(|(name, member)| (name.as_str(), member)));
+                members.values().for_each(|member| described_members(member, found));
+            }
+            _ => {}
+        }
+    }
+
     #[test]
-    fn instants_are_dates_and_examples_are_json() {
+    fn instants_are_dates() {
         let document = written();
-        let created_at = &document["components"]["schemas"]["AuditLogEntry"]["properties"]["created_at"];
-        assert_eq!((&created_at["type"], &created_at["format"]), (&"string".into(), &"date-time".into()));
+        let mut members = Vec::new();
+        described_members(&document["components"]["schemas"], &mut members);
+        let mut instants = 0;
+        for (name, member) in members {
+            // Paths and Unix times end so too.
+            let is_instant = (name.ends_with("_at") || name.ends_with("_until") || name.ends_with("since"))
+                && !matches!(name, "template_at" | "secret_at" | "last_reconcile_at");
+            if is_instant || matches!(name, "at" | "scheduled_for" | "last_scheduled_for" | "next_fires") {
+                let instant = if name == "next_fires" { &member["items"] } else { member };
+                assert_eq!(instant["format"], "date-time", "{name}: {member}");
+                instants += 1;
+            }
+        }
+        assert!(instants > 30, "{instants}");
+    }
+
+    #[test]
+    fn object_without_described_members_may_have_any() {
+        fn check(value: &Value) {
+            if let Value::Object(members) = value {
+                let is_object = members.get("type").is_some_and(|kind| {
+                    kind == "object" || kind.as_array().is_some_and(|kinds| kinds.contains(&"object".into()))
+                });
+                let says = |member: &str| members.contains_key(member);
+                assert!(!is_object || says("properties") || says("additionalProperties"), "{value}");
+            }
+            value.as_object().into_iter().flatten().for_each(|(_, member)| check(member));
+            value.as_array().into_iter().flatten().for_each(check);
+        }
+        check(&written()["components"]["schemas"]);
+    }
+
+    #[test]
+    fn examples_of_bodies_are_json() {
         for body in endpoints::all().filter_map(|endpoint| endpoint.body) {
             assert!(serde_json::from_str::<Value>(body.example).is_ok(), "{}", body.example);
         }
+    }
+
+    #[test]
+    fn links_lead_to_operations_that_take_their_parameter() {
+        let answers = endpoints::all().flat_map(|endpoint| endpoint.answers);
+        let links: Vec<_> = answers.filter_map(|answer| answer.links).flat_map(Links::to_openapi).collect();
+        for (name, link) in &links {
+            let target = endpoints::all().find(|endpoint| endpoint.id == *name);
+            let target = target.unwrap_or_else(|| panic!("{name} is no operation"));
+            let taken: Vec<_> = target.path_parameters.iter().map(|parameter| parameter.name).collect();
+            assert_eq!(link.parameters.keys().map(String::as_str).collect::<Vec<_>>(), taken, "{name}");
+            assert_eq!(serde_json::to_value(link).unwrap()["operationId"], *name);
+        }
+        assert!(links.len() > 30, "{}", links.len());
     }
 }

@@ -47,6 +47,7 @@ pub(super) fn check_coverage(document: &Value, exchanges: &[Exchange]) {
 fn check(document: &Value, exchange: &Exchange) -> Result<(), String> {
     let operation = operation(document, exchange).ok_or("the document has no such operation")?;
     let described = &operation["responses"][exchange.answer.status.to_string()];
+    check_links(described, exchange)?;
     let described = match described["$ref"].as_str() {
         Some(target) => document.pointer(&target[1..]).ok_or("a reference leads nowhere")?,
         None => described,
@@ -65,7 +66,7 @@ fn check(document: &Value, exchange: &Exchange) -> Result<(), String> {
     let media_type = media_type.split(';').next().unwrap_or_default();
     let (_, body) = content
         .iter()
-        .find(|(name, _)| *name == media_type || *name == "*/*")
+        .find(|(name, _)| *name == media_type)
         .ok_or_else(|| format!("the media type {media_type} is not described"))?;
     if media_type != "application/json" {
         return Ok(());
@@ -81,6 +82,26 @@ fn check(document: &Value, exchange: &Exchange) -> Result<(), String> {
         .map(|error| format!("{}: {error}", error.instance_path()))
         .collect();
     if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
+}
+
+/// Checks that the values of links stand in the answer. An empty list and the report of a dry run have none.
+fn check_links(described: &Value, exchange: &Exchange) -> Result<(), String> {
+    let Some(links) = described["links"].as_object() else { return Ok(()) };
+    let body = exchange.answer.json();
+    if body["data"] == json!([]) || body["data"].get("valid").is_some() {
+        return Ok(());
+    }
+    for (name, link) in links {
+        for expression in
+            link["parameters"].as_object().into_iter().flat_map(|parameters| parameters.values())
+        {
+            let pointer = expression.as_str().and_then(|text| text.strip_prefix("$response.body#"));
+            if !pointer.and_then(|pointer| body.pointer(pointer)).is_some_and(Value::is_string) {
+                return Err(format!("the link {name} finds no value at {expression}"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns the operation of a request; a fixed path goes before one with parameters.

@@ -2,6 +2,7 @@
 
 mod contract;
 mod documentation;
+mod keys;
 mod masks;
 mod recorder;
 mod script;

@@ -12,6 +12,7 @@ use crate::endpoint::{
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 use crate::import::{ImportBatch, ImportSummary};
 use crate::lifecycle::StatusChange;
+use crate::link::Links;
 use crate::parameter::{PathParameter, QueryParameter};
 use crate::validation::ValidationResult;
 
@@ -19,6 +20,13 @@ const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the connector", "
 const PAGE: &[QueryParameter] = &[TAG, SORT_BY, SORT_ORDER, LIMIT, OFFSET];
 const EXPORT: &[QueryParameter] = &[TAG, SORT_BY, SORT_ORDER, NO_LIMIT, NO_OFFSET];
 const WARNED: SchemaSource = SchemaSource::of::<WarnedEnvelope<ConnectorResource>>();
+
+/// The requests that continue from a connector.
+const FROM_ONE: Links = Links::new(
+    "/data/id",
+    "id",
+    &["getConnector", "updateConnector", "changeConnectorStatus", "testConnector", "deleteConnector"],
+);
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(
@@ -45,7 +53,10 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .takes::<ConnectorDefinition>(
         r#"{"id": "crm", "name": "crm", "connector_type": "http", "config": {"url": "https://crm.example.com"}}"#,
     )
-    .answers(&[Answer::json(201, "The connector", &[WARNED]), DRY_RUN])
+    .answers(&[
+        Answer::json(201, "The connector", &[WARNED]).leads_to(FROM_ONE),
+        DRY_RUN,
+    ])
     .refuses(&[409]),
     Endpoint::new(
         Method::Get,

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::data::{RunResponse, SubmissionReceipt};
 use crate::endpoint::{Access, Answer, Endpoint, Method, SchemaSource, Tag};
+use crate::link::Links;
 use crate::parameter::PathParameter;
 
 const CHANNEL: &[PathParameter] = &[PathParameter::new(
@@ -55,6 +56,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .with_access(Access::Channel)
     .at(CHANNEL)
     .may_take::<Value>(EXAMPLE)
-    .answers(&[Answer::json(202, "The submission is stored", &[SchemaSource::of::<SubmissionReceipt>()])])
+    .answers(&[Answer::json(202, "The submission is stored", &[SchemaSource::of::<SubmissionReceipt>()])
+        .leads_to(Links::new("/trace_id", "id", &["getTrace"]))])
     .refuses(REFUSALS),
 ];

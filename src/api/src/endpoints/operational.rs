@@ -51,7 +51,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .describes(
         "It is here where `metrics.enabled` is on and `metrics.bind_addr` gives it no listener of its own.",
     )
-    .answers(&[Answer::text(200, "The metrics", "text/plain")])
+    .answers(&[Answer::other(200, "The metrics", &["text/plain"])])
     .refuses(&[404]),
     Endpoint::new(
         Method::Get,
@@ -71,7 +71,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "Shows this document as a page",
     )
     .with_access(Access::Open)
-    .answers(&[Answer::text(200, "The page", "text/html")])
+    .answers(&[Answer::other(200, "The page", &["text/html"])])
     .refuses(&[404]),
     Endpoint::new(
         Method::Get,
@@ -82,5 +82,5 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     )
     .with_access(Access::Open)
     .at(&[PathParameter::new("file", "Name of the file", "swagger-ui.css")])
-    .answers(&[Answer::text(200, "The file", "*/*")]),
+    .answers(&[Answer::other(200, "The file", &["text/css", "text/javascript", "image/png"])]),
 ];
