@@ -41,6 +41,7 @@ mod failure_reports;
 mod functions;
 mod hostile;
 mod hostile_project;
+mod http2;
 mod idempotency_keys;
 mod import;
 mod inside;

@@ -99,6 +99,7 @@ fn openssl_gets_tls_1_2_and_1_3_and_nothing_older() {
         let text = s_client(&server, GET, &[old, "-cipher", "ALL:@SECLEVEL=0"]);
         assert!(text.contains("SSL alert number") && !text.contains("HTTP/1.1"), "{old}: {text}");
     }
+    assert!(s_client(&server, b"", &["-alpn", "h2,http/1.1"]).contains("ALPN protocol: h2"));
     let unknown = s_client(&server, GET, &["-alpn", "ftp"]);
     assert!(unknown.contains("alert no application protocol"), "{unknown}");
 

@@ -23,8 +23,10 @@ use crate::config::{TlsSection, TlsVersion};
 
 /// Time between two looks at the files.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The name of HTTP/2 among the protocols within TLS.
+pub(crate) const HTTP_2: &[u8] = b"h2";
 /// The protocols within TLS, in the order of preference.
-const PROTOCOLS: [&[u8]; 1] = [b"http/1.1"];
+const PROTOCOLS: [&[u8]; 2] = [HTTP_2, b"http/1.1"];
 
 /// The certificate in use, with its key and the authorities of clients.
 pub(crate) struct Certificates {
@@ -123,7 +125,8 @@ impl CertificateFiles {
                 section.key_path, section.cert_path
             )
         })?;
-        config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+        let protocols = if section.http2 { &PROTOCOLS[..] } else { &PROTOCOLS[1..] };
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
         Ok(config)
     }
 }

@@ -27,6 +27,8 @@ section! {
         pub key_path: String = String::new(),
         /// The oldest version of TLS that is spoken.
         pub min_version: TlsVersion = TlsVersion::Tls12,
+        /// Speaks HTTP/2 with clients that ask for it.
+        pub http2: bool = true,
         /// PEM file with the authorities of client certificates. The admin API then needs a certificate of
         /// one of them beside its key; other paths do not. Empty: nobody needs one.
         pub client_ca_path: String = String::new(),

@@ -1,9 +1,11 @@
 //! Reading bodies: bounded in size and in silence, and JSON where JSON is asked for.
 
+use std::io::ErrorKind;
 use std::rc::Rc;
 use std::time::Duration;
 
 use actix_web::dev::Payload;
+use actix_web::error::PayloadError;
 use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use actix_web::web::{Bytes, BytesMut, Data};
 use actix_web::{FromRequest, HttpRequest};
@@ -159,7 +161,10 @@ fn too_large(limit: usize) -> ServiceError {
 }
 
 /// Returns the error of a client that disconnected or broke the framing; it is not logged as a failure.
-fn broken_body(_: actix_web::error::PayloadError) -> ServiceError {
+fn broken_body(error: PayloadError) -> ServiceError {
+    if matches!(&error, PayloadError::Incomplete(Some(cause)) if cause.kind() == ErrorKind::TimedOut) {
+        return ServiceError::from_code(Code::RequestTimeout);
+    }
     ServiceError::validation("The body could not be read")
 }
 

@@ -156,7 +156,11 @@ impl Exchange {
             client_ip,
             forwarded: client_ip != peer,
             cors: state.cors.allowed_origin(headers, plane),
-            tls: connection.as_ref().and_then(|connection| connection.tls()),
+            tls: match &connection {
+                Some(connection) => connection.tls(),
+                // A request of HTTP/2 shares its connection with others.
+                None => request.extensions().get::<TlsPeer>().copied(),
+            },
             connection,
             is_stream: Cell::new(false),
         }

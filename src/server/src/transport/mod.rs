@@ -1,12 +1,14 @@
 //! The sockets below HTTP: listening, TLS, time limits, bounds on connections, and the answers that no handler
 //! gives.
 //!
-//! [`Transport`] serves any application that it is given, over HTTP/1.1. A request finds the state of its
+//! [`Transport`] serves any application that it is given, over HTTP/1.1, and within TLS over HTTP/2 as
+//! well. A request finds the state of its
 //! connection in the connection data, so that its handler can say when it waits for a body. An embedded
 //! service has no transport: the server of the host keeps its own limits.
 
 mod admission;
 mod connection;
+mod http2;
 mod listener;
 mod refusal;
 mod refusal_reporter;

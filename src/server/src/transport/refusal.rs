@@ -42,10 +42,12 @@ pub(crate) enum ConnectionRefusal {
     SlowHandshake,
     /// The client speaks plain HTTP where TLS is spoken.
     PlainText,
+    /// The client makes and resets requests, or sends frames, for their cost alone (RFC 9113, 10.5).
+    Http2Flood,
 }
 
 impl ConnectionRefusal {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::MalformedHead,
         Self::HeadTooLarge,
         Self::SlowHead,
@@ -56,6 +58,7 @@ impl ConnectionRefusal {
         Self::FailedHandshake,
         Self::SlowHandshake,
         Self::PlainText,
+        Self::Http2Flood,
     ];
 
     /// The name in metrics and logs.
@@ -71,6 +74,7 @@ impl ConnectionRefusal {
             Self::FailedHandshake => "tls_handshake_failed",
             Self::SlowHandshake => "slow_tls_handshake",
             Self::PlainText => "plain_text",
+            Self::Http2Flood => "http2_flood",
         }
     }
 
@@ -111,7 +115,11 @@ impl ConnectionRefusal {
             }
             Self::TooManyOfAddress => ServiceError::rate_limited(),
             Self::PlainText => ServiceError::validation("This port speaks TLS: use https:// in the URL"),
-            Self::SlowBody | Self::SlowReader | Self::FailedHandshake | Self::SlowHandshake => return None,
+            Self::SlowBody
+            | Self::SlowReader
+            | Self::FailedHandshake
+            | Self::SlowHandshake
+            | Self::Http2Flood => return None,
         };
         Some(error)
     }

@@ -1,12 +1,13 @@
 //! The life of a connection, from an accepted socket to its end.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::future::ready;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_http::body::MessageBody;
+use actix_http::body::{BoxBody, MessageBody};
 use actix_http::error::DispatchError;
 use actix_http::{HttpService, KeepAlive, Request, Response};
 use actix_rt::net::TcpStream;
@@ -15,6 +16,7 @@ use actix_web::dev::AppConfig;
 
 use super::admission::{ConnectionAdmission, ConnectionPermit};
 use super::connection::HttpConnection;
+use super::http2::{self, Http2Client, Http2Limits};
 use super::refusal::{self, ConnectionRefusal};
 use super::refusal_reporter::RefusalReporter;
 use super::state::{ConnectionState, TlsPeer};
@@ -47,7 +49,7 @@ impl Transport {
     where
         I: IntoServiceFactory<S, Request>,
         S: ServiceFactory<Request, Config = AppConfig> + 'static,
-        S::Error: Into<Response<actix_http::body::BoxBody>> + 'static,
+        S::Error: Into<Response<BoxBody>> + 'static,
         S::InitError: fmt::Debug,
         S::Response: Into<Response<B>> + 'static,
         <S::Service as Service<Request>>::Future: 'static,
@@ -56,6 +58,11 @@ impl Transport {
         fn_factory(move || {
             let (transport, application) = (self.clone(), application.clone());
             async move {
+                let factory = map_config(application().into_factory(), |()| AppConfig::default());
+                // Its own log tells why an application cannot be built.
+                let application =
+                    Rc::new(ServiceFactory::<Request>::new_service(&factory, ()).await.map_err(drop)?);
+                let shared = Rc::clone(&application);
                 let http = HttpService::build()
                     // The connection keeps these limits itself.
                     .keep_alive(KeepAlive::Os)
@@ -64,13 +71,14 @@ impl Transport {
                     .on_connect_ext(|connection: &HttpConnection, data| {
                         data.insert(Rc::clone(connection.state()));
                     })
-                    .h1(map_config(application().into_factory(), |()| AppConfig::default()));
+                    .h1(fn_factory(move || ready(Ok::<_, ()>(Rc::clone(&shared)))));
                 let http = Rc::new(http.new_service(()).await?);
                 Ok::<_, ()>(fn_service(move |stream: TcpStream| {
                     let (transport, http) = (transport.clone(), Rc::clone(&http));
+                    let application = Rc::clone(&application);
                     async move {
                         let Some((stream, permit)) = transport.admit(stream).await else { return Ok(()) };
-                        transport.serve(&*http, stream, permit).await;
+                        transport.serve::<_, _, B>((&*http, &*application), stream, permit).await;
                         Ok::<_, ()>(())
                     }
                 }))
@@ -100,13 +108,26 @@ impl Transport {
         }
     }
 
-    async fn serve<H>(&self, http: &H, stream: TcpStream, permit: ConnectionPermit)
+    async fn serve<H, S, B>(&self, (http, application): (&H, &S), stream: TcpStream, permit: ConnectionPermit)
     where
-        H: Service<(HttpConnection, Option<std::net::SocketAddr>), Response = (), Error = DispatchError>,
+        H: Service<(HttpConnection, Option<SocketAddr>), Response = (), Error = DispatchError>,
+        S: Service<Request>,
+        S::Error: Into<Response<BoxBody>>,
+        S::Response: Into<Response<B>>,
+        B: MessageBody,
     {
         let peer = stream.peer_addr().ok();
         let open = self.reports.metrics().open();
         let Some((stream, tls)) = self.secure(stream, peer.map(|peer| peer.ip())).await else { return };
+        if let (Some(tls), true) = (tls, stream.is_http2()) {
+            let limits = Http2Limits {
+                timeouts: self.timeouts,
+                report: &|refusal| self.reports.record(refusal, peer.map(|peer| peer.ip())),
+                is_draining: &|| self.state.lifecycle.is_draining(),
+            };
+            http2::serve::<S, B>(stream, application, Http2Client { address: peer, tls }, &limits).await;
+            return;
+        }
         let state = Rc::new(match tls {
             None => ConnectionState::new(self.timeouts),
             Some(tls) => ConnectionState::within_tls(self.timeouts, tls),

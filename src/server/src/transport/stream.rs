@@ -9,6 +9,8 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
+use crate::certificates::HTTP_2;
+
 /// The first byte of every TLS connection: the content type of a handshake record (RFC 8446, 5.1).
 const HANDSHAKE: u8 = 0x16;
 
@@ -132,6 +134,14 @@ impl ClientStream {
         match self {
             Self::Plain(socket) => socket,
             Self::Tls(stream) => stream.get_mut().0,
+        }
+    }
+
+    /// Returns `true` if client and server have agreed on HTTP/2.
+    pub(super) fn is_http2(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(HTTP_2),
         }
     }
 

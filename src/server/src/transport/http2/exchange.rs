@@ -1,0 +1,131 @@
+//! One request and its response.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use actix_http::body::{BodySize, BoxBody, MessageBody};
+use actix_http::{Request, Response};
+use actix_service::Service;
+use actix_web::web::Bytes;
+use h2::server::SendResponse;
+use h2::{Reason, RecvStream, SendStream};
+use tokio::time::Instant;
+
+use super::budget::ExchangeEnd;
+use super::limits::{Http2Client, Http2Limits, SEND_BUFFER};
+use super::{body, message};
+use crate::transport::refusal::ConnectionRefusal;
+use crate::transport::timer::within;
+use crate::transport::transfer_window::{ConnectionTimeouts, TransferWindow};
+
+/// Serves one request. Its handler is dropped when the client resets it.
+pub(super) async fn exchange<S, B>(
+    service: &S,
+    request: http::Request<RecvStream>,
+    mut respond: SendResponse<Bytes>,
+    client: Http2Client,
+    limits: &Http2Limits<'_>,
+) -> ExchangeEnd
+where
+    S: Service<Request>,
+    S::Error: Into<Response<BoxBody>>,
+    S::Response: Into<Response<B>>,
+    B: MessageBody,
+{
+    let slow_body = Rc::new(Cell::new(false));
+    let (parts, body) = request.into_parts();
+    let is_head = parts.method == http::Method::HEAD;
+    let body = Rc::new(RefCell::new(body));
+    let payload = body::payload(&body, limits.timeouts, Rc::clone(&slow_body));
+    let mut call = pin!(service.call(message::request(&parts, payload, (client.address, client.tls))));
+    let response = poll_fn(|context| {
+        if respond.poll_reset(context).is_ready() {
+            return Poll::Ready(None);
+        }
+        call.as_mut().poll(context).map(Some)
+    });
+    let sent = match response.await {
+        Some(Ok(response)) => {
+            let response: Response<B> = response.into();
+            send(response, &mut respond, is_head, limits).await
+        }
+        Some(Err(error)) => {
+            let response: Response<BoxBody> = error.into();
+            send(response, &mut respond, is_head, limits).await
+        }
+        None => Ok(ExchangeEnd::Reset),
+    };
+    if slow_body.get() {
+        (limits.report)(ConnectionRefusal::SlowBody);
+    }
+    if sent == Ok(ExchangeEnd::Answered) && !body.borrow().is_end_stream() {
+        body::discard(&body).await;
+    }
+    sent.unwrap_or_else(|refusal| {
+        (limits.report)(refusal);
+        ExchangeEnd::Answered
+    })
+}
+
+/// Sends a response, as fast as the client takes it.
+///
+/// # Errors
+/// The client reads too slowly; the request has been reset.
+async fn send<B: MessageBody>(
+    response: Response<B>,
+    respond: &mut SendResponse<Bytes>,
+    is_head: bool,
+    limits: &Http2Limits<'_>,
+) -> Result<ExchangeEnd, ConnectionRefusal> {
+    let (head, body) = message::response(response);
+    let is_bodiless = is_head || matches!(body.size(), BodySize::None | BodySize::Sized(0));
+    let Ok(mut stream) = respond.send_response(head, is_bodiless) else { return Ok(ExchangeEnd::Reset) };
+    if is_bodiless {
+        return Ok(ExchangeEnd::Answered);
+    }
+    let mut body = pin!(body);
+    while let Some(chunk) = poll_fn(|context| body.as_mut().poll_next(context)).await {
+        let Ok(chunk) = chunk else {
+            stream.send_reset(Reason::INTERNAL_ERROR);
+            return Ok(ExchangeEnd::Answered);
+        };
+        if send_chunk(chunk, &mut stream, &limits.timeouts).await? == ExchangeEnd::Reset {
+            return Ok(ExchangeEnd::Reset);
+        }
+    }
+    let ended = stream.send_data(Bytes::new(), true);
+    Ok(if ended.is_ok() { ExchangeEnd::Answered } else { ExchangeEnd::Reset })
+}
+
+/// Sends one chunk, unless the client has reset the request.
+async fn send_chunk(
+    mut chunk: Bytes,
+    stream: &mut SendStream<Bytes>,
+    timeouts: &ConnectionTimeouts,
+) -> Result<ExchangeEnd, ConnectionRefusal> {
+    let mut window = TransferWindow::starting_at(Instant::now());
+    while !chunk.is_empty() {
+        stream.reserve_capacity(chunk.len().min(SEND_BUFFER));
+        let left = window.ends_at(timeouts).saturating_duration_since(Instant::now());
+        let capacity = within(left, poll_fn(|context| stream.poll_capacity(context))).await;
+        match capacity {
+            Some(Some(Ok(capacity))) => {
+                let part = chunk.split_to(capacity.min(chunk.len()));
+                window.record(part.len());
+                if stream.send_data(part, false).is_err() {
+                    return Ok(ExchangeEnd::Reset);
+                }
+            }
+            Some(_) => return Ok(ExchangeEnd::Reset),
+            None if window.is_too_slow(Instant::now(), timeouts) => {
+                stream.send_reset(Reason::CANCEL);
+                return Err(ConnectionRefusal::SlowReader);
+            }
+            None => {}
+        }
+    }
+    Ok(ExchangeEnd::Answered)
+}

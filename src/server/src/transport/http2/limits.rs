@@ -1,0 +1,48 @@
+//! The bounds of HTTP/2 connections.
+
+use std::net::SocketAddr;
+
+use h2::server::Builder;
+
+use crate::transport::refusal::ConnectionRefusal;
+use crate::transport::state::TlsPeer;
+use crate::transport::transfer_window::ConnectionTimeouts;
+
+/// Requests of one connection that are served at once; a client waits with more (RFC 9113, 6.5.2, advises no
+/// fewer).
+const REQUESTS: u32 = 100;
+/// Largest head in bytes, counted as the protocol counts it. All heads of a connection are in memory at once.
+const HEAD: u32 = 32 * 1024;
+/// Bytes of a body that are taken before its handler asks for them.
+const BODY_WINDOW: u32 = 64 * 1024;
+/// Bytes of all bodies of a connection that are taken before their handlers ask for them.
+const CONNECTION_WINDOW: u32 = 512 * 1024;
+/// Bytes of a response that wait for the client.
+pub(super) const SEND_BUFFER: usize = 32 * 1024;
+
+/// The client of an HTTP/2 connection.
+#[derive(Clone, Copy)]
+pub(in crate::transport) struct Http2Client {
+    pub(in crate::transport) address: Option<SocketAddr>,
+    pub(in crate::transport) tls: TlsPeer,
+}
+
+/// The limits of a connection, and the reporter of those that a client exceeds.
+pub(in crate::transport) struct Http2Limits<'a> {
+    pub(in crate::transport) timeouts: ConnectionTimeouts,
+    pub(in crate::transport) report: &'a dyn Fn(ConnectionRefusal),
+    /// Returns `true` once the connection is to end after the requests in progress.
+    pub(in crate::transport) is_draining: &'a dyn Fn() -> bool,
+}
+
+/// Returns the settings that the client is told.
+pub(super) fn settings() -> Builder {
+    let mut settings = Builder::new();
+    settings
+        .max_concurrent_streams(REQUESTS)
+        .max_header_list_size(HEAD)
+        .initial_window_size(BODY_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buffer_size(SEND_BUFFER);
+    settings
+}
