@@ -19,12 +19,20 @@ pub(crate) struct Load {
     pub(crate) numbered: Option<&'static str>,
     /// The posted body.
     pub(crate) body: String,
+    /// `true` for requests within TLS.
+    pub(crate) is_encrypted: bool,
 }
 
 impl Load {
     /// A body posted to a path, without a credential.
     pub(crate) fn post(path: &str, body: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), headers: Vec::new(), numbered: None, body: body.into() }
+        Self {
+            path: path.to_owned(),
+            headers: Vec::new(),
+            numbered: None,
+            body: body.into(),
+            is_encrypted: false,
+        }
     }
 
     /// The same with one more header.
@@ -36,6 +44,12 @@ impl Load {
     /// The same with a header that has another value in each request of each round.
     pub(crate) fn with_numbered_header(mut self, name: &'static str) -> Self {
         self.numbered = Some(name);
+        self
+    }
+
+    /// The same within TLS; the certificate is not checked.
+    pub(crate) fn over_tls(mut self) -> Self {
+        self.is_encrypted = true;
         self
     }
 
@@ -112,10 +126,11 @@ impl fmt::Display for Round {
 pub(crate) fn wrk(to: SocketAddr, load: &Load, connections: usize, length: Duration) -> io::Result<Round> {
     let script = tempfile::NamedTempFile::with_suffix(".lua")?;
     std::fs::write(script.path(), load.script())?;
+    let scheme = if load.is_encrypted { "https" } else { "http" };
     let output = Command::new("wrk")
         .args(["-t1", &format!("-c{connections}"), &format!("-d{}s", length.as_secs()), "-s"])
         .arg(script.path())
-        .arg(format!("http://{to}{}", load.path))
+        .arg(format!("{scheme}://{to}{}", load.path))
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let figures = text

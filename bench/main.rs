@@ -4,6 +4,7 @@
 //! of a saturated server. Rounds of all sides alternate, so that what else the machine does falls on all of them. With
 //! names of parts as arguments only those are measured.
 
+mod admin;
 mod calls;
 mod cluster;
 mod connectors;
@@ -17,6 +18,7 @@ mod project;
 mod soak;
 mod statements;
 mod submissions;
+mod tls;
 mod traces;
 
 use std::io;
@@ -43,12 +45,14 @@ const ORDERS: &str = "/api/v1/data/orders";
 type Part = fn(&BenchContext) -> io::Result<()>;
 
 /// The parts that can be measured; a soak takes minutes and runs only if named.
-const PARTS: [(&str, Part); 10] = [
+const PARTS: [(&str, Part); 12] = [
     ("engine", engine::measure),
     ("traces", traces::measure),
     ("submissions", submissions::measure),
     ("credentials", credentials::measure),
     ("population", population::measure),
+    ("admin", admin::measure),
+    ("tls", tls::measure),
     ("connectors", connectors::measure),
     ("cron", cron::measure),
     ("cluster", cluster::measure),

@@ -11,7 +11,7 @@ use crate::BenchContext;
 use crate::process::{resident_mib, restarted_in, started_in, timed};
 
 /// Items of one import request.
-const IMPORT_BATCH: usize = 1_000;
+pub(crate) const IMPORT_BATCH: usize = 1_000;
 /// Changes measured; the median is reported.
 const CHANGES: usize = 21;
 const MANY: usize = 5_000;
@@ -50,7 +50,8 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     Ok(())
 }
 
-fn channel(number: usize) -> Value {
+/// A channel of the quickstart's workflow.
+pub(crate) fn channel(number: usize) -> Value {
     json!({
         "channel_id": format!("bench-{number}"), "name": format!("bench-{number}"), "channel_type": "sync",
         "protocol": "rest", "methods": ["POST"], "route_pattern": format!("/bench/{number}"),

@@ -36,6 +36,19 @@ pub fn report_missing(peer: &str, why: &str) {
     }
 }
 
+/// Returns `true` if a command can be run; reports a missing one as [`report_missing`] does.
+///
+/// # Panics
+/// As [`report_missing`].
+pub fn is_installed(command: &str, package: &str) -> bool {
+    let found = env::var_os("PATH")
+        .is_some_and(|path| env::split_paths(&path).any(|directory| directory.join(command).is_file()));
+    if !found {
+        report_missing(command, &format!("not installed (Debian package {package})"));
+    }
+    found
+}
+
 /// Appends the peer and the running test as one line.
 fn record_skip(file: &Path, peer: &str) -> io::Result<()> {
     let test = test_name();

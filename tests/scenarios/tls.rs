@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
+use svc_testkit::peer;
 use svc_testkit::server::{ServerCommand, ServerProcess, free_port, wait_until};
 use svc_testkit::tls::{IssuedCertificate, issue_certificate};
 
@@ -83,6 +84,9 @@ fn requests_are_answered_with_hsts_within_tls_alone() {
 
 #[test]
 fn openssl_gets_tls_1_2_and_1_3_and_nothing_older() {
+    if !peer::is_installed("openssl", "openssl") {
+        return;
+    }
     let issued = certificate();
     let server = over_tls(&issued).start().unwrap();
     let authority = server.directory().join("authority.pem");
@@ -147,6 +151,9 @@ fn a_handshake_has_the_time_of_a_head_and_connections_are_bounded_before_it() {
 
 #[test]
 fn limits_of_heads_hold_within_tls() {
+    if !peer::is_installed("openssl", "openssl") {
+        return;
+    }
     let certificate = certificate();
     let server = over_tls(&certificate).env("SVC_SERVER__HEAD_TIMEOUT_SECS", "1").start().unwrap();
     let text = s_client(&server, b"GET /healthz HTTP/1.1\r\nhost:", &[]);

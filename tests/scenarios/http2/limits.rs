@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use svc_testkit::peer;
 use svc_testkit::server::wait_until;
 use svc_testkit::tls::issue_certificate;
 
@@ -13,6 +14,9 @@ use super::{curl, refused, start};
 
 #[test]
 fn slow_body_is_refused_alone() {
+    if !peer::is_installed("curl", "curl") {
+        return;
+    }
     let issued = issue_certificate().unwrap();
     let server = start(&issued, &[("SVC_SERVER__BODY_TIMEOUT_SECS", "2")]);
     let payload = server.directory().join("payload.json");
@@ -59,6 +63,9 @@ fn requests_beyond_the_bound_are_refused_and_the_others_are_served() {
 
 #[test]
 fn head_above_the_bound_gets_431() {
+    if !peer::is_installed("curl", "curl") {
+        return;
+    }
     let issued = issue_certificate().unwrap();
     let server = start(&issued, &[]);
     let header = format!("x-large: {}", "x".repeat(40_000));

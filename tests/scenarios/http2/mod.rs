@@ -7,6 +7,7 @@ mod raw;
 use std::process::Command;
 
 use serde_json::json;
+use svc_testkit::peer;
 use svc_testkit::server::{ServerCommand, ServerProcess};
 use svc_testkit::tls::{IssuedCertificate, issue_certificate};
 
@@ -46,6 +47,9 @@ fn curl(server: &ServerProcess, arguments: &[&str]) -> String {
 
 #[test]
 fn http_2_serves_what_http_1_serves() {
+    if !peer::is_installed("curl", "curl") {
+        return;
+    }
     let server = start(&issue_certificate().unwrap(), &[]);
     let url = |path: &str| format!("https://{}{path}", server.address());
     let text = curl(&server, &["-i", &url("/healthz")]);
@@ -77,6 +81,9 @@ fn http_2_serves_what_http_1_serves() {
 
 #[test]
 fn http_2_is_left_out_where_the_setting_says_so() {
+    if !peer::is_installed("curl", "curl") {
+        return;
+    }
     let server = start(&issue_certificate().unwrap(), &[("SVC_SERVER__TLS__HTTP2", "false")]);
     let address = format!("https://{}/healthz", server.address());
     assert!(curl(&server, &[&address]).ends_with("1.1 200\n"));
@@ -84,6 +91,9 @@ fn http_2_is_left_out_where_the_setting_says_so() {
 
 #[test]
 fn the_admin_api_asks_for_a_client_certificate_over_http_2_as_well() {
+    if !peer::is_installed("curl", "curl") {
+        return;
+    }
     let (issued, operator) = (issue_certificate().unwrap(), issue_certificate().unwrap());
     let command = over_tls(&issued);
     let place = |name: &str| command.directory().join(name).display().to_string();
