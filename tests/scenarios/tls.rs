@@ -143,10 +143,14 @@ fn a_handshake_has_the_time_of_a_head_and_connections_are_bounded_before_it() {
     for stream in silent.into_iter().chain(begun) {
         assert_eq!(rest(stream), b"");
     }
-    let mut client = server.client();
-    let text = client.get("/metrics").unwrap().text();
-    let slow = "svc_http_connections_refused_total{reason=\"slow_tls_handshake\"} 5";
-    assert!(text.contains(slow), "{text}");
+    let metrics = server.client().get("/metrics").unwrap().text();
+    let refusals = |reason: &str| -> u32 {
+        let name = format!("svc_http_connections_refused_total{{reason=\"{reason}\"}} ");
+        metrics.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+    };
+    let (slow, refused) = (refusals("slow_tls_handshake"), refusals("too_many_connections_of_address"));
+    // The connection that saw the server start may have been open still, in the place of one of these.
+    assert!(matches!((slow, refused), (5, 1) | (4, 2)), "{slow} slow, {refused} refused");
 }
 
 #[test]
