@@ -2,7 +2,7 @@
 //!
 //! A database with a migration that this program does not know was migrated by a newer program, and its schema is not
 //! changed. The program runs on it if those migrations only added to the schema that it knows
-//! ([`crate::compatibility`]). A database whose recorded checksum of a migration differs from this program
+//! (`compatibility`). A database whose recorded checksum of a migration differs from this program
 //! is refused. Processes that start at the same time migrate one after the other.
 
 use std::path::Path;
