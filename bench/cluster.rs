@@ -172,7 +172,7 @@ fn define(client: &mut HttpClient, auth: &Value) -> io::Result<()> {
     Ok(())
 }
 
-/// What one unit of work costs beyond what the nodes cost without work.
+/// The cost of one unit of work, beyond that of the same nodes without work.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
 fn units(peers: &Peers, nodes: &[ServerProcess], token: &str) -> io::Result<()> {
     settle(nodes, &path("no guard"))?;

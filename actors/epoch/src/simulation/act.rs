@@ -1,4 +1,4 @@
-//! What a simulated node asks of its world.
+//! The requests of a simulated node to its world.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -37,7 +37,7 @@ struct ApplyReport {
     server: String,
     /// `applied`, or `unchanged` where the version was the current one already.
     result: &'static str,
-    /// What an earlier run had left, or the version that this one takes the place of.
+    /// The state that an earlier run had left, or the version that this one replaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
     /// Number of items by the action of the import.

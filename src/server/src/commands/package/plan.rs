@@ -45,7 +45,7 @@ struct PlanReport {
     blocking: Vec<String>,
     /// Conditions that the apply itself meets before it needs them.
     pending: Vec<String>,
-    /// What `--prune` would delete.
+    /// The definitions that `--prune` would delete.
     #[serde(skip_serializing_if = "Option::is_none")]
     prune: Option<Vec<StaleEntity>>,
 }
