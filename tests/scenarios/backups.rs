@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use svc_testkit::postgres::Postgres;
 use svc_testkit::server::{ServerCommand, ServerProcess};
 
-use crate::support::{echo, error, launch, start};
+use crate::support::{echo, error, launch, open_database, start};
 
 const BACKUPS: &str = "/api/v1/admin/backups";
 
@@ -43,14 +43,14 @@ struct NumberCell {
 }
 
 fn integrity(file: &Path) -> String {
-    let mut conn = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
+    let mut conn = open_database(file);
     let check = "SELECT integrity_check AS cell FROM pragma_integrity_check";
     let row: TextCell = diesel::sql_query(check).get_result(&mut conn).unwrap();
     row.cell
 }
 
 fn traces(file: &Path) -> i64 {
-    let mut conn = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
+    let mut conn = open_database(file);
     let count: NumberCell =
         diesel::sql_query("SELECT count(*) AS cell FROM traces").get_result(&mut conn).unwrap();
     count.cell
@@ -178,7 +178,7 @@ fn commands_copy_and_restore_and_keep_what_they_replace() {
     assert!(restored.status.success(), "{notes}");
     let aside = notes.split("is now ").nth(1).expect("the replaced file is named").trim().to_owned();
     assert_eq!(integrity(Path::new(&aside)), "ok");
-    let mut conn = SqliteConnection::establish(&aside).unwrap();
+    let mut conn = open_database(Path::new(&aside));
     let kept: NumberCell =
         diesel::sql_query("SELECT count(*) AS cell FROM channels").get_result(&mut conn).unwrap();
     assert_eq!(kept.cell, 2, "the replaced database is whole");
@@ -203,12 +203,12 @@ fn file_that_is_no_backup_of_this_service_changes_nothing() {
         path
     };
     let foreign = file("foreign.db", &|path| {
-        let mut conn = SqliteConnection::establish(path.to_str().unwrap()).unwrap();
+        let mut conn = open_database(path);
         conn.batch_execute("CREATE TABLE notes (text TEXT)").unwrap();
     });
     let newer = file("newer.db", &|path| {
         std::fs::copy(&good, path).unwrap();
-        let mut conn = SqliteConnection::establish(path.to_str().unwrap()).unwrap();
+        let mut conn = open_database(path);
         let migration = "INSERT INTO __diesel_schema_migrations (version) VALUES ('20991231000001')";
         conn.batch_execute(migration).unwrap();
     });

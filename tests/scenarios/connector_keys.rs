@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
 use svc_testkit::server::ServerCommand;
 
-use crate::support::{eventually, launch};
+use crate::support::{eventually, launch, open_database};
 
 const CONNECTORS: &str = "/api/v1/admin/connectors";
 const WRITERS: usize = 4;
@@ -142,7 +142,7 @@ struct Count {
 /// Counts the rewritten rows.
 fn rewritten(directory: &Path) -> i64 {
     let file = directory.join("kept.db");
-    let mut database = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
+    let mut database = open_database(&file);
     let query = "SELECT count(*) AS count FROM audit_logs WHERE action = 'reencrypt'";
     diesel::sql_query(query).get_result::<Count>(&mut database).unwrap().count
 }

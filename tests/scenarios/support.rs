@@ -1,7 +1,10 @@
 //! Shared helpers of the scenarios: the binary under test and short definitions.
 
+use std::path::Path;
 use std::time::Duration;
 
+use diesel::connection::SimpleConnection;
+use diesel::{Connection, SqliteConnection};
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
 use svc_testkit::http::{HttpClient, HttpResponse};
@@ -18,6 +21,15 @@ pub(crate) fn launch() -> ServerCommand {
 /// Starts the binary under test with its defaults.
 pub(crate) fn start() -> ServerProcess {
     launch().start().expect("the server starts")
+}
+
+/// Opens a database file that a running server may write at the same time.
+pub(crate) fn open_database(file: &Path) -> SqliteConnection {
+    let file = file.to_str().expect("a path in UTF-8");
+    let mut connection = SqliteConnection::establish(file).expect("the file opens");
+    // SQLite refuses a locked file at once unless it is told to wait.
+    connection.batch_execute("PRAGMA busy_timeout = 30000").expect("the pragma is known");
+    connection
 }
 
 /// Returns a workflow that copies the payload to `data.input`.

@@ -7,6 +7,7 @@ use diesel::sql_query;
 use diesel::sql_types::{Nullable, Text};
 
 use super::{CHANNEL_ROWS, CONNECTOR_ROWS, WORKFLOW_ROWS};
+use crate::support::open_database;
 
 #[derive(QueryableByName)]
 struct Line {
@@ -16,7 +17,7 @@ struct Line {
 
 /// The text of every table, by place. Bytes are written in hexadecimal.
 pub(super) fn of(file: &Path) -> Vec<(&'static str, String)> {
-    let mut database = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
+    let mut database = open_database(file);
     let mut lines = |query: String| -> Vec<String> {
         let lines: Vec<Line> = sql_query(query).load(&mut database).unwrap();
         lines.into_iter().filter_map(|line| line.line).collect()

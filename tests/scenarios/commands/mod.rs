@@ -4,13 +4,14 @@ mod connectivity;
 mod preflight;
 mod schema;
 
+use std::path::Path;
 use std::process::Output;
 
 use svc_testkit::postgres::{Postgres, PostgresDatabase};
 use svc_testkit::server::ServerProcess;
 use tempfile::TempDir;
 
-use crate::support::launch;
+use crate::support::{launch, open_database};
 
 /// A database of a test's own.
 struct Database {
@@ -54,9 +55,8 @@ impl Database {
             return;
         }
         use diesel::connection::SimpleConnection as _;
-        use diesel::{Connection as _, SqliteConnection};
         let file = self.url.strip_prefix("sqlite:").unwrap();
-        SqliteConnection::establish(file).unwrap().batch_execute(sql).unwrap();
+        open_database(Path::new(file)).batch_execute(sql).unwrap();
     }
 
     /// Returns the files of the directory of the database.

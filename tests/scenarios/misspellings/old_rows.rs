@@ -7,7 +7,7 @@ use diesel::sql_query;
 use diesel::sql_types::Text;
 use serde_json::{Value, json};
 
-use crate::support::{channel, echo, error, start};
+use crate::support::{channel, echo, error, open_database, start};
 
 #[derive(QueryableByName)]
 struct Column {
@@ -17,7 +17,7 @@ struct Column {
 
 /// Stores a copy of the row `from` with other values in some columns, given as SQL.
 fn copy(file: &Path, table: &str, from: &str, values: &[(&str, String)]) {
-    let mut database = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
+    let mut database = open_database(file);
     let key = if table == "workflows" { "workflow_id" } else { "channel_id" };
     let columns: Vec<Column> =
         sql_query(format!("SELECT name FROM pragma_table_info('{table}')")).load(&mut database).unwrap();

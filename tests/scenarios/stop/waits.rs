@@ -1,14 +1,13 @@
 //! Runs that wait for something.
 
 use diesel::connection::SimpleConnection;
-use diesel::{Connection, SqliteConnection};
 use serde_json::{Value, json};
 use svc_testkit::postgres::Postgres;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use super::{connect, cut, ends, hurried, is_cut, request, running, silent, task, trace};
 use crate::cron::{calling, held, occurrences, schedule};
-use crate::support::{eventually, serve, settled};
+use crate::support::{eventually, open_database, serve, settled};
 
 /// Longer than any test takes.
 const LONG_MS: u64 = 600_000;
@@ -113,10 +112,11 @@ fn a_run_that_waits_for_a_query_is_cut() {
 fn a_run_that_waits_for_a_lock_is_cut() {
     let server = hurried().start().unwrap();
     let mut client = server.client();
-    let file = server.directory().join("other.db").display().to_string();
-    let mut locked = SqliteConnection::establish(&file).unwrap();
+    let file = server.directory().join("other.db");
+    let mut locked = open_database(&file);
     locked.batch_execute("CREATE TABLE t (n INTEGER); BEGIN EXCLUSIVE").unwrap();
-    let config = json!({"connection_string": format!("sqlite:{file}"), "query_timeout_ms": LONG_MS});
+    let config =
+        json!({"connection_string": format!("sqlite:{}", file.display()), "query_timeout_ms": LONG_MS});
     connect(&mut client, "peer", "db", &config);
     serve(
         &mut client,

@@ -50,13 +50,17 @@ impl TestDatabase {
     /// Runs SQL on a connection of its own.
     pub(crate) async fn execute(&self, sql: &str) -> Result<(), String> {
         match self.config.url.strip_prefix("sqlite:") {
-            Some(path) => {
-                let mut conn = SqliteConnection::establish(path).expect("the file opens");
-                conn.batch_execute(sql).map_err(|error| error.to_string())
-            }
+            Some(path) => connect(path).batch_execute(sql).map_err(|error| error.to_string()),
             None => client(&self.config.url).await.batch_execute(sql).await.map_err(|e| format!("{e:?}")),
         }
     }
+}
+
+/// Opens a database file that a store may write at the same time.
+pub(super) fn connect(path: &str) -> SqliteConnection {
+    let mut conn = SqliteConnection::establish(path).expect("the file opens");
+    conn.batch_execute("PRAGMA busy_timeout = 30000").expect("the pragma is known");
+    conn
 }
 
 async fn client(url: &str) -> tokio_postgres::Client {

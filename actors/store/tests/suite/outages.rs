@@ -7,7 +7,7 @@ use svc_store::{DatabaseStatus, OpenError, Store};
 use svc_testkit::postgres::Postgres;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::database::TestDatabase;
+use super::database::{TestDatabase, connect};
 use super::traces::pending;
 use super::{any, is_unavailable, workflow};
 
@@ -158,14 +158,13 @@ pub(crate) async fn contention_in_another_language_is_tried_again(db: TestDataba
 }
 
 pub(crate) async fn a_locked_file_is_unavailable_and_then_fine(mut db: TestDatabase) {
-    use diesel::Connection;
     use diesel::connection::SimpleConnection;
     db.config.busy_timeout_ms = 100;
     let store = db.store().await;
     let workflows = store.workflows();
     workflows.create(Some("before".into()), workflow("w"), any()).await.unwrap();
     let path = db.config.url.strip_prefix("sqlite:").unwrap();
-    let mut other = diesel::SqliteConnection::establish(path).unwrap();
+    let mut other = connect(path);
     other.batch_execute("BEGIN IMMEDIATE").unwrap();
     let write = workflows.create(Some("during".into()), workflow("w"), any()).await;
     assert!(is_unavailable(&write), "{write:?}");
@@ -189,14 +188,13 @@ pub(crate) async fn a_locked_file_is_unavailable_and_then_fine(mut db: TestDatab
 pub(crate) async fn database_that_answers_no_check_in_time_counts_as_away_until_it_does(
     mut db: TestDatabase,
 ) {
-    use diesel::Connection;
     use diesel::connection::SimpleConnection;
     db.config.busy_timeout_ms = 600_000;
     db.config.health_check_timeout = Duration::from_millis(50);
     let store = db.store().await;
     status_becomes(&store, |status| *status == DatabaseStatus::Ok).await;
     let path = db.config.url.strip_prefix("sqlite:").unwrap().to_owned();
-    let mut other = diesel::SqliteConnection::establish(&path).unwrap();
+    let mut other = connect(&path);
     other.batch_execute("BEGIN IMMEDIATE").unwrap();
     status_becomes(&store, is_down).await;
     other.batch_execute("ROLLBACK").unwrap();

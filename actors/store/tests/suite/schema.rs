@@ -6,7 +6,7 @@ use std::thread;
 use svc_store::{OpenError, migrate};
 use tokio::runtime::{Builder, Handle};
 
-use super::database::TestDatabase;
+use super::database::{TestDatabase, connect};
 
 const MIGRATIONS: usize = 11;
 /// Processes that start at the same time.
@@ -21,7 +21,7 @@ pub(super) async fn dump(db: &TestDatabase) -> String {
             #[diesel(sql_type = diesel::sql_types::Text)]
             sql: String,
         }
-        let mut conn = SqliteConnection::establish(path).unwrap();
+        let mut conn = connect(path);
         let objects = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type, name";
         let objects: Vec<Object> = diesel::sql_query(objects).load(&mut conn).unwrap();
         return objects.into_iter().map(|object| object.sql).collect::<Vec<_>>().join("\n");
@@ -224,7 +224,7 @@ pub(crate) async fn what_an_activation_asks_is_answered_by_an_index(db: TestData
         detail: String,
     }
     migrate::run(&db.config).await.unwrap();
-    let mut conn = SqliteConnection::establish(db.config.url.strip_prefix("sqlite:").unwrap()).unwrap();
+    let mut conn = connect(db.config.url.strip_prefix("sqlite:").unwrap());
     for (query, index) in [
         (
             "SELECT name FROM channels WHERE route_shape = ? AND status = ? AND priority = ?",
@@ -256,7 +256,7 @@ async fn explained(db: &TestDatabase, query: &str) -> String {
         detail: String,
     }
     if let Some(path) = db.config.url.strip_prefix("sqlite:") {
-        let mut conn = SqliteConnection::establish(path).unwrap();
+        let mut conn = connect(path);
         let query = format!("EXPLAIN QUERY PLAN {query}");
         let steps = diesel::sql_query(query).load::<Step>(&mut conn).unwrap();
         return steps.into_iter().map(|step| step.detail).collect::<Vec<_>>().join("\n");

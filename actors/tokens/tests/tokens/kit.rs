@@ -156,6 +156,7 @@ pub(crate) fn granting(token: &str, seconds: u64) -> UpstreamReply {
 /// The row of `c`.
 pub(crate) fn row(database: &Path) -> Option<Value> {
     let conn = rusqlite::Connection::open(database).unwrap();
+    conn.busy_timeout(Duration::from_secs(30)).unwrap();
     let sql = "SELECT state_json FROM connector_oauth_state WHERE connector_name = 'c'";
     let text: Option<String> = conn.query_row(sql, [], |row| row.get(0)).ok();
     text.map(|text| serde_json::from_str(&text).unwrap())
