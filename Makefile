@@ -4,7 +4,7 @@ CARGO ?= cargo
 DRIVERS = es kafka mongo smtp sql storage
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test api-clients api-requests fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka attack lint features fmt bench doc deny
+.PHONY: help demo run install test api-clients api-requests fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka attack lint features fmt bench budget doc deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-13s %s\n' "$$name" "$$text"; done
@@ -84,6 +84,9 @@ fmt: ## format the sources
 
 bench: ## measure beside a bare actix-web handler, in one run (PART=traces|submissions|credentials|population|admin|tls|engine|connectors|cron|cluster|project|soak)
 	@bench/run $(PART)
+
+budget: ## count the instructions of the hot paths; a case that costs 5 % more than bench/budget.txt fails
+	@bench/budget
 
 doc: ## the API documentation of every crate
 	$(CARGO) doc --workspace --no-deps

@@ -61,21 +61,40 @@ const PARTS: [(&str, Part); 12] = [
 ];
 const ON_DEMAND: &str = "soak";
 
+/// The variable that names the `svc-server` of an earlier release, which is measured beside this one.
+const PREVIOUS: &str = "SVC_BENCH_PREVIOUS";
+
 /// The locations of binaries and inputs.
 struct BenchContext {
     binaries: PathBuf,
     quickstart: PathBuf,
+    previous: Option<PathBuf>,
 }
 
 impl BenchContext {
     /// A server without logs, not yet started.
     fn launch(&self) -> io::Result<ServerCommand> {
-        Ok(ServerCommand::new(self.binaries.join("svc-server"))?.env("RUST_LOG", "warn"))
+        Self::launch_of(&self.binaries.join("svc-server"))
+    }
+
+    fn launch_of(binary: &Path) -> io::Result<ServerCommand> {
+        Ok(ServerCommand::new(binary)?.env("RUST_LOG", "warn"))
     }
 
     /// A server that stores traces in this mode, with the quickstart loaded.
     fn serve(&self, traces: &str) -> io::Result<ServerProcess> {
-        let server = self.launch()?.env("SVC_TRACE_STORAGE__MODE", traces).start()?;
+        self.load(self.launch()?, traces)
+    }
+
+    /// The same of the earlier release, where one is named.
+    fn serve_previous(&self, traces: &str) -> Option<io::Result<ServerProcess>> {
+        let binary = self.previous.as_deref()?;
+        Some(Self::launch_of(binary).and_then(|launch| self.load(launch, traces)))
+    }
+
+    /// Starts a server that stores traces in this mode, and loads the quickstart.
+    fn load(&self, launch: ServerCommand, traces: &str) -> io::Result<ServerProcess> {
+        let server = launch.env("SVC_TRACE_STORAGE__MODE", traces).start()?;
         example::load(&mut server.client(), &self.quickstart)?;
         Ok(server)
     }
@@ -99,7 +118,8 @@ fn main() -> io::Result<()> {
             "usage: bench DIRECTORY_OF_RELEASE_BINARIES QUICKSTART_DIRECTORY [PART…]",
         ));
     };
-    let setting = BenchContext { binaries, quickstart };
+    let previous = std::env::var_os(PREVIOUS).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let setting = BenchContext { binaries, quickstart, previous };
     let wanted: Vec<PathBuf> = args.collect();
     if let Some(unknown) = wanted.iter().find(|name| !PARTS.iter().any(|(part, _)| Path::new(part) == *name))
     {
