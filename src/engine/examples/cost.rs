@@ -11,11 +11,16 @@ use std::path::Path;
 
 use datalogic_rs::DataValue;
 use datalogic_rs::bumpalo::Bump;
+use mimalloc::MiMalloc;
 use serde_json::{Map, Value, json};
 use svc_engine::{CompileSecrets, Engine, Flow, Message, RunOptions};
 use svc_model::{LifecycleStatus, Timestamp, Workflow, parse_new_workflow};
 use svc_secrets::Readings;
 use tokio::time::Instant;
+
+/// The allocator of the service.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
