@@ -10,9 +10,9 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-13s %s\n' "$$name" "$$text"; done
 
 demo: ## build the service without the heavy drivers, load examples/quickstart, post an order, keep serving (DEMO_EXIT=1: end after the answer)
-	$(CARGO) build --no-default-features -p svc --bin svc-server -p svc-testkit --bin demo
+	$(CARGO) build --profile demo --no-default-features -p svc --bin svc-server -p svc-testkit --bin demo
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
-	"$$target/debug/demo" "$$target/debug/svc-server" examples/quickstart
+	"$$target/demo/demo" "$$target/demo/svc-server" examples/quickstart
 
 run: ## start the service with its defaults (SVC_CONFIG=file.toml: with a configuration)
 	$(CARGO) run -p svc --bin svc-server -- $(if $(SVC_CONFIG),-c $(SVC_CONFIG))
