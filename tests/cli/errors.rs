@@ -3,14 +3,14 @@
 use svc_testkit::server::free_port;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::support::{Client, launch, start};
+use crate::support::{CliClient, launch, start};
 
 const KEY: &str = "an-admin-key-that-must-never-be-printed";
 
 #[test]
 fn refusal_has_its_code_and_the_paths_of_its_fields() {
     let server = start();
-    let cli = Client::of(&server);
+    let cli = CliClient::of(&server);
     let error = cli.fails(&["workflows", "create", "-d", r#"{"name": "w", "tasks": [{"id": "a"}]}"#], 1);
     assert!(error.starts_with("Error: [VALIDATION_ERROR] "), "{error}");
     assert!(error.contains("\n  tasks[0].function"), "{error}");
@@ -27,9 +27,9 @@ fn refusal_has_its_code_and_the_paths_of_its_fields() {
 #[test]
 fn server_that_is_not_there_is_named_with_the_remedy() {
     let address = format!("http://127.0.0.1:{}", free_port().unwrap());
-    let error = Client::new().fails(&["health", "--server", &address], 1);
+    let error = CliClient::new().fails(&["health", "--server", &address], 1);
     assert!(error.contains(&address) && error.contains("hint: start the server"), "{error}");
-    let error = Client::new().fails(&["health", "--server", "localhost:8080"], 1);
+    let error = CliClient::new().fails(&["health", "--server", "localhost:8080"], 1);
     assert!(error.contains("no server address"), "{error}");
 }
 
@@ -37,7 +37,7 @@ fn server_that_is_not_there_is_named_with_the_remedy() {
 fn missing_and_wrong_keys_have_their_remedies_and_no_key_is_printed() {
     let server =
         launch().env("SVC_ADMIN_AUTH__ENABLED", "true").env("SVC_ADMIN_AUTH__API_KEYS", KEY).start().unwrap();
-    let cli = Client::of(&server);
+    let cli = CliClient::of(&server);
     let missing = cli.fails(&["workflows", "list"], 1);
     assert!(missing.contains("[UNAUTHORIZED]") && missing.contains("hint: no key was sent"), "{missing}");
     let wrong = cli.fails(&["workflows", "list", "--api-key", "not-the-key-at-all", "-v"], 1);
@@ -60,14 +60,14 @@ fn server_of_another_version_and_other_programs_are_told() {
     })
     .unwrap();
     let address = format!("http://{}", other.address());
-    let error = Client::new().fails(&["nodes", "--server", &address], 1);
+    let error = CliClient::new().fails(&["nodes", "--server", &address], 1);
     assert!(error.contains("hint: the server is version 9.9.9"), "{error}");
-    let run = Client::new().run(&["health", "--server", &address]);
+    let run = CliClient::new().run(&["health", "--server", &address]);
     assert!(run.code == 0 && run.err.contains("9.9.9"), "{run:?}");
 
     let foreign = Upstream::start(|_| UpstreamReply::new(200, "<html>hello</html>")).unwrap();
     let address = format!("http://{}", foreign.address());
-    let error = Client::new().fails(&["workflows", "list", "--server", &address], 1);
+    let error = CliClient::new().fails(&["workflows", "list", "--server", &address], 1);
     assert!(error.contains("does not have the expected shape"), "{error}");
 }
 
@@ -84,14 +84,14 @@ fn text_of_the_server_does_not_steer_the_terminal() {
     for args in
         [&["workflows", "list"][..], &["workflows", "list", "-q"], &["workflows", "list", "-o", "yaml"]]
     {
-        let out = Client::new().ok(&[args, &["--server", &address]].concat());
+        let out = CliClient::new().ok(&[args, &["--server", &address]].concat());
         assert!(!out.contains('\u{1b}') && !out.contains('\r'), "{args:?}: {out:?}");
     }
 }
 
 #[test]
 fn usage_errors_exit_with_2() {
-    let cli = Client::new();
+    let cli = CliClient::new();
     for args in [
         &["nonsense"][..],
         &["workflows"],

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{Client, assert_golden};
+use crate::support::{CliClient, assert_golden};
 
 #[test]
 fn every_command_is_on_the_page_of_the_manual() {
@@ -38,14 +38,14 @@ fn describe(command: &clap::Command, path: &str, page: &mut String) {
 #[test]
 fn completions_exist_for_every_shell() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let script = Client::new().ok(&["completions", shell]);
+        let script = CliClient::new().ok(&["completions", shell]);
         assert!(script.contains("svc-cli") && script.contains("benchmark"), "{shell}");
     }
 }
 
 #[test]
 fn manual_pages_are_written_for_every_command() {
-    let cli = Client::new();
+    let cli = CliClient::new();
     let directory = cli.home().join("man").display().to_string();
     cli.ok(&["man", &directory]);
     for page in ["svc-cli.1", "svc-cli-workflows.1", "svc-cli-workflows-activate.1"] {
@@ -56,7 +56,7 @@ fn manual_pages_are_written_for_every_command() {
 
 #[test]
 fn version_and_help_need_no_settings() {
-    let cli = Client::new();
+    let cli = CliClient::new();
     assert_eq!(cli.ok(&["--version"]), concat!("svc-cli ", env!("CARGO_PKG_VERSION"), "\n"));
     assert!(cli.ok(&["--help"]).contains("workflows"));
     cli.fails(&[], 2);
@@ -64,7 +64,7 @@ fn version_and_help_need_no_settings() {
 
 #[test]
 fn installation_puts_programs_completions_and_pages_under_a_prefix() {
-    let cli = Client::new();
+    let cli = CliClient::new();
     let programs = Path::new(env!("CARGO_BIN_EXE_svc-cli")).parent().unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/install");
     let root = cli.home().join("root");

@@ -6,12 +6,12 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use svc_testkit::server::ServerProcess;
 
-use crate::support::{Client, channel, failing_workflow, serve_echo, start};
+use crate::support::{CliClient, channel, failing_workflow, serve_echo, start};
 
 /// Starts a server with an echo channel `a` and a channel `f` whose runs fail.
-fn serving() -> (ServerProcess, Client) {
+fn serving() -> (ServerProcess, CliClient) {
     let server = start();
-    let cli = Client::of(&server);
+    let cli = CliClient::of(&server);
     serve_echo(&cli, "a");
     let nowhere = json!({"id": "nowhere", "name": "nowhere", "connector_type": "db",
         "config": {"type": "db", "connection_string": "sqlite:/nonexistent/x.db"}});

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::support::Client;
+use crate::support::CliClient;
 
 fn listing() -> Upstream {
     Upstream::start(|_| UpstreamReply::new(200, r#"{"data": [], "total": 0}"#)).unwrap()
@@ -15,7 +15,7 @@ fn option_wins_over_the_environment_and_that_over_the_file() {
     let servers = [listing(), listing(), listing()];
     let [option, environment, file] = servers.each_ref().map(|server| format!("http://{}", server.address()));
     let count = || servers.each_ref().map(|server| server.requests().len());
-    let cli = Client::new();
+    let cli = CliClient::new();
     cli.ok(&["config", "set-server", &file]);
     cli.ok(&["config", "set", "api_key", "key-of-the-file"]);
     cli.ok(&["config", "set", "default_output", "json"]);
@@ -48,7 +48,7 @@ fn option_wins_over_the_environment_and_that_over_the_file() {
 
 #[test]
 fn file_is_private_and_its_key_masked() {
-    let cli = Client::new();
+    let cli = CliClient::new();
     cli.ok(&["config", "set", "api_key", "secret-of-mine"]);
     let path = cli.home().join(".svc/config.toml");
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -65,7 +65,7 @@ fn file_is_private_and_its_key_masked() {
 
 #[test]
 fn comments_of_the_file_stay_and_mistakes_are_named() {
-    let cli = Client::new();
+    let cli = CliClient::new();
     let path = cli.home().join(".svc/config.toml");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, "# ours\nserver_url = \"http://a:1\"\n").unwrap();
@@ -83,7 +83,7 @@ fn comments_of_the_file_stay_and_mistakes_are_named() {
 
 #[test]
 fn key_in_clear_to_another_machine_is_warned_of() {
-    let run = Client::new().run(&[
+    let run = CliClient::new().run(&[
         "health",
         "--server",
         "http://192.0.2.1:1",

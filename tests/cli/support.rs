@@ -9,7 +9,7 @@ use svc_testkit::server::{ServerCommand, ServerProcess};
 use tempfile::TempDir;
 
 /// The client with a home directory of its own.
-pub(crate) struct Client {
+pub(crate) struct CliClient {
     home: TempDir,
     server: Option<String>,
     env: Vec<(String, String)>,
@@ -17,13 +17,13 @@ pub(crate) struct Client {
 
 /// A finished run of the client.
 #[derive(Debug)]
-pub(crate) struct Finished {
+pub(crate) struct CliRun {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl Client {
+impl CliClient {
     /// Returns a client that knows no server.
     pub(crate) fn new() -> Self {
         Self { home: tempfile::tempdir().unwrap(), server: None, env: Vec::new() }
@@ -62,12 +62,12 @@ impl Client {
     }
 
     /// Runs the client without any input.
-    pub(crate) fn run(&self, args: &[&str]) -> Finished {
+    pub(crate) fn run(&self, args: &[&str]) -> CliRun {
         self.run_with(args, "")
     }
 
     /// Runs the client with this standard input.
-    pub(crate) fn run_with(&self, args: &[&str], input: &str) -> Finished {
+    pub(crate) fn run_with(&self, args: &[&str], input: &str) -> CliRun {
         let mut command = self.command(args);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().unwrap();
@@ -75,7 +75,7 @@ impl Client {
         let _unread = child.stdin.take().unwrap().write_all(input.as_bytes());
         let output = child.wait_with_output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        Finished { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+        CliRun { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
     }
 
     /// Runs the client and expects success.
@@ -133,7 +133,7 @@ pub(crate) fn channel(id: &str, workflow: &str) -> Value {
 }
 
 /// Creates and activates an echo workflow and a channel of the same id in front of it.
-pub(crate) fn serve_echo(client: &Client, id: &str) {
+pub(crate) fn serve_echo(client: &CliClient, id: &str) {
     client.ok(&["workflows", "create", "-d", &echo_workflow(id).to_string()]);
     client.ok(&["workflows", "activate", id]);
     client.ok(&["channels", "create", "-d", &channel(id, id).to_string()]);

@@ -2,10 +2,10 @@
 
 use std::process::Command;
 
-use crate::support::{Client, serve_echo, start};
+use crate::support::{CliClient, serve_echo, start};
 
 /// Runs the client in a terminal of this width through `script`; `None` without that program.
-fn in_terminal(cli: &Client, columns: u16, args: &str) -> Option<String> {
+fn in_terminal(cli: &CliClient, columns: u16, args: &str) -> Option<String> {
     Command::new("script").arg("--version").output().ok().filter(|output| output.status.success())?;
     let line = format!("stty cols {columns} rows 40; exec {} {args}", env!("CARGO_BIN_EXE_svc-cli"));
     let client = cli.command(&[]);
@@ -32,7 +32,7 @@ fn bare(text: &str) -> String {
 #[test]
 fn terminal_gives_width_and_colours() {
     let server = start();
-    let cli = Client::of(&server);
+    let cli = CliClient::of(&server);
     serve_echo(&cli, "orders-intake");
     for columns in [80, 200] {
         let Some(screen) = in_terminal(&cli, columns, "functions list") else { return };
@@ -44,8 +44,8 @@ fn terminal_gives_width_and_colours() {
         let Some(screen) = in_terminal(&cli, 80, args) else { return };
         assert!(!screen.contains('\u{1b}'), "{args}: {screen:?}");
     }
-    let plain = Client::of(&server).env("NO_COLOR", "1");
+    let plain = CliClient::of(&server).env("NO_COLOR", "1");
     assert!(in_terminal(&plain, 80, "workflows list").is_none_or(|screen| !screen.contains('\u{1b}')));
-    let empty = Client::of(&server).env("NO_COLOR", "");
+    let empty = CliClient::of(&server).env("NO_COLOR", "");
     assert!(in_terminal(&empty, 80, "workflows list").is_none_or(|screen| screen.contains('\u{1b}')));
 }

@@ -22,9 +22,9 @@ struct Backend {
     departures: AtomicUsize,
 }
 
-/// The rotation. Cheap to clone.
+/// The backends in rotation. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Rotation {
+pub(crate) struct BackendPool {
     backends: Arc<Vec<Backend>>,
     next: Arc<AtomicUsize>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Route {
     pub(crate) departures: usize,
 }
 
-impl Rotation {
+impl BackendPool {
     fn new(addresses: Vec<SocketAddr>) -> Self {
         let backend =
             |address| Backend { address, is_ready: AtomicBool::new(false), departures: AtomicUsize::new(0) };
@@ -73,7 +73,7 @@ impl Rotation {
 /// The running balancer.
 #[derive(Debug)]
 pub(crate) struct Balancer {
-    pub(crate) rotation: Rotation,
+    pub(crate) rotation: BackendPool,
     stop: Arc<AtomicBool>,
     probes: Vec<JoinHandle<()>>,
 }
@@ -81,7 +81,7 @@ pub(crate) struct Balancer {
 impl Balancer {
     /// Starts to ask the nodes.
     pub(crate) fn start(addresses: Vec<SocketAddr>) -> Self {
-        let (rotation, stop) = (Rotation::new(addresses.clone()), Arc::new(AtomicBool::new(false)));
+        let (rotation, stop) = (BackendPool::new(addresses.clone()), Arc::new(AtomicBool::new(false)));
         let probe = |(node, address)| {
             let (rotation, stop) = (rotation.clone(), Arc::clone(&stop));
             thread::spawn(move || {
@@ -115,7 +115,7 @@ mod tests {
     fn requests_go_in_turn_to_the_nodes_that_are_ready() {
         let addresses: Vec<SocketAddr> =
             (1..=3).map(|port| SocketAddr::from(([127, 0, 0, 1], port))).collect();
-        let rotation = Rotation::new(addresses);
+        let rotation = BackendPool::new(addresses);
         assert_eq!(rotation.route(), None);
         for (node, is_ready) in [(0, true), (1, false), (2, true)] {
             rotation.record_answer(node, is_ready);

@@ -17,7 +17,7 @@ use svc_testkit::redis::Redis;
 use svc_testkit::server::wait_until;
 
 use crate::author;
-use crate::balancer::{Balancer, Rotation};
+use crate::balancer::{BackendPool, Balancer};
 use crate::nodes::{DrillCluster, NODES};
 use crate::rolling_verdict::{FailedRequest, RecordedJob, RollingEvidence};
 use crate::{PATIENCE, is_settled};
@@ -33,7 +33,7 @@ const CALM: Duration = Duration::from_secs(2);
 
 /// The load of all clients together.
 struct Load {
-    rotation: Rotation,
+    rotation: BackendPool,
     /// Requests in a second.
     rate: u64,
     stop: AtomicBool,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use syn::{Item, Visibility};
 
 use crate::files_with;
-use crate::modules::{crates, defined, modules_of};
+use crate::modules::defined;
 
 /// Words that open a question. A doc comment opens with a verb or a noun phrase instead.
 const INTERROGATIVES: &[&str] = &["What", "Whether", "How", "Where", "When", "Who", "Whom", "Whose", "Which"];
@@ -53,19 +53,9 @@ fn crate_of(path: &str) -> String {
 #[test]
 fn a_type_name_means_one_thing() {
     let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for directory in crates() {
-        for module in modules_of(&directory).into_values() {
-            let types = module.items.iter().filter(|item| {
-                matches!(
-                    item,
-                    Item::Enum(_) | Item::Struct(_) | Item::Trait(_) | Item::Type(_) | Item::Union(_)
-                )
-            });
-            for (name, visibility) in types.filter_map(defined) {
-                if visibility.is_some_and(|visibility| !matches!(visibility, Visibility::Inherited)) {
-                    files.entry(name).or_default().push(module.file.clone());
-                }
-            }
+    for (path, text) in files_with(&[".rs"]) {
+        for name in visible_types(&syn::parse_file(&text).expect(&path).items) {
+            files.entry(name).or_default().push(path.clone());
         }
     }
     let excepted = |name: &str| ROLES.contains(&name) || TWICE.iter().any(|(twice, _)| *twice == name);
@@ -75,6 +65,26 @@ fn a_type_name_means_one_thing() {
     for (name, _) in TWICE {
         assert!(files.get(*name).is_some_and(|files| files.len() > 1), "{name} is excepted for nothing");
     }
+}
+
+/// The types of a file, those of tests too, that others may see.
+fn visible_types(items: &[Item]) -> Vec<String> {
+    let mut names = Vec::new();
+    for item in items {
+        match item {
+            Item::Mod(module) => {
+                names.extend(module.content.iter().flat_map(|(_, items)| visible_types(items)));
+            }
+            Item::Enum(_) | Item::Struct(_) | Item::Trait(_) | Item::Type(_) | Item::Union(_) => {
+                let (name, visibility) = defined(item).expect("a type has a name");
+                if visibility.is_some_and(|visibility| !matches!(visibility, Visibility::Inherited)) {
+                    names.push(name);
+                }
+            }
+            _ => {}
+        }
+    }
+    names
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(crate) fn parse_interval(text: &str) -> Result<f64, String> {
 }
 
 /// The text that a command shows, and its exit code.
-pub(crate) struct Frame {
+pub(crate) struct WatchFrame {
     /// The text.
     pub(crate) text: String,
     /// A note for people below the text.
@@ -34,7 +34,7 @@ pub(crate) struct Frame {
     pub(crate) code: u8,
 }
 
-impl Frame {
+impl WatchFrame {
     /// Makes a frame of success.
     pub(crate) fn new(text: String) -> Self {
         Self { text, note: None, code: 0 }
@@ -60,7 +60,7 @@ impl WatchArgs {
     pub(crate) async fn show(
         &self,
         context: &CommandContext,
-        mut draw: impl AsyncFnMut() -> Result<Frame, CliError>,
+        mut draw: impl AsyncFnMut() -> Result<WatchFrame, CliError>,
     ) -> Result<u8, CliError> {
         let Some(seconds) = self.watch else {
             let frame = draw().await?;
@@ -71,7 +71,7 @@ impl WatchArgs {
         let mut last = draw().await?;
         loop {
             if context.output.is_terminal {
-                let Frame { text, note, .. } = &last;
+                let WatchFrame { text, note, .. } = &last;
                 let text = format!("{text}{}", note.as_deref().unwrap_or_default());
                 context.output.print(&repainted(&text, context.output.terminal_lines()))?;
             } else {
@@ -88,7 +88,7 @@ impl WatchArgs {
             last = match draw().await {
                 Ok(frame) => frame,
                 Err(error @ CliError::Client(_)) => {
-                    Frame { code: error.exit_code(), ..Frame::new(format!("Error: {error}\n")) }
+                    WatchFrame { code: error.exit_code(), ..WatchFrame::new(format!("Error: {error}\n")) }
                 }
                 Err(error) => return Err(error),
             };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::recorder::Exchange;
+use super::recorder::RecordedExchange;
 
 /// Operations whose success needs what the script does not make: brokers, an open circuit breaker. Packages and backups
 /// have scenarios of their own.
@@ -19,11 +19,11 @@ const WITHOUT_SUCCESS: [&str; 7] = [
 ];
 
 /// Checks that each answer has a described status, the described media type and a body that its schema allows.
-pub(super) fn check_exchanges(document: &Value, exchanges: &[Exchange]) {
+pub(super) fn check_exchanges(document: &Value, exchanges: &[RecordedExchange]) {
     let mut wrong = Vec::new();
     for exchange in exchanges {
         if let Err(why) = check(document, exchange) {
-            let Exchange { method, path, answer } = exchange;
+            let RecordedExchange { method, path, answer } = exchange;
             wrong.push(format!("{method} {path} → {}: {why}\n{}", answer.status, answer.text()));
         }
     }
@@ -31,7 +31,7 @@ pub(super) fn check_exchanges(document: &Value, exchanges: &[Exchange]) {
 }
 
 /// Checks that every operation was answered with a success.
-pub(super) fn check_coverage(document: &Value, exchanges: &[Exchange]) {
+pub(super) fn check_coverage(document: &Value, exchanges: &[RecordedExchange]) {
     let succeeded = exchanges.iter().filter(|exchange| exchange.answer.status < 300);
     let seen: BTreeSet<&str> =
         succeeded.filter_map(|exchange| operation(document, exchange)?["operationId"].as_str()).collect();
@@ -44,7 +44,7 @@ pub(super) fn check_coverage(document: &Value, exchanges: &[Exchange]) {
     assert!(missing.is_empty(), "no success was recorded for {missing:?}");
 }
 
-fn check(document: &Value, exchange: &Exchange) -> Result<(), String> {
+fn check(document: &Value, exchange: &RecordedExchange) -> Result<(), String> {
     let operation = operation(document, exchange).ok_or("the document has no such operation")?;
     let described = &operation["responses"][exchange.answer.status.to_string()];
     check_links(described, exchange)?;
@@ -85,7 +85,7 @@ fn check(document: &Value, exchange: &Exchange) -> Result<(), String> {
 }
 
 /// Checks that the values of links stand in the answer. An empty list and the report of a dry run have none.
-fn check_links(described: &Value, exchange: &Exchange) -> Result<(), String> {
+fn check_links(described: &Value, exchange: &RecordedExchange) -> Result<(), String> {
     let Some(links) = described["links"].as_object() else { return Ok(()) };
     let body = exchange.answer.json();
     if body["data"] == json!([]) || body["data"].get("valid").is_some() {
@@ -105,7 +105,7 @@ fn check_links(described: &Value, exchange: &Exchange) -> Result<(), String> {
 }
 
 /// Returns the operation of a request; a fixed path goes before one with parameters.
-fn operation<'d>(document: &'d Value, exchange: &Exchange) -> Option<&'d Value> {
+fn operation<'d>(document: &'d Value, exchange: &RecordedExchange) -> Option<&'d Value> {
     let path = exchange.path.split('?').next()?;
     let segments: Vec<_> = path.split('/').collect();
     let paths = document["paths"].as_object()?;

@@ -10,7 +10,7 @@ use super::masks::{mask, outline};
 use super::{KEY, READ_KEY};
 
 /// A request and its answer.
-pub(super) struct Exchange {
+pub(super) struct RecordedExchange {
     pub(super) method: String,
     pub(super) path: String,
     pub(super) answer: HttpResponse,
@@ -30,7 +30,7 @@ pub(super) enum Shown {
 /// A client that keeps what it sees.
 pub(super) struct Recorder {
     client: HttpClient,
-    exchanges: Vec<Exchange>,
+    exchanges: Vec<RecordedExchange>,
     transcript: String,
 }
 
@@ -71,7 +71,7 @@ impl Recorder {
         }
         let answer = self.client.send(method, path, &headers, body.as_bytes()).unwrap();
         self.write_exchange(method, path, body, &answer, shown);
-        self.exchanges.push(Exchange {
+        self.exchanges.push(RecordedExchange {
             method: method.to_owned(),
             path: path.to_owned(),
             answer: answer.clone(),
@@ -104,7 +104,7 @@ impl Recorder {
         );
     }
 
-    pub(super) fn exchanges(&self) -> &[Exchange] {
+    pub(super) fn exchanges(&self) -> &[RecordedExchange] {
         &self.exchanges
     }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use svc_store::{ChangedEntity, ConfigChange};
 use uuid::Uuid;
 
-use super::act::{Act, Timer};
+use super::action::{NodeAction, NodeTimer};
 use super::database::{LoadPurpose, Request};
-use super::random::Random;
+use super::random::SplitMix64;
 use crate::local::{LocalChange, LocalChanges};
 use crate::state::{ChangedEntities, LoadPlan, poll_pause};
 
@@ -49,25 +49,30 @@ impl NodeConfiguration {
     }
 
     /// Begins a pass, now or after the one that is under way.
-    pub(super) const fn announced(&mut self) -> Option<Act> {
+    pub(super) const fn announced(&mut self) -> Option<NodeAction> {
         if std::mem::replace(&mut self.is_passing, true) {
             self.is_announced = true;
             return None;
         }
-        Some(Act::Call(Request::ReadEpoch))
+        Some(NodeAction::Call(Request::ReadEpoch))
     }
 
     /// Begins a pass unless a later poll has replaced this one.
-    pub(super) const fn polled(&mut self, poll: u64) -> Option<Act> {
+    pub(super) const fn polled(&mut self, poll: u64) -> Option<NodeAction> {
         if poll == self.poll && !self.is_passing { self.announced() } else { None }
     }
 
-    pub(super) fn read_epoch(&mut self, epoch: i64, node: &Arc<str>, random: &mut Random) -> Vec<Act> {
+    pub(super) fn read_epoch(
+        &mut self,
+        epoch: i64,
+        node: &Arc<str>,
+        random: &mut SplitMix64,
+    ) -> Vec<NodeAction> {
         self.current = epoch;
         if epoch == self.watermark {
             return self.tell(node, random);
         }
-        vec![Act::Call(Request::ReadChanges { after: self.watermark })]
+        vec![NodeAction::Call(Request::ReadChanges { after: self.watermark })]
     }
 
     /// Plans the load of what changed.
@@ -75,14 +80,17 @@ impl NodeConfiguration {
         &mut self,
         changes: &[ConfigChange],
         node: &Arc<str>,
-        random: &mut Random,
-    ) -> Vec<Act> {
+        random: &mut SplitMix64,
+    ) -> Vec<NodeAction> {
         let plan = LoadPlan::new(self.watermark, self.current, changes, |id| self.local.state(id));
         if plan.changed.is_empty() {
             self.watermark = plan.target;
             return self.tell(node, random);
         }
-        vec![Act::Call(Request::Load { changed: plan.changed, purpose: LoadPurpose::Watermark(plan.target) })]
+        vec![NodeAction::Call(Request::Load {
+            changed: plan.changed,
+            purpose: LoadPurpose::Watermark(plan.target),
+        })]
     }
 
     /// Serves what was loaded; nothing where the load failed.
@@ -91,8 +99,8 @@ impl NodeConfiguration {
         definitions: Option<BTreeMap<String, u64>>,
         purpose: LoadPurpose,
         node: &Arc<str>,
-        random: &mut Random,
-    ) -> Vec<Act> {
+        random: &mut SplitMix64,
+    ) -> Vec<NodeAction> {
         let is_loaded = definitions.is_some();
         for (channel, version) in definitions.into_iter().flatten() {
             // A load that began earlier takes nothing back: loads of one process follow each other.
@@ -118,39 +126,39 @@ impl NodeConfiguration {
     }
 
     /// Records the epoch that this node serves, if that has changed.
-    fn tell(&mut self, node: &Arc<str>, random: &mut Random) -> Vec<Act> {
+    fn tell(&mut self, node: &Arc<str>, random: &mut SplitMix64) -> Vec<NodeAction> {
         self.failures = 0;
         let told = Some((Arc::clone(node), self.watermark));
         if self.told == told {
             return self.end_pass(random);
         }
         self.told = told;
-        vec![Act::Call(Request::RecordApplied)]
+        vec![NodeAction::Call(Request::RecordApplied)]
     }
 
-    pub(super) fn end_pass(&mut self, random: &mut Random) -> Vec<Act> {
+    pub(super) fn end_pass(&mut self, random: &mut SplitMix64) -> Vec<NodeAction> {
         self.is_passing = false;
         if std::mem::take(&mut self.is_announced) {
             return self.announced().into_iter().collect();
         }
         self.poll += 1;
-        vec![Act::Timer(poll_pause(POLL, self.failures, random.next()), Timer::Poll(self.poll))]
+        vec![NodeAction::Timer(poll_pause(POLL, self.failures, random.next()), NodeTimer::Poll(self.poll))]
     }
 
     /// Begins a change.
-    pub(super) fn change(&mut self, channel: String, id: Uuid) -> Vec<Act> {
+    pub(super) fn change(&mut self, channel: String, id: Uuid) -> Vec<NodeAction> {
         self.authored.insert(id, self.local.begin(id));
-        vec![Act::Call(Request::Change { channel, id })]
+        vec![NodeAction::Call(Request::Change { channel, id })]
     }
 
     /// Loads a change that is committed; one whose author is gone is left to the watcher.
-    pub(super) fn changed(&mut self, channel: &str, id: Uuid, author_is_gone: bool) -> Vec<Act> {
+    pub(super) fn changed(&mut self, channel: &str, id: Uuid, author_is_gone: bool) -> Vec<NodeAction> {
         if author_is_gone {
             self.authored.remove(&id);
             return self.announced().into_iter().collect();
         }
         let mut changed = ChangedEntities::default();
         changed.add(&ChangedEntity::Channel(channel.to_owned()));
-        vec![Act::Call(Request::Load { changed, purpose: LoadPurpose::Author(id) })]
+        vec![NodeAction::Call(Request::Load { changed, purpose: LoadPurpose::Author(id) })]
     }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use svc_nodes::{NodeLease, TAKEOVER_PAGE, TAKEOVER_SHARE, WHOLE_SCAN_INTERVAL, scan_interval};
 use tokio::time::Instant;
 
-use super::act::{Act, Run, Timer};
+use super::action::{NodeAction, NodeTimer, Run};
 use super::database::Request;
-use super::random::Random;
+use super::random::SplitMix64;
 
 /// Jobs that a node runs at the same time.
 const WORKERS: usize = 4;
@@ -60,28 +60,28 @@ impl NodeJobs {
         owner: Arc<str>,
         lease: &NodeLease,
         now: Instant,
-    ) -> Vec<Act> {
+    ) -> Vec<NodeAction> {
         self.waiting.push_back(WaitingJob { job, owner, is_taken_over: false });
         self.begin_waiting(lease, now)
     }
 
     /// Begins jobs on free workers. The lease is proven before each.
-    fn begin_waiting(&mut self, lease: &NodeLease, now: Instant) -> Vec<Act> {
-        let mut acts = Vec::new();
+    fn begin_waiting(&mut self, lease: &NodeLease, now: Instant) -> Vec<NodeAction> {
+        let mut actions = Vec::new();
         while self.running.len() + self.beginning < WORKERS {
             let Some(WaitingJob { job, owner, is_taken_over }) = self.waiting.pop_front() else { break };
             self.taken_over -= u32::from(is_taken_over);
             if lease.holds(&owner, now) {
                 self.beginning += 1;
-                acts.push(Act::Call(Request::BeginJob { job, owner }));
+                actions.push(NodeAction::Call(Request::BeginJob { job, owner }));
             }
         }
         if self.taken_over + TAKEOVER_PAGE <= TAKEOVER_SHARE
             && let Some(after) = self.page_waits.take()
         {
-            acts.push(read_page(lease, after));
+            actions.push(read_page(lease, after));
         }
-        acts
+        actions
     }
 
     /// A job may begin, if the database says so.
@@ -91,38 +91,44 @@ impl NodeJobs {
         is_own: bool,
         lease: &NodeLease,
         now: Instant,
-    ) -> Vec<Act> {
+    ) -> Vec<NodeAction> {
         self.beginning -= 1;
-        let mut acts = Vec::new();
+        let mut actions = Vec::new();
         if is_own && lease.holds(&owner, now) {
             let length = length(job);
             self.running.insert(job, Arc::clone(&owner));
-            acts.push(Act::Began(Run::Job(job)));
-            acts.push(Act::Timer(length, Timer::JobEnds(job, owner)));
+            actions.push(NodeAction::Began(Run::Job(job)));
+            actions.push(NodeAction::Timer(length, NodeTimer::JobEnds(job, owner)));
         }
-        acts.extend(self.begin_waiting(lease, now));
-        acts
+        actions.extend(self.begin_waiting(lease, now));
+        actions
     }
 
     /// The work of a job is done.
-    pub(super) fn ends(&mut self, job: u64, owner: &Arc<str>, lease: &NodeLease, now: Instant) -> Vec<Act> {
+    pub(super) fn ends(
+        &mut self,
+        job: u64,
+        owner: &Arc<str>,
+        lease: &NodeLease,
+        now: Instant,
+    ) -> Vec<NodeAction> {
         if self.running.get(&job) != Some(owner) {
             return Vec::new();
         }
         self.running.remove(&job);
-        let write = Act::Call(Request::EndJob { job, owner: Arc::clone(owner) });
-        let mut acts = vec![Act::Ended(Run::Job(job)), write];
-        acts.extend(self.begin_waiting(lease, now));
-        acts
+        let write = NodeAction::Call(Request::EndJob { job, owner: Arc::clone(owner) });
+        let mut actions = vec![NodeAction::Ended(Run::Job(job)), write];
+        actions.extend(self.begin_waiting(lease, now));
+        actions
     }
 
     /// Drops the runs whose lease is not proven.
-    pub(super) fn drop_unproven(&mut self, lease: &NodeLease, now: Instant) -> Vec<Act> {
+    pub(super) fn drop_unproven(&mut self, lease: &NodeLease, now: Instant) -> Vec<NodeAction> {
         let mut lost = Vec::new();
         self.running.retain(|job, owner| {
             let is_held = lease.holds(owner, now);
             if !is_held {
-                lost.push(Act::Ended(Run::Job(*job)));
+                lost.push(NodeAction::Ended(Run::Job(*job)));
             }
             is_held
         });
@@ -135,19 +141,19 @@ impl NodeJobs {
     }
 
     /// Looks for nodes without a lease.
-    pub(super) fn scan(&mut self, lease: &NodeLease, length: Duration, now: Instant) -> Vec<Act> {
+    pub(super) fn scan(&mut self, lease: &NodeLease, length: Duration, now: Instant) -> Vec<NodeAction> {
         if !lease.is_proven(now) || now < lease.settled_at {
-            return vec![Act::Timer(scan_interval(length), Timer::Scan)];
+            return vec![NodeAction::Timer(scan_interval(length), NodeTimer::Scan)];
         }
         if self.whole_scan.is_none_or(|due| now >= due) {
             self.whole_scan = Some(now + WHOLE_SCAN_INTERVAL);
             return self.next_page(lease, None);
         }
-        vec![Act::Call(Request::HasOrphans)]
+        vec![NodeAction::Call(Request::HasOrphans)]
     }
 
     /// Reads a page as soon as there is room for its jobs.
-    pub(super) fn next_page(&mut self, lease: &NodeLease, after: Option<u64>) -> Vec<Act> {
+    pub(super) fn next_page(&mut self, lease: &NodeLease, after: Option<u64>) -> Vec<NodeAction> {
         if self.taken_over + TAKEOVER_PAGE <= TAKEOVER_SHARE {
             return vec![read_page(lease, after)];
         }
@@ -156,10 +162,10 @@ impl NodeJobs {
     }
 
     /// Takes over the jobs of a page, or ends the scan.
-    pub(super) fn page(&self, found: Vec<(u64, Arc<str>)>, lease: &NodeLease) -> Vec<Act> {
+    pub(super) fn page(&self, found: Vec<(u64, Arc<str>)>, lease: &NodeLease) -> Vec<NodeAction> {
         match found.is_empty() {
-            true => vec![Act::Call(Request::MarkEmptied)],
-            false => vec![Act::Call(Request::Adopt { node: Arc::clone(&lease.id), found })],
+            true => vec![NodeAction::Call(Request::MarkEmptied)],
+            false => vec![NodeAction::Call(Request::Adopt { node: Arc::clone(&lease.id), found })],
         }
     }
 
@@ -171,25 +177,25 @@ impl NodeJobs {
         last: Option<u64>,
         lease: &NodeLease,
         now: Instant,
-    ) -> Vec<Act> {
+    ) -> Vec<NodeAction> {
         for job in jobs.into_iter().rev() {
             self.taken_over += 1;
             self.waiting.push_front(WaitingJob { job, owner: Arc::clone(owner), is_taken_over: true });
         }
         self.largest_share = self.largest_share.max(self.taken_over);
-        let mut acts = self.begin_waiting(lease, now);
-        acts.extend(self.next_page(lease, last));
-        acts
+        let mut actions = self.begin_waiting(lease, now);
+        actions.extend(self.next_page(lease, last));
+        actions
     }
 }
 
-fn read_page(lease: &NodeLease, after: Option<u64>) -> Act {
-    Act::Call(Request::ReadUnfinished { node: Arc::clone(&lease.id), after, limit: TAKEOVER_PAGE })
+fn read_page(lease: &NodeLease, after: Option<u64>) -> NodeAction {
+    NodeAction::Call(Request::ReadUnfinished { node: Arc::clone(&lease.id), after, limit: TAKEOVER_PAGE })
 }
 
 /// Returns the time that a job takes, on whatever node.
 fn length(job: u64) -> Duration {
-    let mut random = Random::new(job);
+    let mut random = SplitMix64::new(job);
     let (from, to) = if random.is_one_in(LONG_SHARE) { LONG } else { USUAL };
     random.between(from, to)
 }

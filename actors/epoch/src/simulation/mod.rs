@@ -5,7 +5,7 @@
 //! are models: messages take a random time, nodes are killed, stopped and restarted. Everything follows from a seed.
 //! `docs/scaling.md` has the cost model that the last test checks.
 
-mod act;
+mod action;
 mod conditions;
 mod configuration;
 mod cost;

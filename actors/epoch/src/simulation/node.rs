@@ -8,11 +8,11 @@ use svc_nodes::{LeaseProof, LeaseStep, NodeLease, SETTLING, Settings, scan_inter
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::act::{Act, Run, Timer};
+use super::action::{NodeAction, NodeTimer, Run};
 use super::configuration::NodeConfiguration;
 use super::database::{Reply, Request, SimulatedDatabase};
 use super::jobs::NodeJobs;
-use super::random::Random;
+use super::random::SplitMix64;
 use super::schedules::{self, NodeSchedules};
 
 /// Length of the lease of a node.
@@ -72,52 +72,56 @@ impl SimulatedNode {
     }
 
     /// Registers the node.
-    pub(super) fn start(&self) -> Vec<Act> {
+    pub(super) fn start(&self) -> Vec<NodeAction> {
         vec![self.register(Arc::clone(&self.lease.id), None)]
     }
 
     /// Ends the node in good order: what runs is dropped, then the lease is released.
-    pub(super) fn stop(&mut self, now: Instant) -> Vec<Act> {
+    pub(super) fn stop(&mut self, now: Instant) -> Vec<NodeAction> {
         self.lease.proof = LeaseProof::Ended;
-        let mut acts = self.drop_unproven(now);
-        acts.push(Act::Call(Request::Release { id: self.id() }));
-        acts
+        let mut actions = self.drop_unproven(now);
+        actions.push(NodeAction::Call(Request::Release { id: self.id() }));
+        actions
     }
 
     /// Accepts a job. It is stored under the current id, whether the lease is proven or not.
-    pub(super) fn accept(&self, job: u64) -> Act {
-        Act::Call(Request::AcceptJob { job, owner: self.id() })
+    pub(super) fn accept(&self, job: u64) -> NodeAction {
+        NodeAction::Call(Request::AcceptJob { job, owner: self.id() })
     }
 
     /// Changes a channel.
-    pub(super) fn change(&mut self, channel: String, id: Uuid) -> Vec<Act> {
+    pub(super) fn change(&mut self, channel: String, id: Uuid) -> Vec<NodeAction> {
         self.configuration.change(channel, id)
     }
 
     /// Drops what runs under a lease or a claim that is not proven.
-    pub(super) fn drop_unproven(&mut self, now: Instant) -> Vec<Act> {
-        let mut acts = self.jobs.drop_unproven(&self.lease, now);
-        acts.extend(self.schedules.drop_unproven(now));
-        acts
+    pub(super) fn drop_unproven(&mut self, now: Instant) -> Vec<NodeAction> {
+        let mut actions = self.jobs.drop_unproven(&self.lease, now);
+        actions.extend(self.schedules.drop_unproven(now));
+        actions
     }
 
-    pub(super) fn on_timer(&mut self, timer: Timer, now: Instant) -> Vec<Act> {
+    pub(super) fn on_timer(&mut self, timer: NodeTimer, now: Instant) -> Vec<NodeAction> {
         match timer {
-            Timer::Probe => vec![Act::Call(Request::Probe), Act::Timer(PROBE, Timer::Probe)],
-            Timer::Renew => vec![self.renew(now)],
-            Timer::Fence => Vec::new(),
-            Timer::Scan => self.jobs.scan(&self.lease, LEASE, now),
-            Timer::Poll(poll) => self.configuration.polled(poll).into_iter().collect(),
-            Timer::Reap => vec![Act::Call(Request::Reap), Act::Timer(schedules::POLL, Timer::Reap)],
-            Timer::Claim => {
-                let mut acts = vec![Act::Timer(schedules::POLL, Timer::Claim)];
-                acts.extend(self.schedules.claim());
-                acts
+            NodeTimer::Probe => {
+                vec![NodeAction::Call(Request::Probe), NodeAction::Timer(PROBE, NodeTimer::Probe)]
             }
-            Timer::Due(schedule) => self.schedules.due(schedule, now),
-            Timer::JobEnds(job, owner) => self.jobs.ends(job, &owner, &self.lease, now),
-            Timer::RenewClaim(key) => self.schedules.renew(key),
-            Timer::AttemptEnds(key) => self.schedules.ends(key),
+            NodeTimer::Renew => vec![self.renew(now)],
+            NodeTimer::Fence => Vec::new(),
+            NodeTimer::Scan => self.jobs.scan(&self.lease, LEASE, now),
+            NodeTimer::Poll(poll) => self.configuration.polled(poll).into_iter().collect(),
+            NodeTimer::Reap => {
+                vec![NodeAction::Call(Request::Reap), NodeAction::Timer(schedules::POLL, NodeTimer::Reap)]
+            }
+            NodeTimer::Claim => {
+                let mut actions = vec![NodeAction::Timer(schedules::POLL, NodeTimer::Claim)];
+                actions.extend(self.schedules.claim());
+                actions
+            }
+            NodeTimer::Due(schedule) => self.schedules.due(schedule, now),
+            NodeTimer::JobEnds(job, owner) => self.jobs.ends(job, &owner, &self.lease, now),
+            NodeTimer::RenewClaim(key) => self.schedules.renew(key),
+            NodeTimer::AttemptEnds(key) => self.schedules.ends(key),
         }
     }
 
@@ -128,8 +132,8 @@ impl SimulatedNode {
         reply: Option<Reply>,
         sent: Instant,
         now: Instant,
-        random: &mut Random,
-    ) -> Vec<Act> {
+        random: &mut SplitMix64,
+    ) -> Vec<NodeAction> {
         match (request, reply) {
             (Request::Register { id, former, .. }, Some(_)) => {
                 self.registered(id, former.is_some(), sent, now, random)
@@ -137,7 +141,7 @@ impl SimulatedNode {
             (Request::Renew { .. }, Some(Reply::Done(is_held))) => self.renewed(is_held, sent, now),
             (Request::HasOrphans, Some(Reply::Done(true))) => self.jobs.next_page(&self.lease, None),
             (Request::HasOrphans | Request::MarkEmptied, _) => {
-                vec![Act::Timer(scan_interval(LEASE), Timer::Scan)]
+                vec![NodeAction::Timer(scan_interval(LEASE), NodeTimer::Scan)]
             }
             (Request::ReadUnfinished { .. }, Some(Reply::Page(page))) => self.jobs.page(page, &self.lease),
             (Request::Adopt { node, found }, Some(Reply::Adopted(jobs))) => {
@@ -179,27 +183,27 @@ impl SimulatedNode {
         }
     }
 
-    fn register(&self, id: Arc<str>, former: Option<Arc<str>>) -> Act {
-        Act::Call(Request::Register { id, former, lease: LEASE })
+    fn register(&self, id: Arc<str>, former: Option<Arc<str>>) -> NodeAction {
+        NodeAction::Call(Request::Register { id, former, lease: LEASE })
     }
 
     /// Renews the lease, or registers the node under a new id if the lease is lost.
-    fn renew(&self, now: Instant) -> Act {
+    fn renew(&self, now: Instant) -> NodeAction {
         match self.lease.next_step(now, self.settings.heartbeat()) {
-            LeaseStep::Renew(_) => Act::Call(Request::Renew { id: self.id(), lease: LEASE }),
+            LeaseStep::Renew(_) => NodeAction::Call(Request::Renew { id: self.id(), lease: LEASE }),
             LeaseStep::Register => self.register(self.settings.next_id().into(), Some(self.id())),
         }
     }
 
-    fn renewed(&mut self, is_held: bool, sent: Instant, now: Instant) -> Vec<Act> {
+    fn renewed(&mut self, is_held: bool, sent: Instant, now: Instant) -> Vec<NodeAction> {
         if is_held {
             self.lease.renew(sent, self.fence, now);
         } else {
             self.lease.proof = LeaseProof::Ended;
         }
-        let mut acts = self.drop_unproven(now);
-        acts.extend(self.wait_for_renewal(sent, now));
-        acts
+        let mut actions = self.drop_unproven(now);
+        actions.extend(self.wait_for_renewal(sent, now));
+        actions
     }
 
     /// Begins under an id whose lease was requested at `sent`.
@@ -209,29 +213,29 @@ impl SimulatedNode {
         is_replacement: bool,
         sent: Instant,
         now: Instant,
-        random: &mut Random,
-    ) -> Vec<Act> {
+        random: &mut SplitMix64,
+    ) -> Vec<NodeAction> {
         let settled_at = if is_replacement { now + SETTLING } else { sent };
         self.lease = NodeLease { id, proof: LeaseProof::Until(sent + self.fence), settled_at };
-        let mut acts = self.wait_for_renewal(sent, now);
+        let mut actions = self.wait_for_renewal(sent, now);
         if !std::mem::replace(&mut self.is_registered, true) {
             let mut spread = || random.between(Duration::ZERO, PROBE);
-            acts.push(Act::Timer(spread(), Timer::Probe));
-            acts.push(Act::Timer(spread(), Timer::Scan));
-            acts.push(Act::Timer(spread(), Timer::Reap));
-            acts.push(Act::Timer(spread(), Timer::Claim));
-            acts.extend(self.configuration.announced());
-            acts.extend(self.schedules.begin(now));
+            actions.push(NodeAction::Timer(spread(), NodeTimer::Probe));
+            actions.push(NodeAction::Timer(spread(), NodeTimer::Scan));
+            actions.push(NodeAction::Timer(spread(), NodeTimer::Reap));
+            actions.push(NodeAction::Timer(spread(), NodeTimer::Claim));
+            actions.extend(self.configuration.announced());
+            actions.extend(self.schedules.begin(now));
         }
-        acts
+        actions
     }
 
-    fn wait_for_renewal(&self, sent: Instant, now: Instant) -> Vec<Act> {
+    fn wait_for_renewal(&self, sent: Instant, now: Instant) -> Vec<NodeAction> {
         let next = self.lease.next_renewal(sent, self.settings.heartbeat());
-        let mut acts = vec![Act::Timer(next.saturating_duration_since(now), Timer::Renew)];
+        let mut actions = vec![NodeAction::Timer(next.saturating_duration_since(now), NodeTimer::Renew)];
         if let LeaseProof::Until(end) = self.lease.proof {
-            acts.push(Act::Timer(end.saturating_duration_since(now), Timer::Fence));
+            actions.push(NodeAction::Timer(end.saturating_duration_since(now), NodeTimer::Fence));
         }
-        acts
+        actions
     }
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 /// SplitMix64.
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(super) struct SplitMix64(u64);
 
-impl Random {
+impl SplitMix64 {
     pub(super) const fn new(seed: u64) -> Self {
         Self(seed)
     }

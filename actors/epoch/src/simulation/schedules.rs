@@ -8,9 +8,9 @@ use svc_ledger::{ClaimKey, Cursor, Misfire, lease_fence, plan};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::act::{Act, Run, Timer};
+use super::action::{NodeAction, NodeTimer, Run};
 use super::database::{CLAIM_LEASE, Request, time};
-use super::random::Random;
+use super::random::SplitMix64;
 
 /// Time between two polls for due occurrences.
 pub(super) const POLL: Duration = Duration::from_secs(1);
@@ -50,18 +50,18 @@ impl NodeSchedules {
     }
 
     /// Begins to follow every schedule.
-    pub(super) fn begin(&self, now: Instant) -> Vec<Act> {
+    pub(super) fn begin(&self, now: Instant) -> Vec<NodeAction> {
         (0..self.cursors.len()).map(|schedule| self.wait(schedule, now)).collect()
     }
 
     /// Waits until a schedule is due.
-    fn wait(&self, schedule: usize, now: Instant) -> Act {
+    fn wait(&self, schedule: usize, now: Instant) -> NodeAction {
         let due = self.cursors[schedule].next_fire_at - time(self.base, now);
-        Act::Timer(due.to_std().unwrap_or_default(), Timer::Due(schedule))
+        NodeAction::Timer(due.to_std().unwrap_or_default(), NodeTimer::Due(schedule))
     }
 
     /// Plans what is due, and tries to put it on record.
-    pub(super) fn due(&self, schedule: usize, now: Instant) -> Vec<Act> {
+    pub(super) fn due(&self, schedule: usize, now: Instant) -> Vec<NodeAction> {
         let from = self.cursors[schedule].next_fire_at;
         let instants = (0..).map(|second| from.and_utc() + Duration::from_secs(second));
         let plan =
@@ -71,7 +71,7 @@ impl NodeSchedules {
         if fire.is_empty() {
             return vec![self.wait(schedule, now)];
         }
-        vec![Act::Call(Request::Materialise { schedule, from, next: next.naive_utc(), fire })]
+        vec![NodeAction::Call(Request::Materialise { schedule, from, next: next.naive_utc(), fire })]
     }
 
     /// Takes the cursor as the database has it, and claims what this node has written.
@@ -81,29 +81,29 @@ impl NodeSchedules {
         cursor: Cursor,
         is_written: bool,
         now: Instant,
-    ) -> Vec<Act> {
+    ) -> Vec<NodeAction> {
         self.cursors[schedule] = cursor;
-        let mut acts = vec![self.wait(schedule, now)];
+        let mut actions = vec![self.wait(schedule, now)];
         if is_written {
-            acts.extend(self.claim());
+            actions.extend(self.claim());
         }
-        acts
+        actions
     }
 
     /// Claims as many occurrences as workers are free.
-    pub(super) fn claim(&mut self) -> Vec<Act> {
+    pub(super) fn claim(&mut self) -> Vec<NodeAction> {
         let limit = WORKERS.saturating_sub(self.running.len() + self.starting);
         if limit == 0 || std::mem::replace(&mut self.is_claiming, true) {
             return Vec::new();
         }
-        vec![Act::Call(Request::Claim { holder: self.holder.clone(), limit })]
+        vec![NodeAction::Call(Request::Claim { holder: self.holder.clone(), limit })]
     }
 
     /// Starts what was claimed.
-    pub(super) fn claimed(&mut self, claims: Vec<ClaimKey>) -> Vec<Act> {
+    pub(super) fn claimed(&mut self, claims: Vec<ClaimKey>) -> Vec<NodeAction> {
         self.is_claiming = false;
         self.starting += claims.len();
-        claims.into_iter().map(|key| Act::Call(Request::Start { key })).collect()
+        claims.into_iter().map(|key| NodeAction::Call(Request::Start { key })).collect()
     }
 
     /// Runs an attempt whose start, the first renewal, was sent at `sent`.
@@ -113,61 +113,70 @@ impl NodeSchedules {
         is_started: bool,
         sent: Instant,
         now: Instant,
-        random: &mut Random,
-    ) -> Vec<Act> {
+        random: &mut SplitMix64,
+    ) -> Vec<NodeAction> {
         self.starting -= 1;
         if !is_started || now >= sent + self.fence {
             return Vec::new();
         }
         let (from, to) = if random.is_one_in(100) { LONG } else { USUAL };
-        let acts = vec![
-            Act::Began(Run::Occurrence(key.id)),
-            Act::Timer(random.between(from, to), Timer::AttemptEnds(key.clone())),
-            Act::Timer((sent + HEARTBEAT).saturating_duration_since(now), Timer::RenewClaim(key.clone())),
-            Act::Timer((sent + self.fence).duration_since(now), Timer::Fence),
+        let actions = vec![
+            NodeAction::Began(Run::Occurrence(key.id)),
+            NodeAction::Timer(random.between(from, to), NodeTimer::AttemptEnds(key.clone())),
+            NodeAction::Timer(
+                (sent + HEARTBEAT).saturating_duration_since(now),
+                NodeTimer::RenewClaim(key.clone()),
+            ),
+            NodeAction::Timer((sent + self.fence).duration_since(now), NodeTimer::Fence),
         ];
         self.running.insert(key.id, RunningAttempt { key, renewed: sent });
-        acts
+        actions
     }
 
     /// Renews a claim.
-    pub(super) fn renew(&self, key: ClaimKey) -> Vec<Act> {
-        if self.runs_under(&key) { vec![Act::Call(Request::RenewClaim { key })] } else { Vec::new() }
+    pub(super) fn renew(&self, key: ClaimKey) -> Vec<NodeAction> {
+        if self.runs_under(&key) { vec![NodeAction::Call(Request::RenewClaim { key })] } else { Vec::new() }
     }
 
     /// Records the renewal of a claim; one that the database refused is lost.
-    pub(super) fn renewed(&mut self, key: ClaimKey, is_held: bool, sent: Instant, now: Instant) -> Vec<Act> {
+    pub(super) fn renewed(
+        &mut self,
+        key: ClaimKey,
+        is_held: bool,
+        sent: Instant,
+        now: Instant,
+    ) -> Vec<NodeAction> {
         if !self.runs_under(&key) {
             return Vec::new();
         }
         if !is_held {
             self.running.remove(&key.id);
-            return vec![Act::Ended(Run::Occurrence(key.id))];
+            return vec![NodeAction::Ended(Run::Occurrence(key.id))];
         }
         let end = sent + self.fence;
         self.running.get_mut(&key.id).into_iter().for_each(|attempt| attempt.renewed = sent);
         vec![
-            Act::Timer(end.saturating_duration_since(now), Timer::Fence),
-            Act::Timer((sent + HEARTBEAT).saturating_duration_since(now), Timer::RenewClaim(key)),
+            NodeAction::Timer(end.saturating_duration_since(now), NodeTimer::Fence),
+            NodeAction::Timer((sent + HEARTBEAT).saturating_duration_since(now), NodeTimer::RenewClaim(key)),
         ]
     }
 
     /// The work of an attempt is done.
-    pub(super) fn ends(&mut self, key: ClaimKey) -> Vec<Act> {
+    pub(super) fn ends(&mut self, key: ClaimKey) -> Vec<NodeAction> {
         if !self.runs_under(&key) {
             return Vec::new();
         }
         self.running.remove(&key.id);
-        vec![Act::Ended(Run::Occurrence(key.id)), Act::Call(Request::Settle { key })]
+        vec![NodeAction::Ended(Run::Occurrence(key.id)), NodeAction::Call(Request::Settle { key })]
     }
 
     /// Drops the runs whose claims may belong to others by now.
-    pub(super) fn drop_unproven(&mut self, now: Instant) -> Vec<Act> {
+    pub(super) fn drop_unproven(&mut self, now: Instant) -> Vec<NodeAction> {
         let (fence, mut lost) = (self.fence, Vec::new());
         self.running.retain(|id, attempt| {
             let is_held = now < attempt.renewed + fence;
             if !is_held {
-                lost.push(Act::Ended(Run::Occurrence(*id)));
+                lost.push(NodeAction::Ended(Run::Occurrence(*id)));
             }
             is_held
         });

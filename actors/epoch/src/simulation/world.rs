@@ -8,12 +8,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::act::{Act, Run, Timer};
+use super::action::{NodeAction, NodeTimer, Run};
 use super::conditions::{Conditions, Figures};
 use super::configuration::POLL;
 use super::database::{Reply, Request, SimulatedDatabase};
 use super::node::{LEASE, SimulatedNode};
-use super::random::Random;
+use super::random::SplitMix64;
 
 /// Shortest and longest time of a message.
 const LATENCY: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(15));
@@ -36,7 +36,7 @@ enum Condition {
 }
 
 enum Event {
-    Timer(usize, u32, Timer),
+    Timer(usize, u32, NodeTimer),
     Arrival(usize, u32, Duration, Request),
     Answer(usize, u32, Duration, Request, Option<Reply>),
     Announcement(usize, u32),
@@ -71,7 +71,7 @@ pub(super) struct World {
     queue: BinaryHeap<Reverse<(Duration, u64)>>,
     events: BTreeMap<u64, Event>,
     sequence: u64,
-    random: Random,
+    random: SplitMix64,
     places: Vec<Place>,
     pub(super) database: SimulatedDatabase,
     executing: BTreeMap<Run, BTreeSet<usize>>,
@@ -87,7 +87,7 @@ impl World {
     pub(super) fn new(conditions: Conditions) -> Self {
         let base = Instant::now();
         let database = SimulatedDatabase::new(base, conditions.schedules);
-        let random = Random::new(conditions.seed);
+        let random = SplitMix64::new(conditions.seed);
         let mut world = Self {
             base,
             now: Duration::ZERO,
@@ -114,8 +114,8 @@ impl World {
                 unserved: BTreeMap::new(),
             };
             world.places.push(place);
-            let acts = world.places[number].node.start();
-            world.carry_out(number, acts);
+            let actions = world.places[number].node.start();
+            world.carry_out(number, actions);
             if let Some(every) = world.conditions.jobs {
                 let first = world.random.between(Duration::ZERO, every);
                 world.schedule(first, Event::Job(number));
@@ -209,8 +209,8 @@ impl World {
         }
         let now = self.instant();
         let node = &mut self.places[number].node;
-        let mut acts = node.drop_unproven(now);
-        acts.extend(match event {
+        let mut actions = node.drop_unproven(now);
+        actions.extend(match event {
             Event::Timer(.., timer) => node.on_timer(timer, now),
             Event::Answer(.., sent, request, reply) => {
                 node.on_reply(request, reply, self.base + sent, now, &mut self.random)
@@ -218,7 +218,7 @@ impl World {
             Event::Announcement(..) => node.configuration.announced().into_iter().collect(),
             _ => Vec::new(),
         });
-        self.carry_out(number, acts);
+        self.carry_out(number, actions);
         self.record_served(number);
     }
 
@@ -237,19 +237,19 @@ impl World {
         }
     }
 
-    fn carry_out(&mut self, number: usize, acts: Vec<Act>) {
+    fn carry_out(&mut self, number: usize, actions: Vec<NodeAction>) {
         let incarnation = self.places[number].incarnation;
-        for act in acts {
-            match act {
-                Act::Call(request) => {
+        for action in actions {
+            match action {
+                NodeAction::Call(request) => {
                     let at = self.now + self.latency();
                     self.schedule(at, Event::Arrival(number, incarnation, self.now, request));
                 }
-                Act::Timer(after, timer) => {
+                NodeAction::Timer(after, timer) => {
                     self.schedule(self.now + after, Event::Timer(number, incarnation, timer));
                 }
-                Act::Began(run) => self.begin_run(number, run),
-                Act::Ended(run) => self.end_run(number, run),
+                NodeAction::Began(run) => self.begin_run(number, run),
+                NodeAction::Ended(run) => self.end_run(number, run),
             }
         }
     }
@@ -368,8 +368,8 @@ impl World {
         let place = &self.places[number];
         if place.condition == Condition::Running && place.node.is_registered() {
             self.sequence += 1;
-            let act = place.node.accept(self.sequence);
-            self.carry_out(number, vec![act]);
+            let action = place.node.accept(self.sequence);
+            self.carry_out(number, vec![action]);
         }
     }
 
@@ -380,8 +380,8 @@ impl World {
         if self.places[number].condition == Condition::Running && self.places[number].node.is_registered() {
             let channel = format!("c{}", self.random.below(CHANNELS));
             let id = Uuid::from_u128(u128::from(self.random.next()));
-            let acts = self.places[number].node.change(channel, id);
-            self.carry_out(number, acts);
+            let actions = self.places[number].node.change(channel, id);
+            self.carry_out(number, actions);
         }
     }
 
@@ -403,8 +403,8 @@ impl World {
                 self.figures.restarts += 1;
                 self.lose(number);
                 let now = self.instant();
-                let acts = self.places[number].node.stop(now);
-                self.carry_out(number, acts);
+                let actions = self.places[number].node.stop(now);
+                self.carry_out(number, actions);
                 self.take_down(number);
                 self.start_later(number);
             }
@@ -443,8 +443,8 @@ impl World {
         place.condition = Condition::Running;
         place.disturbed = self.now;
         place.unserved.clear();
-        let acts = place.node.start();
-        self.carry_out(number, acts);
+        let actions = place.node.start();
+        self.carry_out(number, actions);
     }
 
     /// Stops a node for half a lease to three.
@@ -462,8 +462,8 @@ impl World {
         let place = &mut self.places[number];
         place.condition = Condition::Running;
         place.disturbed = self.now;
-        let acts = place.node.drop_unproven(now);
-        self.carry_out(number, acts);
+        let actions = place.node.drop_unproven(now);
+        self.carry_out(number, actions);
         for run in self.places[number].node.runs() {
             self.check_run(run);
         }

@@ -53,7 +53,7 @@ pub(crate) struct WorkerShared {
 }
 
 /// A run that has ended and is not written yet.
-pub(crate) struct Finished {
+pub(crate) struct FinishedJob {
     attempt: JobAttempt,
     verdict: AttemptOutcome,
     /// Keeps the bytes of the job reserved until its outcome is on disk.
@@ -79,7 +79,7 @@ impl WorkerShared {
     /// Runs a job. Returns `None` if its channel had no permit and the job is queued again, or if the job no
     /// longer belongs to this node. Fails the job if its channel had no permit for as long as the job may
     /// run.
-    async fn run(&self, queued: QueuedJob, turn: &mut Option<WorkerTurn>) -> Option<Finished> {
+    async fn run(&self, queued: QueuedJob, turn: &mut Option<WorkerTurn>) -> Option<FinishedJob> {
         let QueuedJob { job, slot, mut claim, retry, refusals, refused_since } = queued;
         if !self.may_begin(job.trace_id, &mut claim).await {
             return None;
@@ -104,7 +104,7 @@ impl WorkerShared {
                 let message =
                     format!("the channel had no capacity for it within {}ms", self.limit.as_millis());
                 let verdict = AttemptOutcome::Failed(attempt.failure(JobFailure::transient(message)));
-                Some(Finished { attempt, verdict, slot, report, claim })
+                Some(FinishedJob { attempt, verdict, slot, report, claim })
             }
             Err(job) => {
                 let now = Instant::now();
@@ -115,7 +115,7 @@ impl WorkerShared {
                 self.waiting.push_later(now + delay, queued);
                 None
             }
-            Ok(verdict) => Some(Finished { attempt, verdict, slot, report, claim }),
+            Ok(verdict) => Some(FinishedJob { attempt, verdict, slot, report, claim }),
         }
     }
 
@@ -200,8 +200,8 @@ impl WorkerShared {
 
     /// Writes the outcome of a run. Retries until it is written; meanwhile the worker has room for one job
     /// less. A result that the database refuses becomes a failure.
-    async fn write(&self, finished: Finished) {
-        let Finished { attempt, mut verdict, mut slot, mut report, claim } = finished;
+    async fn write(&self, finished: FinishedJob) {
+        let FinishedJob { attempt, mut verdict, mut slot, mut report, claim } = finished;
         let mut backoff = DATABASE_BACKOFF.delays();
         let mut follow_up = self.prepare_report(&mut verdict, &mut report);
         let is_news = loop {

@@ -7,7 +7,7 @@ use svc_client::{ApiRequest, admin_path};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{CellKind, TableColumn, TableLayout, plain};
-use crate::watch::{Frame, WatchArgs};
+use crate::watch::{WatchArgs, WatchFrame};
 
 const ACTORS: TableLayout = TableLayout {
     id: "path",
@@ -72,11 +72,11 @@ pub(crate) async fn run(args: ActorsArgs, context: &CommandContext) -> Result<u8
     }
 }
 
-async fn tree(context: &CommandContext) -> Result<Frame, CliError> {
+async fn tree(context: &CommandContext) -> Result<WatchFrame, CliError> {
     let answer = context.fetch(&ApiRequest::get(admin_path(&["actors"]))).await?;
     let nodes = answer["data"]["nodes"].as_array();
     let rows: Vec<Value> = nodes.into_iter().flatten().map(row).collect();
-    Frame::list(context, &answer, &rows, &ACTORS, "actors")
+    WatchFrame::list(context, &answer, &rows, &ACTORS, "actors")
 }
 
 /// Returns the row of a node: its name is indented by its depth, its mailbox is one cell.

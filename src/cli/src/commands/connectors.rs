@@ -10,7 +10,7 @@ use super::validation::ValidateArgs;
 use crate::context::CommandContext;
 use crate::error::{CliError, EXIT_FAILURE};
 use crate::output::{CellKind, TableColumn, TableLayout};
-use crate::watch::{Frame, WatchArgs};
+use crate::watch::{WatchArgs, WatchFrame};
 
 pub(super) const CONNECTORS: EntityGroup = EntityGroup {
     plural: "connectors",
@@ -130,12 +130,12 @@ async fn test(id: &str, context: &CommandContext) -> Result<u8, CliError> {
     Ok(if is_out_of_reach || is_broken { EXIT_FAILURE } else { 0 })
 }
 
-async fn breakers(context: &CommandContext) -> Result<Frame, CliError> {
+async fn breakers(context: &CommandContext) -> Result<WatchFrame, CliError> {
     let answer = context.fetch(&ApiRequest::get(CONNECTORS.path(&["circuit-breakers"]))).await?;
     let breakers = answer["data"]["breakers"].as_object();
     let rows: Vec<Value> =
         breakers.into_iter().flatten().map(|(key, state)| json!({"key": key, "state": state})).collect();
-    let mut frame = Frame::list(context, &answer, &rows, &BREAKERS, "circuit breakers")?;
+    let mut frame = WatchFrame::list(context, &answer, &rows, &BREAKERS, "circuit breakers")?;
     if answer["data"]["enabled"] == json!(false) && frame.note.is_some() {
         frame.note = Some("circuit breakers are off (engine.circuit_breaker.enabled)".to_owned());
     }

@@ -8,7 +8,7 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{CellKind, TableColumn, TableLayout, plain};
 use crate::paging::PageArgs;
-use crate::watch::{Frame, WatchArgs};
+use crate::watch::{WatchArgs, WatchFrame};
 
 const SCHEDULES: TableLayout = TableLayout {
     id: "channel_id",
@@ -103,7 +103,7 @@ pub(crate) async fn run(command: CronCommand, context: &CommandContext) -> Resul
     }
 }
 
-async fn status(context: &CommandContext) -> Result<Frame, CliError> {
+async fn status(context: &CommandContext) -> Result<WatchFrame, CliError> {
     let answer = context.fetch(&ApiRequest::get(admin_path(&["cron", "status"]))).await?;
-    Frame::list(context, &answer, &rows(&answer), &SCHEDULES, "schedules")
+    WatchFrame::list(context, &answer, &rows(&answer), &SCHEDULES, "schedules")
 }

@@ -6,7 +6,7 @@ use svc_client::{ApiRequest, admin_path};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::plain;
-use crate::watch::{Frame, WatchArgs};
+use crate::watch::{WatchArgs, WatchFrame};
 
 /// The commands of the engine.
 #[derive(Debug, Subcommand)]
@@ -35,7 +35,7 @@ pub(crate) async fn run(command: EngineCommand, context: &CommandContext) -> Res
     }
 }
 
-async fn status(context: &CommandContext) -> Result<Frame, CliError> {
+async fn status(context: &CommandContext) -> Result<WatchFrame, CliError> {
     let answer = context.fetch(&ApiRequest::get(admin_path(&["engine", "status"]))).await?;
-    Ok(Frame::new(context.output.record(&answer, &answer["data"], "version")?))
+    Ok(WatchFrame::new(context.output.record(&answer, &answer["data"], "version")?))
 }

@@ -7,7 +7,7 @@ use svc_client::{ApiRequest, ClientError, StatusCode};
 use crate::context::CommandContext;
 use crate::error::{CliError, EXIT_FAILURE};
 use crate::output::{CellKind, TableColumn, TableLayout, plain};
-use crate::watch::{Frame, WatchArgs};
+use crate::watch::{WatchArgs, WatchFrame};
 
 const COMPONENTS: TableLayout = TableLayout {
     id: "component",
@@ -30,7 +30,7 @@ pub(crate) async fn run(args: &HealthArgs, context: &CommandContext) -> Result<u
     args.watch.show(context, async || draw(context).await).await
 }
 
-async fn draw(context: &CommandContext) -> Result<Frame, CliError> {
+async fn draw(context: &CommandContext) -> Result<WatchFrame, CliError> {
     // A server without its database answers 503 and says so in the body.
     let response = context.exchange(&ApiRequest::get("/health")).await?;
     let body: Value = match response.status {
@@ -61,7 +61,7 @@ async fn draw(context: &CommandContext) -> Result<Frame, CliError> {
         context.output.document(&body)?
     };
     let note = version_note(&body).filter(|_| context.output.is_table());
-    Ok(Frame { text, note, code: if is_well { 0 } else { EXIT_FAILURE } })
+    Ok(WatchFrame { text, note, code: if is_well { 0 } else { EXIT_FAILURE } })
 }
 
 /// Returns a warning when the server is of another version.

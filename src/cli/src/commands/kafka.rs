@@ -8,7 +8,7 @@ use super::entity::rows;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{CellKind, TableColumn, TableLayout, plain};
-use crate::watch::{Frame, WatchArgs};
+use crate::watch::{WatchArgs, WatchFrame};
 
 const PARTITIONS: TableLayout = TableLayout {
     id: "name",
@@ -63,10 +63,10 @@ pub(crate) async fn run(command: KafkaCommand, context: &CommandContext) -> Resu
     }
 }
 
-async fn partitions(context: &CommandContext) -> Result<Frame, CliError> {
+async fn partitions(context: &CommandContext) -> Result<WatchFrame, CliError> {
     let answer = context.fetch(&ApiRequest::get(admin_path(&["kafka", "partitions"]))).await?;
     let rows: Vec<Value> = rows(&answer).into_iter().map(named).collect();
-    Frame::list(context, &answer, &rows, &PARTITIONS, "partitions")
+    WatchFrame::list(context, &answer, &rows, &PARTITIONS, "partitions")
 }
 
 /// Adds the name that a partition is known by.

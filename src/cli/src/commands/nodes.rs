@@ -7,7 +7,7 @@ use super::entity::rows;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{CellKind, TableColumn, TableLayout};
-use crate::watch::{Frame, WatchArgs};
+use crate::watch::{WatchArgs, WatchFrame};
 
 const NODES: TableLayout = TableLayout {
     id: "id",
@@ -34,7 +34,7 @@ pub(crate) struct NodesArgs {
 pub(crate) async fn run(args: &NodesArgs, context: &CommandContext) -> Result<u8, CliError> {
     let draw = async || {
         let answer = context.fetch(&ApiRequest::get(admin_path(&["nodes"]))).await?;
-        Frame::list(context, &answer, &rows(&answer), &NODES, "nodes")
+        WatchFrame::list(context, &answer, &rows(&answer), &NODES, "nodes")
     };
     args.watch.show(context, draw).await
 }

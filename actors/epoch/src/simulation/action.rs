@@ -19,11 +19,11 @@ pub(super) enum Run {
 
 /// A wish of a node.
 #[derive(Clone, Debug)]
-pub(super) enum Act {
+pub(super) enum NodeAction {
     /// Send a request to the database.
     Call(Request),
     /// Tell the node after a time.
-    Timer(Duration, Timer),
+    Timer(Duration, NodeTimer),
     /// The node runs something from now on.
     Began(Run),
     /// The node runs it no longer.
@@ -32,7 +32,7 @@ pub(super) enum Act {
 
 /// A timer of a node.
 #[derive(Clone, Debug)]
-pub(super) enum Timer {
+pub(super) enum NodeTimer {
     Probe,
     Renew,
     /// A lease or a claim may no longer be proven.
