@@ -217,5 +217,4 @@ pub(crate) fn seen(rows: &[RecordedOccurrence]) -> BTreeSet<&str> {
 }
 
 #[cfg(test)]
-#[path = "verdict_tests.rs"]
 mod tests;

@@ -272,5 +272,4 @@ pub(crate) fn percentile(sorted: &[Duration], share: usize) -> Option<Duration> 
 }
 
 #[cfg(test)]
-#[path = "verdict_tests.rs"]
 mod tests;

@@ -132,5 +132,4 @@ fn unfinished(evidence: &DrillEvidence) -> Vec<String> {
 }
 
 #[cfg(test)]
-#[path = "verdict_tests.rs"]
 mod tests;

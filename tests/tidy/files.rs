@@ -34,6 +34,17 @@ fn lints_are_expected_with_a_reason_never_allowed() {
     }
 }
 
+#[test]
+fn modules_lie_where_the_compiler_looks_for_them() {
+    for (path, text) in files_with(&[".rs"]) {
+        let attribute = text.lines().find(|line| line.trim_start().starts_with("#[path"));
+        assert!(
+            attribute.is_none(),
+            "{path}: {attribute:?}: move the file, or share it as a module of a crate"
+        );
+    }
+}
+
 /// Places in which a test may name a pause: the clock is virtual there, or the pause lies between two looks
 /// at a state.
 const MAY_PAUSE: &[&str] = &[

@@ -184,5 +184,4 @@ fn unquoted(value: &str) -> &str {
 }
 
 #[cfg(test)]
-#[path = "metadata/tests.rs"]
 mod tests;

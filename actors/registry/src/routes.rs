@@ -159,5 +159,4 @@ fn write_shape(shape: &mut String, path: &[String], mask: u128) {
 }
 
 #[cfg(test)]
-#[path = "routes/tests.rs"]
 mod tests;

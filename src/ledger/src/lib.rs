@@ -15,6 +15,7 @@
 
 mod cursor;
 mod fence;
+pub mod memory;
 mod occurrence;
 mod plan;
 mod slot;

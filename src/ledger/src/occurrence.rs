@@ -337,5 +337,4 @@ impl Occurrence {
 }
 
 #[cfg(test)]
-#[path = "occurrence_tests.rs"]
 mod tests;

@@ -157,5 +157,4 @@ impl MisfirePlanner {
 }
 
 #[cfg(test)]
-#[path = "plan_tests.rs"]
 mod tests;

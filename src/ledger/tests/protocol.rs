@@ -3,10 +3,8 @@
 //! creation of rows is explored separately in `watermark.rs`: the two protocols share only the pending rows.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-mod memory;
-
-use memory::{Memory, RememberedClaim, now};
 use stateright::{Checker, Model, Property};
+use svc_ledger::memory::{MemoryLedger, RememberedClaim, now};
 use svc_ledger::{Occurrence, OccurrenceStatus, Settlement};
 use uuid::Uuid;
 
@@ -19,7 +17,7 @@ const CLAIMS: i64 = 2;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
-    ledger: Memory,
+    ledger: MemoryLedger,
     workers: [Worker; WORKERS],
     /// A write whose answer is lost and which arrives again at any later time; at most one on each path.
     echo: Echo,
@@ -99,11 +97,11 @@ impl State {
     }
 
     fn holds(&self, claim: &RememberedClaim) -> bool {
-        self.ledger.row(claim.key.id).is_held(&claim.key)
+        self.ledger.row(claim.key.id).unwrap().is_held(&claim.key)
     }
 
     fn has_ended(&self, claim: &RememberedClaim) -> bool {
-        self.ledger.row(claim.key.id).claimed_until.is_none_or(|until| until < now())
+        self.ledger.row(claim.key.id).unwrap().claimed_until.is_none_or(|until| until < now())
     }
 
     /// Applies a write, and records a violation if the write of an invalid claim changes anything.
@@ -202,7 +200,7 @@ impl Model for Protocol {
 
     fn init_states(&self) -> Vec<State> {
         let row = |number| Occurrence::pending(Uuid::from_u128(number), now());
-        let ledger = Memory { rows: (1..=ROWS).map(row).collect(), ..Memory::default() };
+        let ledger = MemoryLedger { rows: (1..=ROWS).map(row).collect(), ..MemoryLedger::default() };
         vec![State { ledger, workers: Default::default(), echo: Echo::None, retries: 0, stale_write: false }]
     }
 

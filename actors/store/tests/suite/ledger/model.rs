@@ -3,16 +3,11 @@
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+use svc_ledger::memory::{KEY, MemoryLedger, NotStarted, RememberedClaim, now};
 use svc_ledger::{Settlement, Singleton};
 use svc_model::Page;
 use svc_store::{Ledger, OccurrenceClaim, OccurrenceFilter, StartResult};
 use uuid::Uuid;
-
-#[expect(dead_code, reason = "the model checker asks for more")]
-#[path = "../../../../../src/ledger/tests/memory/mod.rs"]
-mod memory;
-
-use memory::{KEY, Memory, now};
 
 use super::{LEASE, TestDatabase, audit, expire, written};
 
@@ -51,7 +46,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 type Row =
     (Uuid, String, i64, Option<String>, Option<bool>, Option<(String, i64, i64)>, Option<String>, bool);
 
-fn remembered(memory: &Memory) -> Vec<Row> {
+fn remembered(memory: &MemoryLedger) -> Vec<Row> {
     let row = |row: &svc_ledger::Occurrence| {
         let slot = row.slot.as_ref().map(|slot| (slot.key.clone(), slot.slot, slot.token));
         let live = row.claimed_until.map(|until| until >= now());
@@ -61,7 +56,7 @@ fn remembered(memory: &Memory) -> Vec<Row> {
     memory.rows.iter().map(row).collect()
 }
 
-async fn stored(ledger: &Ledger, memory: &Memory) -> Vec<Row> {
+async fn stored(ledger: &Ledger, memory: &MemoryLedger) -> Vec<Row> {
     let now = ledger.now().await.unwrap();
     let mut rows = Vec::new();
     for row in &memory.rows {
@@ -82,10 +77,16 @@ async fn stored(ledger: &Ledger, memory: &Memory) -> Vec<Row> {
 /// A claim as both sides remember it.
 struct Held {
     stored: OccurrenceClaim,
-    memory: memory::RememberedClaim,
+    memory: RememberedClaim,
 }
 
-async fn act(db: &TestDatabase, ledger: &Ledger, memory: &mut Memory, claims: &mut Vec<Held>, act: Act) {
+async fn act(
+    db: &TestDatabase,
+    ledger: &Ledger,
+    memory: &mut MemoryLedger,
+    claims: &mut Vec<Held>,
+    act: Act,
+) {
     let latest = |number: usize| claims.len().checked_sub(number + 1);
     match act {
         Act::Claim(worker) => {
@@ -114,7 +115,8 @@ async fn act(db: &TestDatabase, ledger: &Ledger, memory: &mut Memory, claims: &m
                     assert_eq!(slot, remembered);
                     held.memory.slot = slot;
                 }
-                (StartResult::Saturated, Err(true)) | (StartResult::Lost, Err(false)) => {}
+                (StartResult::Saturated, Err(NotStarted::Saturated))
+                | (StartResult::Lost, Err(NotStarted::Lost)) => {}
                 (stored, remembered) => panic!("{stored:?} is not {remembered:?}"),
             }
         }
@@ -160,7 +162,7 @@ pub(crate) async fn the_database_holds_what_the_rules_alone_leave(db: TestDataba
         written(&db, &ledger, "c", ROWS).await;
         let mut rows = ledger.list(OccurrenceFilter::default(), Page::default(), None).await.unwrap().rows;
         rows.sort_by_key(|row| row.scheduled_for);
-        let mut memory = Memory::default();
+        let mut memory = MemoryLedger::default();
         for row in &rows {
             let due = now() - chrono::TimeDelta::seconds(1000)
                 + (row.scheduled_for.naive() - rows[0].scheduled_for.naive());
