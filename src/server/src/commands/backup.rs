@@ -10,7 +10,7 @@ use svc_store::{BackupError, Unfinished};
 use crate::backups::BackupDirectory;
 use crate::config::Config;
 use crate::exit::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
-use crate::{config, settings};
+use crate::settings;
 
 /// The arguments of `backup`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -26,18 +26,13 @@ pub struct BackupArgs {
 /// The output cannot be written.
 pub(super) fn backup(
     args: &BackupArgs,
-    path: Option<&Path>,
-    environment: &[(String, String)],
+    config: &Config,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let config = match config::load(path, environment) {
-        Ok(loaded) => loaded.config,
-        Err(error) => return exit::write_error(&error, err).map(|()| EXIT_CONFIG),
-    };
     let made = match &args.output {
-        Some(file) => write_to(&config, file),
-        None => write_into_directory(&config, err)?,
+        Some(file) => write_to(config, file),
+        None => write_into_directory(config, err)?,
     };
     match made {
         Ok((file, bytes)) => {

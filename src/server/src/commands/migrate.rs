@@ -1,24 +1,19 @@
 //! `svc-server migrate`: lists or applies the pending migrations.
 
 use std::io::{self, Write};
-use std::path::Path;
 
+use crate::config::Config;
 use crate::exit::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
-use crate::{config, settings};
+use crate::settings;
 
 /// Lists or applies the pending migrations.
 pub(super) fn migrate(
-    path: Option<&Path>,
-    environment: &[(String, String)],
+    config: &Config,
     dry_run: bool,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let config = match config::load(path, environment) {
-        Ok(loaded) => loaded.config,
-        Err(error) => return exit::write_error(&error, err).map(|()| EXIT_CONFIG),
-    };
-    let store = settings::store_config(&config);
+    let store = settings::store_config(config);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let done = runtime.block_on(async {
         if dry_run {

@@ -60,14 +60,14 @@ pub fn run(
     err: &mut dyn Write,
 ) -> io::Result<u8> {
     // A bad configuration fails every command, those too that use nothing of it.
-    if is_offline(command)
-        && let Err(error) = config::load(file, environment)
-    {
-        return write_error(&error, err).map(|()| EXIT_CONFIG);
-    }
+    let loaded = match config::load(file, environment) {
+        Ok(loaded) => loaded,
+        Err(error) => return write_error(&error, err).map(|()| EXIT_CONFIG),
+    };
+    let config = &loaded.config;
     let style = TextStyle::detect(io::stderr().is_terminal(), environment);
     match command {
-        CliCommand::Backup(args) => backup::backup(args, file, environment, out, err),
+        CliCommand::Backup(args) => backup::backup(args, config, out, err),
         CliCommand::Case(args) => case::case(args, out, err),
         CliCommand::Compile(args) => compile::compile(args, style, out, err),
         CliCommand::DryRun(args) => dry_run::dry_run(args, out, err),
@@ -75,44 +75,17 @@ pub fn run(
         CliCommand::Fmt(args) => fmt::fmt(args, out, err),
         CliCommand::Lint(args) => lint::lint(args, style, out, err),
         CliCommand::Package(args) => package::package(args, style, environment, out, err),
-        CliCommand::ValidateConfig { format } => {
-            validate_config::validate_config(file, environment, *format, out, err)
-        }
-        CliCommand::Migrate { dry_run } => migrate::migrate(file, environment, *dry_run, out, err),
+        CliCommand::ValidateConfig { format } => validate_config::validate_config(&loaded, *format, out, err),
+        CliCommand::Migrate { dry_run } => migrate::migrate(config, *dry_run, out, err),
         CliCommand::New(args) => new::new(args, out, err),
-        CliCommand::Preflight => preflight::preflight(file, environment, out, err),
-        CliCommand::Restore(args) => restore::restore(args, file, environment, out, err),
-        CliCommand::Schema(args) => schema::schema(file, environment, args, out, err),
-        CliCommand::TestConnectivity => test_connectivity::test_connectivity(file, environment, out, err),
-        CliCommand::Reencrypt => reencrypt::reencrypt(file, environment, err),
+        CliCommand::Preflight => preflight::preflight(config, environment, out, err),
+        CliCommand::Restore(args) => restore::restore(args, config, out, err),
+        CliCommand::Schema(args) => schema::schema(args, out, err),
+        CliCommand::TestConnectivity => test_connectivity::test_connectivity(config, environment, out, err),
+        CliCommand::Reencrypt => reencrypt::reencrypt(config, environment, err),
         CliCommand::Test(args) => test::test(args, out, err),
         CliCommand::Completions { shell } => completions::completions(*shell, out),
         CliCommand::Man { directory } => man::man(directory, err),
-    }
-}
-
-/// Returns true for a command that works on files and does not load the configuration itself.
-fn is_offline(command: &CliCommand) -> bool {
-    match command {
-        CliCommand::Case(_)
-        | CliCommand::Compile(_)
-        | CliCommand::Completions { .. }
-        | CliCommand::DryRun(_)
-        | CliCommand::DumpOpenapi
-        | CliCommand::Fmt(_)
-        | CliCommand::Lint(_)
-        | CliCommand::Man { .. }
-        | CliCommand::New(_)
-        | CliCommand::Package(_)
-        | CliCommand::Test(_) => true,
-        CliCommand::Backup(_)
-        | CliCommand::Restore(_)
-        | CliCommand::ValidateConfig { .. }
-        | CliCommand::Migrate { .. }
-        | CliCommand::Preflight
-        | CliCommand::Schema(_)
-        | CliCommand::TestConnectivity
-        | CliCommand::Reencrypt => false,
     }
 }
 

@@ -1,7 +1,6 @@
 //! `svc-server reencrypt`: rewrites connectors and stored tokens under the current key.
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use slog::Logger;
 use svc_store::{ReencryptionReport, StoreConfig};
@@ -9,22 +8,18 @@ use tokio::runtime::Handle;
 
 use crate::config::Config;
 use crate::error::ServiceStartError;
-use crate::exit::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
-use crate::{config, logging, settings};
+use crate::exit::{self, EXIT_FAILURE, EXIT_OK};
+use crate::{logging, settings};
 
 /// Rewrites the connectors under the current key; fails where one cannot be read.
 pub(super) fn reencrypt(
-    path: Option<&Path>,
+    config: &Config,
     environment: &[(String, String)],
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let config = match config::load(path, environment) {
-        Ok(loaded) => loaded.config,
-        Err(error) => return exit::write_error(&error, err).map(|()| EXIT_CONFIG),
-    };
     let logs = logging::start(&config.logging, None);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    match runtime.block_on(reencrypt_stored(&config, environment, &logs.log)) {
+    match runtime.block_on(reencrypt_stored(config, environment, &logs.log)) {
         Ok(done) => {
             for (name, why) in &done.failed {
                 writeln!(err, "warning: connector '{name}' was left as it is: {why}")?;

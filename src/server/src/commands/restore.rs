@@ -7,8 +7,9 @@ use clap::Args;
 use svc_store::{BackupError, FileLock, RestoreReport, StoreConfig};
 
 use super::backup::exit_code;
-use crate::exit::{self, EXIT_CONFIG, EXIT_OK};
-use crate::{config, settings};
+use crate::config::Config;
+use crate::exit::{self, EXIT_OK};
+use crate::settings;
 
 /// The arguments of `restore`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -25,16 +26,11 @@ pub struct RestoreArgs {
 /// The output cannot be written.
 pub(super) fn restore(
     args: &RestoreArgs,
-    path: Option<&Path>,
-    environment: &[(String, String)],
+    config: &Config,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let config = match config::load(path, environment) {
-        Ok(loaded) => loaded.config,
-        Err(error) => return exit::write_error(&error, err).map(|()| EXIT_CONFIG),
-    };
-    match restore_locked(&settings::store_config(&config), &args.file) {
+    match restore_locked(&settings::store_config(config), &args.file) {
         Ok(report) => {
             writeln!(out, "{}", report.file.display())?;
             if let Some(replaced) = &report.replaced {

@@ -1,7 +1,6 @@
 //! `svc-server test-connectivity`: asks the database and the Kafka brokers for a sign of life.
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::time::Duration;
 
 use slog::{Discard, Logger, o};
@@ -11,31 +10,27 @@ use svc_store::inspect::{self, DatabaseSummary};
 
 use crate::config::Config;
 use crate::exit::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
-use crate::{config, settings};
+use crate::settings;
 
 /// Time that the brokers have to send their metadata.
 const BROKER_LIMIT: Duration = Duration::from_secs(5);
 
 /// Checks each peer of the configuration in turn; stops at the first that fails. Changes nothing.
 pub(super) fn test_connectivity(
-    path: Option<&Path>,
+    config: &Config,
     environment: &[(String, String)],
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let config = match config::load(path, environment) {
-        Ok(loaded) => loaded.config,
-        Err(error) => return exit::write_error(&error, err).map(|()| EXIT_CONFIG),
-    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    match runtime.block_on(ask_database(&config)) {
+    match runtime.block_on(ask_database(config)) {
         Ok(summary) => writeln!(out, "database: {}", describe(&summary))?,
         Err(error) => {
             let code = if error.is_configuration() { EXIT_CONFIG } else { EXIT_FAILURE };
             return exit::write_error(&error, err).map(|()| code);
         }
     }
-    let Some(cluster) = settings::kafka_cluster(&config, environment) else {
+    let Some(cluster) = settings::kafka_cluster(config, environment) else {
         writeln!(out, "kafka: off")?;
         return Ok(EXIT_OK);
     };

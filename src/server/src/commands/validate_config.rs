@@ -1,45 +1,39 @@
 //! `svc-server validate-config`: checks the configuration and prints all of it, secrets struck out.
 
 use std::io::{self, Write};
-use std::path::Path;
 
-use crate::config::{self, ConfigFormat};
-use crate::exit::{EXIT_CONFIG, EXIT_OK, write_error};
+use crate::config::{self, ConfigFormat, LoadedConfig};
+use crate::exit::EXIT_OK;
 
-/// Runs `validate-config` and returns the exit code.
+/// Prints a configuration that was checked when it was loaded. Returns the exit code.
 ///
 /// # Errors
 /// The output cannot be written.
 pub(super) fn validate_config(
-    path: Option<&Path>,
-    environment: &[(String, String)],
+    loaded: &LoadedConfig,
     format: ConfigFormat,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    match config::load(path, environment) {
-        Ok(loaded) => {
-            loaded.notes.iter().try_for_each(|note| writeln!(err, "warning: {note}"))?;
-            out.write_all(config::render(&loaded.config, format).as_bytes())?;
-            writeln!(err, "note: the configuration is valid")?;
-            Ok(EXIT_OK)
-        }
-        Err(error) => {
-            write_error(&error, err)?;
-            Ok(EXIT_CONFIG)
-        }
-    }
+    loaded.notes.iter().try_for_each(|note| writeln!(err, "warning: {note}"))?;
+    out.write_all(config::render(&loaded.config, format).as_bytes())?;
+    writeln!(err, "note: the configuration is valid")?;
+    Ok(EXIT_OK)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::CliCommand;
+    use crate::commands;
+    use crate::exit::EXIT_CONFIG;
 
     fn validate(text: &str, format: ConfigFormat) -> (u8, String, String) {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let code = validate_config(Some(file.path()), &[], format, &mut out, &mut err).unwrap();
+        let command = CliCommand::ValidateConfig { format };
+        let code = commands::run(&command, Some(file.path()), &[], &mut out, &mut err).unwrap();
         (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }
 

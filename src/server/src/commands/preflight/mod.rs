@@ -5,7 +5,6 @@ mod checks;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::path::Path;
 use std::sync::Arc;
 
 use slog::{Discard, Logger, o};
@@ -19,8 +18,8 @@ use tokio::runtime::Handle;
 use self::checks::Checks;
 use crate::config::Config;
 use crate::error::ServiceStartError;
-use crate::exit::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
-use crate::{config, offline, settings};
+use crate::exit::{self, EXIT_FAILURE, EXIT_OK};
+use crate::{offline, settings};
 
 /// The stored definitions, and what was found out about them.
 struct Scan {
@@ -30,17 +29,13 @@ struct Scan {
 
 /// Reports what this version of the program does not take as it is stored; fails if there is anything.
 pub(super) fn preflight(
-    path: Option<&Path>,
+    config: &Config,
     environment: &[(String, String)],
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let config = match config::load(path, environment) {
-        Ok(loaded) => loaded.config,
-        Err(error) => return exit::write_error(&error, err).map(|()| EXIT_CONFIG),
-    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let Scan { stored, findings } = match runtime.block_on(scan(&config, environment)) {
+    let Scan { stored, findings } = match runtime.block_on(scan(config, environment)) {
         Ok(scan) => scan,
         Err(error) => return exit::write_error(&error, err).map(|()| error.exit_code()),
     };

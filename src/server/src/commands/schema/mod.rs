@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use svc_engine::catalogue::Catalogue;
 use svc_project::schema::DocumentKind;
 
-use crate::exit::{self, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
+use crate::exit::{EXIT_FAILURE, EXIT_OK};
 use crate::{config, offline};
 
 /// The kinds of documents that have a schema.
@@ -67,16 +67,7 @@ impl SchemaKind {
 }
 
 /// Prints a schema, or writes the files of an editor.
-pub(super) fn schema(
-    path: Option<&Path>,
-    environment: &[(String, String)],
-    args: &SchemaArgs,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> io::Result<u8> {
-    if let Err(error) = config::load(path, environment) {
-        return exit::write_error(&error, err).map(|()| EXIT_CONFIG);
-    }
+pub(super) fn schema(args: &SchemaArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let engine = offline::engine_builder().build();
     let kinds = args.kind.map_or_else(|| SchemaKind::ALL.to_vec(), |kind| vec![kind]);
     let schemas = kinds.into_iter().map(|kind| (kind.name(), kind.schema(engine.catalogue())));
