@@ -28,7 +28,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use svc_engine::catalogue::{DefaultOutput, FunctionEntry, FunctionTarget, InputField};
+use svc_engine::catalogue::{
+    DefaultInput, DefaultOutput, FunctionEntry, FunctionTarget, InputField, SentForm,
+};
 use svc_engine::{CompileCx, CompiledTask, EngineBuilder, Function};
 use svc_model::FieldError;
 
@@ -42,11 +44,13 @@ static ENTRY: FunctionEntry = FunctionEntry {
     fields: &[
         InputField::string("channel", "Channel name; this or channel_logic")
             .required()
-            .alias("channel_logic"),
+            .alias("channel_logic")
+            .sent_as(SentForm::Name),
         InputField::any("data", "Payload; data_logic wins, and without either it is the original payload")
-            .overridden_by("data_logic"),
+            .overridden_by("data_logic")
+            .or_default(DefaultInput::Payload),
         InputField::output().alias("response_path"),
-        InputField::number("timeout_ms", "Milliseconds the call may take"),
+        InputField::timeout("Milliseconds the call may take"),
     ],
     target: FunctionTarget::Channel,
     default_output: DefaultOutput::MergesIntoData,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, SentForm};
 use svc_engine::{
     CompileCx, CompiledTask, Function, Inputs, ParseJsonError, Path, TaskCx, TaskError, TaskOutcome,
 };
@@ -20,7 +20,7 @@ static READ_ENTRY: FunctionEntry = FunctionEntry {
     retry_safety: "read",
     fields: &[
         InputField::connector("Cache connector"),
-        InputField::string("key", "Key to look up").required().resolvable(),
+        InputField::string("key", "Key to look up").required().resolvable().sent_as(SentForm::Key),
         InputField::output(),
     ],
     ..FunctionEntry::connector(
@@ -35,9 +35,11 @@ static WRITE_ENTRY: FunctionEntry = FunctionEntry {
     retry_safety: "idempotent_write",
     fields: &[
         InputField::connector("Cache connector"),
-        InputField::string("key", "Key to write").required().resolvable(),
+        InputField::string("key", "Key to write").required().resolvable().sent_as(SentForm::Key),
         InputField::any("value", "Value to keep, stored as JSON").required().resolvable(),
-        InputField::number("ttl_secs", "Seconds until it expires; without it, never").resolvable(),
+        InputField::number("ttl_secs", "Seconds until it expires; without it, never")
+            .resolvable()
+            .sent_as(SentForm::ValueOrNothing),
     ],
     ..FunctionEntry::connector(
         "cache_write",

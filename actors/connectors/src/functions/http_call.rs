@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::catalogue::{ConnectorRequirement, DefaultOutput, FunctionEntry, InputField, PathUse};
+use svc_engine::catalogue::{
+    ConnectorRequirement, DefaultInput, DefaultOutput, FunctionEntry, InputField, PathUse, SentForm,
+};
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Expression, Function, Path, Redaction, TaskCx, TaskError, TaskOutcome,
 };
@@ -30,32 +32,38 @@ static ENTRY: FunctionEntry = FunctionEntry {
     fields: &[
         InputField::connector("HTTP connector"),
         InputField::string("method", "HTTP method, GET by default")
-            .one_of(&["GET", "POST", "PUT", "PATCH", "DELETE"]),
+            .one_of(&["GET", "POST", "PUT", "PATCH", "DELETE"])
+            .or_default(DefaultInput::Text("GET")),
         InputField::string("path", "Appended to the connector's URL; path_logic wins")
-            .overridden_by("path_logic"),
-        InputField::object("headers", "Headers of this request"),
+            .overridden_by("path_logic")
+            .sent_as(SentForm::TextOrEmpty),
+        InputField::object("headers", "Headers of this request").sent_as(SentForm::ObjectOrNothing),
         InputField::logic(
             "headers_logic",
             "Expression for an object of more headers; they win over headers, a null leaves one out",
-        ),
+        )
+        .sent_as(SentForm::ObjectOrNothing),
         InputField::logic(
             "idempotency_key",
             "Expression for the header Idempotency-Key: true sends the key of the run and the id of the task, which are the same at every attempt; text sends that text; null or false sends none",
         ),
         InputField::any("body", "Body as written; body_logic wins").overridden_by("body_logic"),
         InputField::string("body_format", "How the body is sent, json by default")
-            .one_of(&["json", "form", "text"]),
+            .one_of(&["json", "form", "text"])
+            .sent_as(SentForm::Unsent),
         InputField::string("output", "Path the response is written to; without it the response is discarded")
             .alias("response_path")
-            .path(PathUse::Target { alone: false }),
+            .path(PathUse::Target { alone: false })
+            .sent_as(SentForm::Unsent),
         InputField::string("response_format", "How the response is read, json by default")
-            .one_of(&["json", "text"]),
+            .one_of(&["json", "text"])
+            .sent_as(SentForm::Unsent),
         InputField::bool(
             "capture_error_body",
             "Keep the body of an answer that is no success, up to 4096 bytes, in the error of the task",
-        ),
-        InputField::number(
-            "timeout_ms",
+        )
+        .sent_as(SentForm::Unsent),
+        InputField::timeout(
             "Milliseconds one attempt may take; engine.global_http_timeout_secs is the most, and the default",
         ),
     ],

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
+use svc_engine::catalogue::{ConnectorRequirement, DefaultInput, FunctionEntry, InputField, SentForm};
 use svc_engine::{CompileCx, CompiledTask, Expression, Function, Redaction, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ConnectorType, FieldError};
 
@@ -20,9 +20,12 @@ static ENTRY: FunctionEntry = FunctionEntry {
     fields: &[
         InputField::connector("Kafka connector"),
         InputField::string("topic", "Topic; the connector's own by default"),
-        InputField::logic("key", "Expression for the record's key").alias("key_logic"),
+        InputField::logic("key", "Expression for the record's key")
+            .alias("key_logic")
+            .sent_as(SentForm::Text),
         InputField::logic("value", "Expression for the record's value; without it the whole of data")
-            .alias("value_logic"),
+            .alias("value_logic")
+            .or_default(DefaultInput::Data),
     ],
     ..FunctionEntry::connector(
         "publish_kafka",

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::sent::{DefaultInput, SentForm};
+
 /// The JSON type that an input must evaluate to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputKind {
@@ -94,6 +96,10 @@ pub struct InputField {
     /// The shape of its value, where the kind says too little about it. Only schemas for editors read it: the code of
     /// the function checks the value.
     pub shape: Option<InputShape>,
+    /// The form in which it is sent.
+    pub sent_as: SentForm,
+    /// The value that is sent if a task does not name it.
+    pub default: Option<DefaultInput>,
     /// One line.
     pub description: &'static str,
 }
@@ -152,6 +158,8 @@ impl InputField {
             holds_logic: false,
             dialect_data: None,
             shape: None,
+            sent_as: SentForm::Value,
+            default: None,
             description,
         }
     }
@@ -208,6 +216,12 @@ impl InputField {
             "Path the result is written to; without it the result replaces the whole of data",
         )
         .path(PathUse::Target { alone: false })
+        .sent_as(SentForm::Unsent)
+    }
+
+    /// Creates the input `timeout_ms`: the time that the call may take.
+    pub const fn timeout(description: &'static str) -> Self {
+        Self::number("timeout_ms", description).sent_as(SentForm::Unsent)
     }
 
     /// Declares the input a path of the message.
@@ -275,6 +289,18 @@ impl InputField {
     #[must_use]
     pub const fn shape(self, shape: InputShape) -> Self {
         Self { shape: Some(shape), ..self }
+    }
+
+    /// Declares the form in which the value is sent.
+    #[must_use]
+    pub const fn sent_as(self, sent_as: SentForm) -> Self {
+        Self { sent_as, ..self }
+    }
+
+    /// Declares the value that is sent if a task does not name the input.
+    #[must_use]
+    pub const fn or_default(self, default: DefaultInput) -> Self {
+        Self { default: Some(default), ..self }
     }
 
     /// Returns `true` if a secret reference at a place of the input is resolved; `place` begins at the input,

@@ -7,6 +7,7 @@
 mod entry;
 mod field;
 pub mod operators;
+mod sent;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,8 @@ pub use entry::{
     PluginIdentity, QueryLanguage,
 };
 pub use field::{InputField, InputKind, InputShape, PathUse};
+pub(crate) use sent::SentValue;
+pub use sent::{DefaultInput, SentForm};
 
 /// The entries of all functions of one engine, by name.
 #[derive(Debug, Clone, Default)]

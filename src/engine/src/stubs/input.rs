@@ -3,21 +3,17 @@
 use serde_json::{Map, Value};
 use svc_model::FieldError;
 
-use crate::catalogue::{FunctionEntry, FunctionTarget, InputField, InputKind};
+use crate::catalogue::{
+    DefaultInput, FunctionEntry, FunctionTarget, InputField, InputKind, SentForm, SentValue,
+};
 use crate::error::TaskError;
 use crate::expression::Expression;
 use crate::function::{CompileCx, TaskCx};
 use crate::redaction::Redaction;
 use crate::template::Template;
 
-/// Inputs that steer a function and are not sent.
-const NOT_SENT: [&str; 5] = ["output", "timeout_ms", "body_format", "response_format", "capture_error_body"];
-
 /// The inputs of a call that are sent.
-pub(super) struct SentInput {
-    function: &'static str,
-    parts: Vec<SentField>,
-}
+pub(super) struct SentInput(Vec<SentField>);
 
 /// One input: its name in the record, and the origin of its value.
 struct SentField {
@@ -25,6 +21,7 @@ struct SentField {
     /// Its name in messages.
     spelling: &'static str,
     kind: InputKind,
+    form: SentForm,
     origin: Origin,
 }
 
@@ -48,9 +45,9 @@ impl SentInput {
         input: &Value,
         cx: &CompileCx<'_>,
     ) -> Result<Self, String> {
-        let mut parts = Vec::new();
-        let sent = entry.fields.iter().filter(|field| !NOT_SENT.contains(&field.name));
-        for field in sent.filter(|field| field.secret_at.is_empty()) {
+        let sent = entry.fields.iter().filter(|field| field.sent_as != SentForm::Unsent);
+        let mut parts: Vec<SentField> = Vec::new();
+        for field in sent.clone().filter(|field| field.secret_at.is_empty()) {
             let written = |name: &str| input.get(name).filter(|value| !value.is_null());
             let aliased = field.alias.and_then(|alias| Some((alias, written(alias)?)));
             let named = written(field.name).map(|value| (field.name, value));
@@ -60,12 +57,11 @@ impl SentInput {
                 given.map(|(spelling, value)| SentField::compile(field, spelling, value, cx)).transpose()?,
             );
         }
-        if let Some((name, origin)) = default_input(entry.name)
-            && parts.iter().all(|part| part.name != name)
-        {
-            parts.push(SentField { name, spelling: name, kind: InputKind::Any, origin });
-        }
-        Ok(Self { function: entry.name, parts })
+        let defaults = sent.filter_map(|field| Some(SentField::of_default(field, field.default?)));
+        let absent: Vec<_> =
+            defaults.filter(|default| parts.iter().all(|part| part.name != default.name)).collect();
+        parts.extend(absent);
+        Ok(Self(parts))
     }
 
     /// Returns the input for the message of a task. Adds the secrets that it holds to `redaction`: the caller
@@ -79,22 +75,12 @@ impl SentInput {
         redaction: &mut Redaction,
     ) -> Result<Map<String, Value>, TaskError> {
         let mut input = Map::new();
-        for part in &self.parts {
-            if let Some(value) = part.convert(self.function, part.value(cx, redaction)?)? {
+        for part in &self.0 {
+            if let Some(value) = part.convert(part.value(cx, redaction)?)? {
                 merge(&mut input, part.name, value);
             }
         }
         Ok(input)
-    }
-}
-
-/// Returns the input that a function sends although its task does not name it.
-fn default_input(function: &str) -> Option<(&'static str, Origin)> {
-    match function {
-        "http_call" => Some(("method", Origin::Written("GET".into()))),
-        "publish_kafka" => Some(("value", Origin::Data)),
-        "channel_call" => Some(("data", Origin::Payload)),
-        _ => None,
     }
 }
 
@@ -125,7 +111,16 @@ impl SentField {
             Origin::Written(value.clone())
         };
         let name = field.name.strip_suffix("_logic").unwrap_or(field.name);
-        Ok(Self { name, spelling, kind: field.kind, origin })
+        Ok(Self { name, spelling, kind: field.kind, form: field.sent_as, origin })
+    }
+
+    fn of_default(field: &'static InputField, default: DefaultInput) -> Self {
+        let origin = match default {
+            DefaultInput::Text(text) => Origin::Written(text.into()),
+            DefaultInput::Data => Origin::Data,
+            DefaultInput::Payload => Origin::Payload,
+        };
+        Self { name: field.name, spelling: field.name, kind: InputKind::Any, form: SentForm::Value, origin }
     }
 
     fn value(&self, cx: &mut TaskCx<'_>, redaction: &mut Redaction) -> Result<Value, TaskError> {
@@ -139,41 +134,17 @@ impl SentField {
     }
 
     /// Converts a value to the form in which the function sends it; `None` for one that it leaves out.
-    fn convert(&self, function: &str, value: Value) -> Result<Option<Value>, TaskError> {
+    fn convert(&self, value: Value) -> Result<Option<Value>, TaskError> {
         let invalid = |reason: &str| TaskError::validation(format!("{}: {reason}", self.spelling));
-        match (function, self.name, value) {
-            ("http_call", "path", Value::Null) => Ok(Some("".into())),
-            ("http_call", "path", value) => Ok(Some(to_text(value))),
-            ("http_call", "headers", value @ (Value::Null | Value::Object(_))) => {
-                Ok(Some(value).filter(Value::is_object))
+        match self.form.convert(self.name, value).map_err(|reason| invalid(&reason))? {
+            SentValue::LeftOut => Ok(None),
+            SentValue::Typed(value)
+                if matches!(self.origin, Origin::Folded(_)) && !self.kind.holds(&value) =>
+            {
+                let mismatch = FieldError::type_mismatch(self.spelling, self.kind.name(), &value);
+                Err(invalid(&mismatch.message))
             }
-            ("http_call", "headers", _) => Err(invalid("expected an object of headers")),
-            ("publish_kafka", "key", Value::Null) => Ok(Some(Value::Null)),
-            ("publish_kafka", "key", value) => Ok(Some(to_text(value))),
-            ("channel_call", "channel", value) => match value.as_str() {
-                Some(name) if !name.trim().is_empty() => Ok(Some(value)),
-                _ => Err(invalid("expected the name of a channel")),
-            },
-            ("cache_read" | "cache_write", "key", Value::Null) => Err(invalid("required")),
-            ("cache_read" | "cache_write", "key", value @ (Value::Number(_) | Value::Bool(_))) => {
-                Ok(Some(to_text(value)))
-            }
-            ("cache_write", "ttl_secs", Value::Null) => Ok(None),
-            (_, _, value) => match &self.origin {
-                Origin::Folded(_) if !self.kind.holds(&value) => {
-                    let mismatch = FieldError::type_mismatch(self.spelling, self.kind.name(), &value);
-                    Err(invalid(&mismatch.message))
-                }
-                _ => Ok(Some(value)),
-            },
+            SentValue::Converted(value) | SentValue::Typed(value) => Ok(Some(value)),
         }
-    }
-}
-
-/// Returns a text as it is, and anything else as its JSON.
-fn to_text(value: Value) -> Value {
-    match value {
-        Value::String(_) => value,
-        other => other.to_string().into(),
     }
 }
