@@ -137,48 +137,55 @@ impl ConnectorConfig {
     /// Returns the destinations of connections with the paths of their fields, except for placeholders and
     /// references.
     pub fn connection_targets(&self) -> Vec<(String, ConnectionTarget<'_>)> {
-        let (field, text) = match self {
-            Self::Http(config) => ("url", config.url.as_str()),
-            Self::Es(config) => ("url", config.url.as_str()),
-            Self::Storage(config) => ("endpoint", config.endpoint.as_str()),
-            Self::Smtp(config) => ("host", config.host.as_str()),
-            Self::Db(config) => ("connection_string", config.connection_string.expose()),
-            Self::Cache(config) => match &config.backend {
-                CacheBackend::Redis { url } => ("url", url.expose()),
-                CacheBackend::Memory => return Vec::new(),
-            },
-            Self::Kafka(config) => {
-                let brokers = config.brokers.iter().enumerate().filter(|(_, broker)| !is_unresolved(broker));
-                return brokers
-                    .map(|(index, broker)| {
-                        (
-                            format!("{ROOT}.brokers[{index}]"),
-                            ConnectionTarget::Host(fields::split_port(broker).0),
-                        )
-                    })
-                    .collect();
-            }
-        };
-        let field = format!("{ROOT}.{field}");
         match self {
             Self::Http(config) => {
-                let token = match &config.auth {
-                    Some(HttpAuth::OAuth2(oauth)) => Some(("auth.token_url", oauth.token_url.as_str())),
+                let token_url = match &config.auth {
+                    Some(HttpAuth::OAuth2(oauth)) => url_target("auth.token_url", &oauth.token_url),
                     _ => None,
                 };
-                let urls = [Some(("url", text)), token].into_iter().flatten();
-                let known = urls.filter(|(_, url)| !is_unresolved(url));
-                known.map(|(field, url)| (format!("{ROOT}.{field}"), ConnectionTarget::Url(url))).collect()
+                url_target("url", &config.url).into_iter().chain(token_url).collect()
             }
-            _ if is_unresolved(text) => Vec::new(),
-            Self::Es(_) | Self::Storage(_) => vec![(field, ConnectionTarget::Url(text))],
-            Self::Smtp(_) => vec![(field, ConnectionTarget::Host(text))],
-            Self::Db(_) if DatabaseKind::from_connection_string(text) == Some(DatabaseKind::Sqlite) => {
-                Vec::new()
+            Self::Es(config) => url_target("url", &config.url).into_iter().collect(),
+            Self::Storage(config) => url_target("endpoint", &config.endpoint).into_iter().collect(),
+            Self::Smtp(config) => host_target("host", &config.host).into_iter().collect(),
+            Self::Db(config) => match config.connection_string.expose() {
+                file if DatabaseKind::from_connection_string(file) == Some(DatabaseKind::Sqlite) => {
+                    Vec::new()
+                }
+                url => host_targets("connection_string", url),
+            },
+            Self::Cache(config) => match &config.backend {
+                CacheBackend::Redis { url } => host_targets("url", url.expose()),
+                CacheBackend::Memory => Vec::new(),
+            },
+            Self::Kafka(config) => {
+                let brokers = config.brokers.iter().enumerate();
+                brokers
+                    .filter_map(|(index, broker)| host_target(&format!("brokers[{index}]"), broker))
+                    .collect()
             }
-            _ => fields::hosts(text).map(|host| (field.clone(), ConnectionTarget::Host(host))).collect(),
         }
     }
+}
+
+/// Returns the destination of a field with an http or https URL.
+fn url_target<'c>(field: &str, url: &'c str) -> Option<(String, ConnectionTarget<'c>)> {
+    (!is_unresolved(url)).then(|| (format!("{ROOT}.{field}"), ConnectionTarget::Url(url)))
+}
+
+/// Returns the destination of a field with a host, which may have a port.
+fn host_target<'c>(field: &str, host: &'c str) -> Option<(String, ConnectionTarget<'c>)> {
+    let target = || ConnectionTarget::Host(fields::split_port(host).0);
+    (!is_unresolved(host)).then(|| (format!("{ROOT}.{field}"), target()))
+}
+
+/// Returns the destinations of a field with a URL of another scheme, which may name several hosts.
+fn host_targets<'c>(field: &str, url: &'c str) -> Vec<(String, ConnectionTarget<'c>)> {
+    if is_unresolved(url) {
+        return Vec::new();
+    }
+    let target = |host| (format!("{ROOT}.{field}"), ConnectionTarget::Host(host));
+    fields::hosts(url).map(target).collect()
 }
 
 fn root(config: &Value) -> Result<ConfigBlock<'_>, FieldError> {

@@ -110,7 +110,7 @@ const DATA_OPERATIONS: BlockReference = BlockReference {
 };
 
 /// All connector types.
-pub static CONNECTORS: [ConnectorReference; 7] = [
+pub static CONNECTORS: [ConnectorReference; ConnectorType::ALL.len()] = [
     ConnectorReference {
         kind: ConnectorType::Http,
         blocks: &[
