@@ -21,7 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("src/vault", &["svc-outbound", "svc-secrets"]),
     ("src/ledger", &[]),
     ("src/dialect", &["svc-model"]),
-    ("src/project", &["svc-auth", "svc-engine", "svc-functions", "svc-model", "svc-outbound", "svc-secrets"]),
+    ("src/project", &["svc-auth", "svc-engine", "svc-model", "svc-outbound", "svc-secrets"]),
     ("src/api", &["svc-model"]),
     ("actors/supervision", &[]),
     ("actors/store", &["actix-supervision", "svc-ledger", "svc-model", "svc-outbound", "svc-secrets"]),

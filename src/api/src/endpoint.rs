@@ -258,6 +258,20 @@ pub(crate) const SORT_ORDER: QueryParameter =
 pub(crate) const TAG: QueryParameter =
     QueryParameter::new("tag", ParameterKind::Text, "Only rows with exactly this label");
 
+/// The delivery mode of the rows of a list of channels or workflows.
+pub(crate) const CHANNEL_TYPE: QueryParameter = QueryParameter::new(
+    "channel_type",
+    ParameterKind::Text,
+    "Only channels of this delivery mode; of no effect on workflows",
+);
+
+/// The transport of the rows of a list of channels or workflows.
+pub(crate) const PROTOCOL: QueryParameter = QueryParameter::new(
+    "protocol",
+    ParameterKind::Text,
+    "Only channels of this transport; of no effect on workflows",
+);
+
 /// The column that orders a list.
 pub(crate) const SORT_BY: QueryParameter = QueryParameter::new(
     "sort_by",

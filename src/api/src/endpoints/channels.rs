@@ -4,9 +4,9 @@ use super::cron::FROM_OCCURRENCE;
 use crate::channels::{ChannelDefinition, ChannelResource, ChannelUpdate, ChannelValidationResult};
 use crate::cron::OccurrenceDetail;
 use crate::endpoint::{
-    Answer, DOCUMENT_DRY_RUN, DRY_RUN, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, FORCE, LIMIT, Method,
-    NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, RELOAD, SORT_BY, SORT_ORDER, SchemaSource, TAG,
-    Tag,
+    Answer, CHANNEL_TYPE, DOCUMENT_DRY_RUN, DRY_RUN, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, FORCE,
+    LIMIT, Method, NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, PROTOCOL, RELOAD, SORT_BY,
+    SORT_ORDER, SchemaSource, TAG, Tag,
 };
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 use crate::import::{ImportBatch, ImportSummary};
@@ -19,13 +19,6 @@ const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the channel", "gr
 
 const STATUS: QueryParameter =
     QueryParameter::new("status", Text, "Only channels whose latest version has this status");
-const CHANNEL_TYPE: QueryParameter = QueryParameter::new(
-    "channel_type",
-    Text,
-    "Only channels of this delivery mode; of no effect on workflows",
-);
-const PROTOCOL: QueryParameter =
-    QueryParameter::new("protocol", Text, "Only channels of this transport; of no effect on workflows");
 
 const PAGE: &[QueryParameter] = &[STATUS, TAG, CHANNEL_TYPE, PROTOCOL, SORT_BY, SORT_ORDER, LIMIT, OFFSET];
 
