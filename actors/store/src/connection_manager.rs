@@ -68,6 +68,10 @@ impl ConnectionManager {
         self.postgres.as_ref().is_some_and(PostgresDialer::announces)
     }
 
+    /// Opens a connection. A SQLite file is opened on a blocking thread, since that reads the disk.
+    ///
+    /// # Errors
+    /// The database does not answer, or refuses the connection.
     pub(crate) async fn open(&self, purpose: Purpose) -> Result<Conn, StoreError> {
         match &self.postgres {
             None => {

@@ -16,8 +16,8 @@ use crate::error::TaskError;
 use crate::error_code::ErrorCode;
 use crate::extent::NODE;
 
-/// Values between two looks at the budget of the run.
-const LOOK_EVERY: usize = 1 << 12;
+/// Values between two checks of the budget of the run.
+const CHECK_INTERVAL: usize = 1 << 12;
 
 /// The reason why a text is not parsed.
 #[derive(Debug, thiserror::Error)]
@@ -60,14 +60,14 @@ pub fn parse_json_within(text: &[u8], limit: usize) -> Result<Value, ParseJsonEr
     let parsed = parsed.and_then(|value| deserializer.end().map(|()| value));
     parsed.map_err(|error| match counter.stopped.get() {
         None => ParseJsonError::Malformed(error),
-        Some(Stop::Bytes) => ParseJsonError::TooLarge(limit),
-        Some(Stop::Run(exhausted)) => ParseJsonError::Stopped(RunStopped(exhausted)),
+        Some(StopReason::Bytes) => ParseJsonError::TooLarge(limit),
+        Some(StopReason::Run(exhausted)) => ParseJsonError::Stopped(RunStopped(exhausted)),
     })
 }
 
 /// The reason why the parser stopped, if it is not the text.
 #[derive(Clone, Copy)]
-enum Stop {
+enum StopReason {
     Bytes,
     Run(BudgetExhausted),
 }
@@ -75,26 +75,26 @@ enum Stop {
 struct Counter {
     left: Cell<usize>,
     values: Cell<usize>,
-    stopped: Cell<Option<Stop>>,
+    stopped: Cell<Option<StopReason>>,
 }
 
 impl Counter {
     /// Counts a value or a key with its text.
     fn count<E: serde::de::Error>(&self, text: &str) -> Result<(), E> {
         let Some(left) = self.left.get().checked_sub(NODE + text.len()) else {
-            return Err(self.stop(Stop::Bytes));
+            return Err(self.stop(StopReason::Bytes));
         };
         self.left.set(left);
         self.values.set(self.values.get() + 1);
-        if self.values.get().is_multiple_of(LOOK_EVERY)
-            && let Some(Err(exhausted)) = budget::check_within(Instant::now())
+        if self.values.get().is_multiple_of(CHECK_INTERVAL)
+            && let Some(Err(exhausted)) = budget::check_or_cut(Instant::now())
         {
-            return Err(self.stop(Stop::Run(exhausted)));
+            return Err(self.stop(StopReason::Run(exhausted)));
         }
         Ok(())
     }
 
-    fn stop<E: serde::de::Error>(&self, reason: Stop) -> E {
+    fn stop<E: serde::de::Error>(&self, reason: StopReason) -> E {
         self.stopped.set(Some(reason));
         E::custom("stopped")
     }

@@ -182,8 +182,8 @@ pub(crate) fn check(now: Instant) -> Result<(), BudgetExhausted> {
     result
 }
 
-/// As [`check`], for work that stops in the middle when there is nothing left; `None` outside a run.
-pub(crate) fn check_within(now: Instant) -> Option<Result<(), BudgetExhausted>> {
+/// Checks as [`check`] does, and records a limit that is reached: the work stops in the middle. `None` outside a run.
+pub(crate) fn check_or_cut(now: Instant) -> Option<Result<(), BudgetExhausted>> {
     if is_calm(now) {
         return Some(Ok(()));
     }

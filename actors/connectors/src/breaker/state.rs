@@ -90,7 +90,13 @@ impl Breaker {
 
     /// Records the result of a call; returns `true` if it opened the breaker. A call that was admitted before
     /// the breaker opened changes nothing.
-    pub(super) fn record(&mut self, verdict: CallVerdict, probe: bool, now: Instant, threshold: u32) -> bool {
+    pub(super) fn record(
+        &mut self,
+        verdict: CallVerdict,
+        is_probe: bool,
+        now: Instant,
+        threshold: u32,
+    ) -> bool {
         let (next, opens) = match (self.0, verdict) {
             (Phase::Closed { .. }, CallVerdict::Success) => (Phase::Closed { failures: 0 }, false),
             (Phase::Closed { failures }, CallVerdict::Failure) if failures + 1 >= threshold => {
@@ -99,11 +105,11 @@ impl Breaker {
             (Phase::Closed { failures }, CallVerdict::Failure) => {
                 (Phase::Closed { failures: failures + 1 }, false)
             }
-            (Phase::HalfOpen { .. }, CallVerdict::Success | CallVerdict::Answered) if probe => {
+            (Phase::HalfOpen { .. }, CallVerdict::Success | CallVerdict::Answered) if is_probe => {
                 (Phase::Closed { failures: 0 }, false)
             }
-            (Phase::HalfOpen { .. }, CallVerdict::Failure) if probe => (Phase::Open { since: now }, true),
-            (Phase::HalfOpen { .. }, CallVerdict::Neutral) if probe => {
+            (Phase::HalfOpen { .. }, CallVerdict::Failure) if is_probe => (Phase::Open { since: now }, true),
+            (Phase::HalfOpen { .. }, CallVerdict::Neutral) if is_probe => {
                 (Phase::HalfOpen { probing: false }, false)
             }
             (same, _) => (same, false),

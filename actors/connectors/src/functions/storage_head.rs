@@ -1,4 +1,4 @@
-//! `storage_head`: whether an object is there, and what the store says of it.
+//! `storage_head`: tells if an object exists, and its metadata.
 
 use std::sync::Arc;
 
@@ -90,16 +90,17 @@ impl CompiledTask for StorageHeadTask {
         Box::pin(async move {
             let key = key(&self.inputs, cx)?;
             let channel = channel_of(cx);
-            let known =
-                call_with_breaker(&self.connectors, &channel, &self.connector, self.known(&key)).await?;
-            cx.write(&self.output, known)?;
+            let metadata =
+                call_with_breaker(&self.connectors, &channel, &self.connector, self.read_metadata(&key))
+                    .await?;
+            cx.write(&self.output, metadata)?;
             Ok(TaskOutcome::Success)
         })
     }
 }
 
 impl StorageHeadTask {
-    async fn known(&self, key: &str) -> Result<Value, TaskError> {
+    async fn read_metadata(&self, key: &str) -> Result<Value, TaskError> {
         let head = |driver: &StorageDriver| {
             check_operation(&driver.settings.operations, "head", &self.connector)?;
             Ok((driver.address.clone(), HeadObject(key.to_owned())))

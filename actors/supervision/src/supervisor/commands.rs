@@ -58,7 +58,7 @@ impl Supervisor {
         }
         match self.actors.get(path).map(|actor| actor.phase) {
             Some(ActorPhase::Running | ActorPhase::Starting | ActorPhase::Halting(_)) => {
-                self.quarantine(path, reason, true);
+                self.halt_and_quarantine(path, reason);
             }
             Some(
                 ActorPhase::Waiting
@@ -66,7 +66,7 @@ impl Supervisor {
                 | ActorPhase::Stopped
                 | ActorPhase::Quarantined,
             ) => {
-                self.quarantine(path, reason, false);
+                self.quarantine(path, reason);
             }
             Some(ActorPhase::Draining | ActorPhase::Gone) | None => {}
         }

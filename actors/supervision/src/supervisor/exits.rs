@@ -136,10 +136,10 @@ impl Supervisor {
                 if shared && !matches!(exit, Exit::StartFailed(StartError::Config(_))) =>
             {
                 // The failed one has no instance any more.
-                self.quarantine(path, &reason.as_str().into(), false);
+                self.quarantine(path, &reason.as_str().into());
                 self.quarantine_group(&parent, &reason.into());
             }
-            Directive::Quarantine { reason } => self.quarantine(path, &reason.into(), false),
+            Directive::Quarantine { reason } => self.quarantine(path, &reason.into()),
             Directive::Escalate { reason } => {
                 self.record(path, EventKind::Escalated { reason: reason.clone() });
                 self.enter(path, ActorPhase::Stopped);

@@ -171,16 +171,21 @@ impl Supervisor {
         }
     }
 
-    pub(super) fn quarantine(&mut self, path: &NodePath, reason: &Arc<str>, has_instance: bool) {
+    /// Quarantines an actor without an instance.
+    pub(super) fn quarantine(&mut self, path: &NodePath, reason: &Arc<str>) {
         let Some(actor) = self.actors.get(path) else { return };
         actor.node.admission.quarantine(Arc::clone(reason));
-        if has_instance {
-            actor.order(LifecycleCommand::Halt { deadline: actor.spec.drain_deadline });
-            self.enter(path, ActorPhase::Halting(AfterHalt::Quarantine));
-        } else {
-            actor.order(LifecycleCommand::Recheck);
-            self.enter(path, ActorPhase::Quarantined);
-        }
+        actor.order(LifecycleCommand::Recheck);
+        self.enter(path, ActorPhase::Quarantined);
+        self.record(path, EventKind::Quarantined { reason: reason.to_string() });
+    }
+
+    /// Quarantines an actor whose instance is halted first. It admits nothing from now on.
+    pub(super) fn halt_and_quarantine(&mut self, path: &NodePath, reason: &Arc<str>) {
+        let Some(actor) = self.actors.get(path) else { return };
+        actor.node.admission.quarantine(Arc::clone(reason));
+        actor.order(LifecycleCommand::Halt { deadline: actor.spec.drain_deadline });
+        self.enter(path, ActorPhase::Halting(AfterHalt::Quarantine));
         self.record(path, EventKind::Quarantined { reason: reason.to_string() });
     }
 
@@ -197,10 +202,10 @@ impl Supervisor {
         for actor in self.actors_within(path) {
             match self.actors.get(&actor).map(|actor| actor.phase) {
                 Some(ActorPhase::Running | ActorPhase::Starting | ActorPhase::Halting(AfterHalt::Start)) => {
-                    self.quarantine(&actor, reason, true);
+                    self.halt_and_quarantine(&actor, reason);
                 }
                 Some(ActorPhase::Waiting | ActorPhase::Backoff { .. } | ActorPhase::Stopped) => {
-                    self.quarantine(&actor, reason, false);
+                    self.quarantine(&actor, reason);
                 }
                 _ => {}
             }

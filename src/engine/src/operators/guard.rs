@@ -58,7 +58,7 @@ pub(super) fn text_units(text: &str) -> usize {
 /// guard met.
 fn in_time() -> datalogic_rs::Result<()> {
     let now = Instant::now();
-    if let Some(result) = budget::check_within(now) {
+    if let Some(result) = budget::check_or_cut(now) {
         return result.map_err(|exhausted| Error::custom_message(exhausted.to_string()));
     }
     match END.get() {

@@ -230,10 +230,10 @@ pub fn rollback(
         return before.ok_or_else(none);
     };
     match versions.iter().find(|v| v.version == version) {
-        Some(found) if found.status == LifecycleStatus::Archived => Ok(version),
-        Some(found) => Err(ServiceError::conflict(format!(
+        Some(target) if target.status == LifecycleStatus::Archived => Ok(version),
+        Some(target) => Err(ServiceError::conflict(format!(
             "version {version} of {kind} '{id}' is {}; a rollback takes an archived one",
-            found.status
+            target.status
         ))),
         None => Err(ServiceError::not_found(format!("{kind} '{id}' has no version {version}"))),
     }

@@ -91,12 +91,13 @@ impl<'d> CaseReader<'d> {
     }
 
     /// Returns an optional member; null counts as absent.
-    fn given(&self, key: &str) -> Option<&'d Value> {
+    fn member(&self, key: &str) -> Option<&'d Value> {
         self.members.get(key).filter(|value| !value.is_null())
     }
 
+    /// Returns an optional text, which must not be blank.
     fn text(&mut self, key: &str) -> Option<&'d str> {
-        match self.given(key)? {
+        match self.member(key)? {
             Value::String(text) if text.trim().is_empty() => {
                 self.errors.push(FieldError::invalid(key, "this must not be empty"));
                 None
@@ -110,7 +111,7 @@ impl<'d> CaseReader<'d> {
     }
 
     fn required_text(&mut self, key: &str) -> &'d str {
-        if self.given(key).is_none() {
+        if self.member(key).is_none() {
             self.errors.push(FieldError::required(key));
         }
         self.text(key).unwrap_or_default()
@@ -126,7 +127,7 @@ impl<'d> CaseReader<'d> {
     }
 
     fn metadata(&mut self) -> Map<String, Value> {
-        let checked = match self.given("metadata") {
+        let checked = match self.member("metadata") {
             None => return Map::new(),
             Some(Value::Object(metadata)) => offline_metadata(metadata.clone(), "metadata"),
             Some(other) => Err(vec![FieldError::type_mismatch("metadata", "object", other)]),
@@ -139,7 +140,7 @@ impl<'d> CaseReader<'d> {
 
     fn stubs(&mut self) -> CaseStubs {
         let file = self.text("stubs_file");
-        match (self.given("stubs"), file) {
+        match (self.member("stubs"), file) {
             (Some(stubs), _) => CaseStubs::Inline(stubs.clone()),
             (None, Some(file)) => CaseStubs::File(file.into()),
             (None, None) => CaseStubs::None,
@@ -147,7 +148,7 @@ impl<'d> CaseReader<'d> {
     }
 
     fn secrets(&mut self) -> StandIns {
-        let parsed = self.given("secrets").map(|secrets| StandIns::parse(secrets, "secrets"));
+        let parsed = self.member("secrets").map(|secrets| StandIns::parse(secrets, "secrets"));
         parsed.transpose().map(Option::unwrap_or_default).unwrap_or_else(|errors| {
             self.errors.extend(errors);
             StandIns::default()

@@ -26,7 +26,7 @@ pub(super) async fn query(
 ) -> Result<Vec<Value>, TaskError> {
     let call = es::search(select).map_err(|refusal| refusal_error(&refusal, &base.connector))?;
     let (_, answer) = exchange(base, extent, "read", &call).await?;
-    let mut answer = parsed(base, &answer)?;
+    let mut answer = parse_answer(base, &answer)?;
     whole_search(&answer).map_err(|why| failed(base, &why))?;
     let Some(Value::Array(hits)) = answer.pointer_mut("/hits/hits").map(Value::take) else {
         return Err(failed(base, "the answer of Elasticsearch has no hits"));
@@ -56,11 +56,12 @@ pub(super) async fn write(
     let call = es::request(change).map_err(|refusal| refusal_error(&refusal, &base.connector))?;
     let (loaded, answer) = exchange(base, write.extent(), write.operation().name(), &call).await?;
     if kept(&call, &answer) {
-        return Ok(whole(json!({"status": "ok", "matched": 1, "modified": 0})));
+        return Ok(complete(json!({"status": "ok", "matched": 1, "modified": 0})));
     }
     let driver: &EsDriver = driver_of(&base.connector, &loaded)?;
     let redact = |text: String| driver.settings.http.redact(text, None);
-    written(call.expects, &parsed(base, &answer)?, &redact).map_err(|why| failed(base, &redact(why)))
+    write_result(call.expects, &parse_answer(base, &answer)?, &redact)
+        .map_err(|why| failed(base, &redact(why)))
 }
 
 /// Sends one request; returns the connector that was called as well.
@@ -128,7 +129,7 @@ fn url(base: &Url, call: &EsCall) -> Option<Url> {
     Some(url)
 }
 
-fn parsed(base: &DocumentTask, answer: &OutboundResponse) -> Result<Value, TaskError> {
+fn parse_answer(base: &DocumentTask, answer: &OutboundResponse) -> Result<Value, TaskError> {
     let limit = usize::try_from(base.max_result_bytes).unwrap_or(usize::MAX);
     parse_json_within(&answer.body, limit).map_err(|error| match error {
         ParseJsonError::Malformed(_) => failed(base, "the answer of Elasticsearch is no JSON"),
@@ -142,12 +143,12 @@ fn parsed(base: &DocumentTask, answer: &OutboundResponse) -> Result<Value, TaskE
     })
 }
 
-fn whole(output: Value) -> WriteResult {
+fn complete(output: Value) -> WriteResult {
     WriteResult { output, partial: false }
 }
 
 /// Reads the response to a write; `redact` hides secrets in the reasons it gives.
-fn written(
+fn write_result(
     expects: EsExpectation,
     answer: &Value,
     redact: &dyn Fn(String) -> String,
@@ -156,19 +157,19 @@ fn written(
         EsExpectation::Items { sent } => items(sent, answer, redact),
         EsExpectation::Updated => {
             let (updated, matched) = counts(answer, "updated")?;
-            Ok(whole(json!({"status": "ok", "matched": matched, "modified": updated})))
+            Ok(complete(json!({"status": "ok", "matched": matched, "modified": updated})))
         }
         EsExpectation::Deleted => {
             let (deleted, _) = counts(answer, "deleted")?;
-            Ok(whole(json!({"status": "ok", "deleted": deleted})))
+            Ok(complete(json!({"status": "ok", "deleted": deleted})))
         }
         EsExpectation::One { .. } => match answer["result"].as_str() {
             Some("created") => {
                 let id = &answer["_id"];
-                Ok(whole(json!({"status": "ok", "matched": 0, "modified": 0, "upserted_id": id})))
+                Ok(complete(json!({"status": "ok", "matched": 0, "modified": 0, "upserted_id": id})))
             }
-            Some("noop") => Ok(whole(json!({"status": "ok", "matched": 1, "modified": 0}))),
-            Some("updated") => Ok(whole(json!({"status": "ok", "matched": 1, "modified": 1}))),
+            Some("noop") => Ok(complete(json!({"status": "ok", "matched": 1, "modified": 0}))),
+            Some("updated") => Ok(complete(json!({"status": "ok", "matched": 1, "modified": 1}))),
             _ => Err("the answer of Elasticsearch has no result".to_owned()),
         },
         EsExpectation::Hits => Err("the answer of Elasticsearch is that of a search".to_owned()),
@@ -211,7 +212,7 @@ fn items(sent: usize, answer: &Value, redact: &dyn Fn(String) -> String) -> Resu
         }
     }
     match failure {
-        None => Ok(whole(json!({"status": "ok", "inserted": ids.len(), "ids": ids}))),
+        None => Ok(complete(json!({"status": "ok", "inserted": ids.len(), "ids": ids}))),
         Some(why) if ids.is_empty() => Err(format!("nothing was inserted: {why}")),
         Some(_) => {
             let output = json!({"status": "partial", "inserted": ids.len(), "ids": ids, "items": report});

@@ -84,7 +84,7 @@ struct DataWriteTask {
 }
 
 impl DataWriteTask {
-    async fn written(&self, change: &WriteChange) -> Result<WriteResult, TaskError> {
+    async fn execute(&self, change: &WriteChange) -> Result<WriteResult, TaskError> {
         match self.base.backend()? {
             #[cfg(feature = "sql")]
             DocumentBackend::Sql => sql::write(&self.base, &self.write, change).await,
@@ -103,10 +103,10 @@ impl CompiledTask for DataWriteTask {
             let values = self.base.values(cx)?;
             let change = self.write.bind(&values.bindings(), self.limits);
             let change = change.map_err(|refusal| refusal_error(&refusal, connector))?;
-            let written =
-                call_with_breaker(connectors, &channel_of(cx), connector, self.written(&change)).await?;
-            cx.write(output, written.output)?;
-            Ok(if written.partial { TaskOutcome::Partial } else { TaskOutcome::Success })
+            let result =
+                call_with_breaker(connectors, &channel_of(cx), connector, self.execute(&change)).await?;
+            cx.write(output, result.output)?;
+            Ok(if result.partial { TaskOutcome::Partial } else { TaskOutcome::Success })
         })
     }
 }

@@ -59,13 +59,13 @@ pub(super) async fn serve<S, B>(
     };
     let mut exchanges = FuturesUnordered::new();
     let mut budget = ResetBudget::default();
-    // The first request has the time of a head, a later one that of an idle connection.
+    // The time that an idle connection has: that of a head for the first request, of keep-alive for a later one.
     let mut patience = timeouts.head;
     let mut is_ending = false;
     loop {
         let is_idle = exchanges.is_empty();
         let next = poll_fn(|context| {
-            // Before the connection, which then writes what they have sent.
+            // The requests come before the connection: polling it then writes what they have sent.
             while let Poll::Ready(Some(end)) = exchanges.poll_next_unpin(context) {
                 if !budget.record(end) {
                     return Poll::Ready(ConnectionEvent::ResetFlood);

@@ -34,7 +34,7 @@ const KNOWN: [&str; 16] = [
 /// A connection string, read.
 #[derive(Clone)]
 pub(crate) struct PostgresTarget {
-    greeting: Config,
+    base: Config,
     /// Tried in this order.
     pub(super) hosts: Vec<(String, u16)>,
     pub(super) encryption: Encryption,
@@ -66,10 +66,10 @@ impl PostgresTarget {
         let (_, rest) = base.split_once("://").ok_or_else(malformed)?;
         // The driver knows the scheme in lower case alone. Its own texts may repeat what they refuse.
         let url = format!("postgres://{rest}?{}", kept.join("&"));
-        let read: Config = url.parse().map_err(|_| malformed())?;
-        let ports = read.get_ports();
+        let parsed: Config = url.parse().map_err(|_| malformed())?;
+        let ports = parsed.get_ports();
         let mut hosts = Vec::new();
-        for (index, host) in read.get_hosts().iter().enumerate() {
+        for (index, host) in parsed.get_hosts().iter().enumerate() {
             let Host::Tcp(host) = host else {
                 return Err("connection_string: only hosts reached over TCP are supported".to_owned());
             };
@@ -78,12 +78,12 @@ impl PostgresTarget {
         if hosts.is_empty() {
             return Err(malformed());
         }
-        Ok(Self { greeting: greeting(&read), hosts, encryption })
+        Ok(Self { base: without_hosts(&parsed), hosts, encryption })
     }
 
     /// The settings of one connection to one address. `host` is whom a certificate must name.
     pub(super) fn config(&self, host: &str, address: IpAddr, port: u16) -> Config {
-        let mut config = self.greeting.clone();
+        let mut config = self.base.clone();
         config.host(host).hostaddr(address).port(port);
         config.ssl_mode(match self.encryption {
             Encryption::Never => SslMode::Disable,
@@ -94,34 +94,34 @@ impl PostgresTarget {
     }
 }
 
-/// Everything but hosts and ports.
-fn greeting(read: &Config) -> Config {
+/// Copies the settings of a connection but for its hosts and ports.
+fn without_hosts(parsed: &Config) -> Config {
     let mut config = Config::new();
-    if let Some(user) = read.get_user() {
+    if let Some(user) = parsed.get_user() {
         config.user(user);
     }
-    if let Some(password) = read.get_password() {
+    if let Some(password) = parsed.get_password() {
         config.password(password);
     }
-    if let Some(database) = read.get_dbname() {
+    if let Some(database) = parsed.get_dbname() {
         config.dbname(database);
     }
-    if let Some(options) = read.get_options() {
+    if let Some(options) = parsed.get_options() {
         config.options(options);
     }
-    config.application_name(read.get_application_name().unwrap_or("svc"));
-    config.target_session_attrs(read.get_target_session_attrs());
-    config.channel_binding(read.get_channel_binding());
-    config.ssl_negotiation(read.get_ssl_negotiation());
-    config.keepalives(read.get_keepalives());
-    config.keepalives_idle(read.get_keepalives_idle());
-    if let Some(interval) = read.get_keepalives_interval() {
+    config.application_name(parsed.get_application_name().unwrap_or("svc"));
+    config.target_session_attrs(parsed.get_target_session_attrs());
+    config.channel_binding(parsed.get_channel_binding());
+    config.ssl_negotiation(parsed.get_ssl_negotiation());
+    config.keepalives(parsed.get_keepalives());
+    config.keepalives_idle(parsed.get_keepalives_idle());
+    if let Some(interval) = parsed.get_keepalives_interval() {
         config.keepalives_interval(interval);
     }
-    if let Some(retries) = read.get_keepalives_retries() {
+    if let Some(retries) = parsed.get_keepalives_retries() {
         config.keepalives_retries(retries);
     }
-    if let Some(timeout) = read.get_tcp_user_timeout() {
+    if let Some(timeout) = parsed.get_tcp_user_timeout() {
         config.tcp_user_timeout(*timeout);
     }
     config
@@ -149,10 +149,10 @@ mod tests {
         let target =
             PostgresTarget::parse("postgres://us%40er:p%2Fa%20ss@db/app?sslmode=require&options=-c%20a%3Db")
                 .unwrap();
-        assert_eq!(target.greeting.get_user(), Some("us@er"));
-        assert_eq!(target.greeting.get_password(), Some(b"p/a ss".as_slice()));
-        assert_eq!(target.greeting.get_dbname(), Some("app"));
-        assert_eq!(target.greeting.get_options(), Some("-c a=b"));
+        assert_eq!(target.base.get_user(), Some("us@er"));
+        assert_eq!(target.base.get_password(), Some(b"p/a ss".as_slice()));
+        assert_eq!(target.base.get_dbname(), Some("app"));
+        assert_eq!(target.base.get_options(), Some("-c a=b"));
         assert_eq!(target.encryption, Encryption::Required);
         for wrong in [
             "postgres://u:swordfish@db:port/app",
