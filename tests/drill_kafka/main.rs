@@ -14,9 +14,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::{BaseRecord, DefaultProducerContext, Producer, ThreadedProducer};
@@ -125,7 +126,7 @@ fn drill(binary: &Path, records: i64) -> Result<DrillEvidence, AnyError> {
         signal(&nodes, index, "CONT")?;
     }
     drop(nodes);
-    evidence.effects = effects.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    evidence.effects = effects.lock().clone();
     Ok(evidence)
 }
 
@@ -155,7 +156,7 @@ fn witness(effects: &Effects) -> io::Result<Upstream> {
         let told: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let partition = told["kafka_partition"].as_i64().and_then(|number| i32::try_from(number).ok());
         if let (Some(partition), Some(offset)) = (partition, told["kafka_offset"].as_i64()) {
-            effects.lock().unwrap_or_else(PoisonError::into_inner).push(Effect { partition, offset });
+            effects.lock().push(Effect { partition, offset });
         }
         UpstreamReply::new(200, "{}")
     })
@@ -208,7 +209,7 @@ fn read_commits(
 }
 
 fn count(effects: &Effects) -> usize {
-    effects.lock().unwrap_or_else(PoisonError::into_inner).len()
+    effects.lock().len()
 }
 
 fn signal(nodes: &[Option<ServerProcess>], index: usize, name: &str) -> io::Result<()> {

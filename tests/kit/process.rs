@@ -2,9 +2,11 @@
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// Longest wait of a test for a line.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -67,8 +69,8 @@ impl ChildProcess {
     /// The process ended first, or the wait took too long.
     pub fn wait_for<T>(&self, make: impl Fn(&[String]) -> Option<T>) -> Result<T, String> {
         let pending = |said: &mut Said| !said.ended && make(&said.lines).is_none();
-        let waited = self.said.1.wait_timeout_while(lock(&self.said), PATIENCE, pending);
-        let (said, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut said = lock(&self.said);
+        self.said.1.wait_while_for(&mut said, pending, PATIENCE);
         make(&said.lines).ok_or_else(|| format!("it said {:?} and no more", said.lines))
     }
 
@@ -82,7 +84,7 @@ impl ChildProcess {
 
     /// Waits until all output is read.
     fn ending(&self) {
-        drop(self.said.1.wait_timeout_while(lock(&self.said), GOODBYE, |said| !said.ended));
+        self.said.1.wait_while_for(&mut lock(&self.said), |said| !said.ended, GOODBYE);
     }
 }
 
@@ -95,5 +97,5 @@ impl Drop for ChildProcess {
 }
 
 fn lock(said: &(Mutex<Said>, Condvar)) -> MutexGuard<'_, Said> {
-    said.0.lock().unwrap_or_else(PoisonError::into_inner)
+    said.0.lock()
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::example::create_and_activate;
@@ -108,7 +108,7 @@ pub fn run(address: SocketAddr, clients: usize, rounds: u64) -> io::Result<Rollo
         operated
     });
     operated?;
-    let all = shared.rounds.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let all = shared.rounds.into_inner();
     let phases = acts.iter().enumerate().map(|(index, (name, _, expected))| RolloutPhase {
         name,
         expected: expected.iter().copied().collect(),
@@ -116,10 +116,7 @@ pub fn run(address: SocketAddr, clients: usize, rounds: u64) -> io::Result<Rollo
     });
     Ok(RolloutReport {
         answered: shared.answered.into_inner(),
-        failed: (
-            shared.failed.into_inner(),
-            shared.failures.into_inner().unwrap_or_else(PoisonError::into_inner),
-        ),
+        failed: (shared.failed.into_inner(), shared.failures.into_inner()),
         phases: phases.collect(),
     })
 }
@@ -136,7 +133,7 @@ fn operate(operator: &mut HttpClient, acts: &[Step], rounds: u64, shared: &Share
         act(operator)?;
         shared.phase.store(index * 2, Ordering::Release);
         let seen = || {
-            let all = shared.rounds.lock().unwrap_or_else(PoisonError::into_inner);
+            let all = shared.rounds.lock();
             Ok(all.get(&(index * 2)).is_some_and(|(seen, _)| *seen >= rounds))
         };
         if !wait_until(PHASE_LIMIT, seen)? {
@@ -162,7 +159,7 @@ fn call(address: SocketAddr, callers: &[String], shared: &Shared) {
             shared.answered.fetch_add(1, Ordering::Relaxed);
         }
         if phase.is_multiple_of(2) && shared.phase.load(Ordering::Acquire) == phase {
-            let mut all = shared.rounds.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = shared.rounds.lock();
             let (rounds, total) = all.entry(phase).or_default();
             *rounds += 1;
             for (version, count) in tally {
@@ -174,7 +171,7 @@ fn call(address: SocketAddr, callers: &[String], shared: &Shared) {
 
 fn fail(shared: &Shared, failure: String) {
     shared.failed.fetch_add(1, Ordering::Relaxed);
-    let mut failures = shared.failures.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut failures = shared.failures.lock();
     if failures.len() < KEPT_FAILURES {
         failures.push(failure);
     }

@@ -8,10 +8,11 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -158,7 +159,7 @@ impl Drop for HttpsServer {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        self.told.lock()
     }
 
     fn serve(&self, stream: TcpStream) -> io::Result<()> {
@@ -187,7 +188,7 @@ impl Shared {
         let mut told = self.lock();
         told.requests.push(head);
         while matches!(told.behaviour, Behaviour::Hang) {
-            told = self.changed.wait(told).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut told);
         }
         told.behaviour.clone()
     }

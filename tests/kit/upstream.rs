@@ -2,8 +2,10 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// A received request.
 #[derive(Clone, Debug)]
@@ -133,13 +135,8 @@ impl Upstream {
 
     /// Waits until `requests` requests were received.
     pub fn wait_for(&self, requests: usize) {
-        let seen = self.shared.lock();
-        drop(
-            self.shared
-                .changed
-                .wait_while(seen, |seen| seen.requests.len() < requests)
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+        let mut seen = self.shared.lock();
+        self.shared.changed.wait_while(&mut seen, |seen| seen.requests.len() < requests);
     }
 
     /// Opens the gate: held requests are answered, later ones at once.
@@ -164,7 +161,7 @@ impl Drop for Upstream {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock()
     }
 
     fn serve(&self, stream: TcpStream, connection: usize) -> io::Result<()> {
@@ -176,8 +173,7 @@ impl Shared {
             self.changed.notify_all();
             let reply = match reply {
                 UpstreamReply::Held => {
-                    let seen = self.lock();
-                    drop(self.changed.wait_while(seen, |seen| !seen.opened));
+                    self.changed.wait_while(&mut self.lock(), |seen| !seen.opened);
                     UpstreamReply::new(200, "{}")
                 }
                 reply => reply,

@@ -7,10 +7,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 /// Longest silence of a client before its connection is closed.
@@ -129,7 +130,7 @@ impl Drop for FakeVault {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn serve(&self, stream: TcpStream) -> io::Result<()> {
@@ -173,7 +174,7 @@ impl Shared {
         let path = request.strip_prefix("GET /v1/").and_then(|rest| rest.split(' ').next());
         state.asked.extend(path.map(str::to_owned));
         while state.health == Health::Hanging {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
         }
         let Some(path) = path else { return ("405 Method Not Allowed", errors(&["unsupported operation"])) };
         if state.health != Health::Unsealed {

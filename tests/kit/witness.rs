@@ -6,10 +6,11 @@
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 use crate::upstream::read;
@@ -105,7 +106,7 @@ impl Watch {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<WitnessedRun>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.runs.lock()
     }
 
     fn serve(&self, stream: TcpStream) -> io::Result<()> {

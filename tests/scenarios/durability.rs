@@ -1,10 +1,11 @@
 //! Accepted work is not lost: a 202 survives `kill -9`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
 use svc_testkit::server::{ServerProcess, wait_until};
@@ -34,7 +35,7 @@ fn submit(told: &Told, address: std::net::SocketAddr) {
         match client.json("POST", "/api/v1/data/jobs/async", &body) {
             Ok(answer) if answer.status == 202 => {
                 let id = answer.json()["trace_id"].as_str().unwrap().to_owned();
-                let mut accepted = told.accepted.lock().unwrap();
+                let mut accepted = told.accepted.lock();
                 accepted.push(id);
                 if accepted.len() >= SUBMISSIONS {
                     told.stop.store(true, Ordering::Relaxed);
@@ -114,8 +115,7 @@ fn every_202_ends_completed_or_dead_lettered_after_kill_9() {
     for kill in 1..=KILLS {
         let due = SUBMISSIONS * kill / (KILLS + 1);
         let reached = wait_until(Duration::from_secs(300), || {
-            Ok(told.accepted.lock().unwrap().len() >= due
-                || clients.iter().any(|client| client.is_finished()))
+            Ok(told.accepted.lock().len() >= due || clients.iter().any(|client| client.is_finished()))
         });
         assert!(reached.unwrap(), "submissions go on");
         server = server.crash_and_restart().unwrap();
@@ -124,7 +124,7 @@ fn every_202_ends_completed_or_dead_lettered_after_kill_9() {
 
     let mut client = server.client().keep_alive();
     assert!(wait_until(Duration::from_secs(120), || Ok(is_settled(&mut client))).unwrap(), "all runs end");
-    let accepted = told.accepted.lock().unwrap();
+    let accepted = told.accepted.lock();
     let (traces, dead) = (traces(&mut client), dead_letters(&mut client));
     assert!(accepted.len() >= SUBMISSIONS);
     assert_eq!(accepted.iter().collect::<BTreeSet<_>>().len(), accepted.len(), "ids are unique");

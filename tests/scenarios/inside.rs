@@ -1,7 +1,8 @@
 //! Whatever a definition names, and however: nothing inside the network is reached but what it may reach.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
 use svc_testkit::spellings::{corpus, urls};
@@ -159,7 +160,7 @@ fn no_redirect_of_a_peer_leads_inside() {
     let home = Upstream::start(move |asked| match asked.target.as_str() {
         "/here" => UpstreamReply::new(200, "{}"),
         _ => {
-            let (code, location) = telling.lock().unwrap().clone();
+            let (code, location) = telling.lock().clone();
             UpstreamReply::redirect(code, &location)
         }
     })
@@ -174,7 +175,7 @@ fn no_redirect_of_a_peer_leads_inside() {
     locations.extend([format!("//127.0.0.1:{port}/"), format!("http://1.1.1.1@127.0.0.1:{port}/")]);
     for location in &locations {
         for code in CODES {
-            *told.lock().unwrap() = (code, location.clone());
+            *told.lock() = (code, location.clone());
             let said = tried(&mut client, "home");
             assert!(
                 said["error"].as_str().unwrap().starts_with("SSRF protection:"),
@@ -185,7 +186,7 @@ fn no_redirect_of_a_peer_leads_inside() {
         }
     }
     assert_eq!(trap.take_connection_count(), 0);
-    *told.lock().unwrap() = (307, "/here".to_owned());
+    *told.lock() = (307, "/here".to_owned());
     assert_eq!(tried(&mut client, "home")["reachable"], true, "a redirect as such is followed");
     assert_eq!(client.json("POST", "/api/v1/data/home", &json!({})).unwrap().status, 200);
 }
@@ -196,7 +197,7 @@ fn no_token_is_fetched_from_inside_and_no_redirect_of_its_issuer_is_followed() {
     let told = Arc::new(Mutex::new((302, String::new())));
     let telling = Arc::clone(&told);
     let issuer = Upstream::start(move |_| {
-        let (code, location) = telling.lock().unwrap().clone();
+        let (code, location) = telling.lock().clone();
         UpstreamReply::redirect(code, &location)
     })
     .unwrap();
@@ -212,7 +213,7 @@ fn no_token_is_fetched_from_inside_and_no_redirect_of_its_issuer_is_followed() {
     create(&mut client, &http("redirected", config(0)));
     asking(&mut client, "redirected");
     for (n, code) in CODES.into_iter().enumerate() {
-        *told.lock().unwrap() = (code, format!("http://127.0.0.1:{}/", trap.port()));
+        *told.lock() = (code, format!("http://127.0.0.1:{}/", trap.port()));
         // Another block: what the last one was refused for is not remembered of it.
         let changed =
             client.json("PUT", &format!("{ADMIN}/connectors/redirected"), &json!({"config": config(n + 1)}));

@@ -1,11 +1,11 @@
 //! Tests of the jobs in virtual time, except the test of the schedule itself, which reads the wall clock.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix_rt::System;
 use actix_supervision::universe::Universe;
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use slog::{Discard, o};
 use tokio::sync::Semaphore;
 use tokio::time::{interval, timeout};
@@ -74,7 +74,7 @@ fn a_run_that_fails_or_panics_is_counted_and_the_next_one_comes() {
     Universe::new(2).run(async |tree| {
         let outcomes = Mutex::new(vec!["well", "panic", "fail"]);
         let work = move || {
-            let outcome = outcomes.lock().unwrap().pop();
+            let outcome = outcomes.lock().pop();
             async move {
                 match outcome {
                     Some("fail") => Err("no".into()),

@@ -1,10 +1,11 @@
 //! The state that the actors of this crate share; it outlives each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use parking_lot::{Mutex, MutexGuard};
 use slog::Logger;
 use svc_channels::{RecordResult, RecordRun, TopicRecord};
 use svc_connectors::KafkaProducer;
@@ -96,7 +97,7 @@ impl KafkaShared {
     }
 
     pub(crate) fn groups(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Arc<GroupHandle>>> {
-        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
+        self.groups.lock()
     }
 
     /// Returns the partitions that this node reads, by topic and number.
@@ -173,7 +174,7 @@ impl GroupHandle {
     }
 
     pub(crate) fn partitions(&self) -> MutexGuard<'_, PartitionTable> {
-        self.partitions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.partitions.lock()
     }
 
     /// Orders the consumer to end. An earlier order stands.
@@ -211,7 +212,7 @@ impl GroupHandle {
 
     /// Notes the reason why the consumer receives nothing; returns `true` if it is news.
     pub(crate) fn set_trouble(&self, reason: Option<String>) -> bool {
-        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trouble = self.trouble.lock();
         let is_news = *trouble != reason;
         *trouble = reason;
         is_news
@@ -219,15 +220,15 @@ impl GroupHandle {
 
     /// Notes the topics that cannot be read; returns those that are news.
     pub(crate) fn set_unreadable(&self, topics: Vec<(Arc<str>, String)>) -> Vec<(Arc<str>, String)> {
-        let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unreadable = self.unreadable.lock();
         let news = topics.iter().filter(|topic| !unreadable.contains(topic)).cloned().collect();
         *unreadable = topics;
         news
     }
 
     fn troubles(&self) -> Vec<String> {
-        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let trouble = self.trouble.lock().clone();
+        let unreadable = self.unreadable.lock().clone();
         let trouble = trouble.map(|reason| format!("consumer group '{}': {reason}", self.name));
         let unreadable = unreadable.into_iter().map(|(topic, reason)| format!("topic '{topic}': {reason}"));
         trouble.into_iter().chain(unreadable).collect()

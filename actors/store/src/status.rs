@@ -1,7 +1,6 @@
 //! The state of the database: whether it answers and accepts writes. Readable by anyone without I/O.
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use svc_model::Timestamp;
 
 /// The state of the database.
@@ -27,12 +26,12 @@ impl StatusLevel {
     }
 
     pub(crate) fn get(&self) -> DatabaseStatus {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 
     /// Records that the database answers. Returns whether it was away before.
     pub(crate) fn set_up(&self) -> bool {
-        let mut level = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut level = self.0.lock();
         let was_down = *level != DatabaseStatus::Ok;
         *level = DatabaseStatus::Ok;
         was_down
@@ -41,7 +40,7 @@ impl StatusLevel {
     /// Records that the database is away. Returns whether it answered before. `since` keeps the start of the
     /// outage.
     pub(crate) fn set_down(&self, detail: &str) -> bool {
-        let mut level = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut level = self.0.lock();
         let (since, was_up) = match &*level {
             DatabaseStatus::Down { since, .. } => (*since, false),
             DatabaseStatus::Ok => (Timestamp::now(), true),

@@ -6,6 +6,7 @@
 
 use std::io::{self, IsTerminal as _, Write};
 
+use parking_lot::Mutex;
 use slog::{Drain, FilterLevel, Logger, Record};
 
 use crate::config::{LogFormat, LogLevel, LoggingSection};
@@ -51,10 +52,10 @@ where
 }
 
 /// One JSON object per line, each written whole.
-fn json<W: Write + Send + 'static>(output: W) -> std::sync::Mutex<slog_json::Json<W>> {
+fn json<W: Write + Send + 'static>(output: W) -> Mutex<slog_json::Json<W>> {
     let target = slog::FnValue(|record: &Record<'_>| record.module());
     let json = slog_json::Json::new(output).set_newlines(true).set_flush(true).add_default_keys();
-    std::sync::Mutex::new(json.add_key_value(slog::o!("target" => target)).build())
+    Mutex::new(json.add_key_value(slog::o!("target" => target)).build())
 }
 
 /// A filter of messages by module; the most specific rule decides.
@@ -101,7 +102,7 @@ impl Filter {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
     use super::*;
 
@@ -110,7 +111,7 @@ mod tests {
 
     impl Write for Buffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
+            self.0.lock().write(bytes)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -145,7 +146,7 @@ mod tests {
         slog::info!(log, "listening"; "port" => 8080);
         drop(log);
         drop(guard);
-        let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+        let text = String::from_utf8(buffer.0.lock().clone()).unwrap();
         let line: serde_json::Value = serde_json::from_str(text.trim()).unwrap();
         assert_eq!(line["msg"], "listening");
         assert_eq!(line["level"], "INFO");

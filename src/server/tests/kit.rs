@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_rt::task::spawn_blocking;
@@ -10,6 +10,7 @@ use actix_rt::{Arbiter, ArbiterHandle, System};
 use actix_supervision::Address;
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpServer};
+use parking_lot::Mutex;
 use svc::{Config, FaultKind, Options, PlannedFault, Service, TreeExit};
 use svc_channels::ChannelActor;
 use svc_testkit::http::HttpClient;
@@ -83,7 +84,7 @@ impl RunningService {
         let (routes, threads) = (service.routes(), Arc::new(Mutex::new(Vec::new())));
         let seen = Arc::clone(&threads);
         let app = move || {
-            seen.lock().unwrap().push(Arbiter::current());
+            seen.lock().push(Arbiter::current());
             App::new().configure(routes.clone())
         };
         let server = HttpServer::new(app).workers(WORKERS).disable_signals().listen(listener).unwrap().run();
@@ -99,7 +100,7 @@ impl RunningService {
 
     /// The threads that serve.
     pub(crate) fn workers(&self) -> Vec<ArbiterHandle> {
-        self.threads.lock().unwrap().clone()
+        self.threads.lock().clone()
     }
 
     pub(crate) fn client(&self) -> HttpClient {

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
 use svc_testkit::oidc::{OidcProvider, TokenEvent};
@@ -45,8 +45,7 @@ impl Crowd {
             if answer.is_ok_and(|answer| answer.status == 200) {
                 self.answered[node].fetch_add(1, Ordering::Relaxed);
             }
-            let turn = self.pace.0.lock().unwrap();
-            drop(self.pace.1.wait_timeout(turn, PACE).unwrap());
+            self.pace.1.wait_for(&mut self.pace.0.lock(), PACE);
         }
     }
 

@@ -1,9 +1,10 @@
 //! Several processes on one PostgreSQL.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::json;
 use svc_testkit::http::HttpClient;
 use svc_testkit::postgres::PostgresDatabase;
@@ -120,12 +121,12 @@ fn keep_submitting(told: &Told, address: std::net::SocketAddr) {
     let mut client = HttpClient::new(address).keep_alive();
     while !told.stop.load(Ordering::Relaxed) {
         let number = {
-            let mut next = told.next.lock().unwrap();
+            let mut next = told.next.lock();
             *next += 1;
             *next
         };
         match client.json("POST", SUBMIT, &json!({"n": number})) {
-            Ok(answer) if answer.status == 202 => told.accepted.lock().unwrap().push(number),
+            Ok(answer) if answer.status == 202 => told.accepted.lock().push(number),
             Ok(answer) => assert_eq!(answer.status, 503, "{}", answer.text()),
             Err(_) => return,
         }
@@ -145,7 +146,7 @@ fn rolling_start_under_load_runs_nothing_twice_and_loses_nothing() {
         let (told, address) = (Arc::clone(&told), server.address());
         std::thread::spawn(move || keep_submitting(&told, address))
     };
-    let accepted = |count: usize| eventually(|| told.accepted.lock().unwrap().len() >= count);
+    let accepted = |count: usize| eventually(|| told.accepted.lock().len() >= count);
     let mut clients: Vec<_> = (0..4).map(|_| load(&first)).collect();
     accepted(300);
     let second = patient().start().unwrap();
@@ -160,7 +161,7 @@ fn rolling_start_under_load_runs_nothing_twice_and_loses_nothing() {
     settle(&mut second.client());
     let begun = runs(&witness);
     assert!(begun.values().all(|runs| *runs == 1), "nothing ran twice");
-    let accepted = told.accepted.lock().unwrap();
+    let accepted = told.accepted.lock();
     let lost: Vec<_> = accepted.iter().filter(|n| !begun.contains_key(n)).collect();
     assert!(lost.is_empty(), "{lost:?} of {} were lost", accepted.len());
 }

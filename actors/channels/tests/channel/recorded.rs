@@ -1,10 +1,11 @@
 //! The rows on disk when a caller has its response: traces of runs, and messages accepted for later.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_supervision::{Placement, Tree};
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use svc_channels::{DataRequest, Delivery, RunJob, Settings};
 use svc_model::config::TracingMode;
@@ -302,7 +303,7 @@ impl Runner for Keeper {
     }
 
     fn run(&self, job: Job, _: Duration) -> BoxFuture<'static, JobResult> {
-        self.0.lock().unwrap().push(job);
+        self.0.lock().push(job);
         let ended = JobOutcome::Completed { result: None };
         Box::pin(std::future::ready(JobResult::bare(ended, Duration::ZERO)))
     }
@@ -329,10 +330,10 @@ fn an_accepted_message_is_on_disk_and_reaches_the_queue_with_its_stamps() {
         assert_eq!(accepted.as_object().unwrap().len(), 2);
         let trace = world.trace(&accepted["trace_id"]).await.unwrap();
         assert_eq!((&*trace.row.mode, trace.row.channel_id.as_deref()), ("async", Some("orders")));
-        while keeper.0.lock().unwrap().is_empty() {
+        while keeper.0.lock().is_empty() {
             tokio::task::yield_now().await;
         }
-        let job = keeper.0.lock().unwrap().remove(0);
+        let job = keeper.0.lock().remove(0);
         assert_eq!(
             (job.trace_id.to_string(), &job.payload),
             (accepted["trace_id"].as_str().unwrap().into(), &json!({"n": 1}))

@@ -1,11 +1,12 @@
 //! Connectors over an SQLite file, and an engine that calls them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_rt::Arbiter;
 use actix_supervision::{Placement, Tree};
+use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
 use svc_connectors::{
@@ -40,7 +41,7 @@ struct Held<F> {
 
 impl<F: Fn(&str) -> Option<String> + Send + Sync> SecretSource for Held<F> {
     fn read(&self, wanted: BTreeSet<Reference>) -> PendingReadings {
-        let (read, held) = (self.of.read(wanted), self.next.lock().unwrap().take());
+        let (read, held) = (self.of.read(wanted), self.next.lock().take());
         Box::pin(async move {
             if let Some(held) = held {
                 held.await.unwrap();
@@ -103,7 +104,7 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&ConnectorWorld)) {
         let variables = Variables::default();
         let looked_up = Arc::clone(&variables);
         let hold = Hold::default();
-        let lookup = move |name: &str| looked_up.lock().unwrap().get(name).cloned();
+        let lookup = move |name: &str| looked_up.lock().get(name).cloned();
         let outbound = Outbound::new(&Trust::Only(setup.authority)).unwrap();
         let shared = Arc::clone(&io);
         let arbiter = Arbiter::try_with_tokio_rt(move || Ok(shared)).unwrap();
@@ -190,13 +191,13 @@ impl ConnectorWorld {
     /// Lets the next reading of secrets say what it has read when the answer is used, and not before.
     pub(crate) fn hold_reading(&self) -> oneshot::Sender<()> {
         let (release, held) = oneshot::channel();
-        *self.hold.lock().unwrap() = Some(held);
+        *self.hold.lock() = Some(held);
         release
     }
 
     /// Waits until a reading is held.
     pub(crate) async fn reading_is_held(&self) {
-        while self.hold.lock().unwrap().is_some() {
+        while self.hold.lock().is_some() {
             tokio::task::yield_now().await;
         }
     }

@@ -37,7 +37,7 @@ fn a_change_lets_the_old_actor_finish_and_the_new_one_serve() {
 fn a_reload_that_finds_the_same_leaves_the_actor_and_its_connections() {
     run(async |world| {
         let upstream = answering("1");
-        world.variables.lock().unwrap().insert("KEY".into(), "one".into());
+        world.variables.lock().insert("KEY".into(), "one".into());
         world.connect(at(&upstream, json!({"headers": {"k": "env://KEY"}}))).await;
         const ROUNDS: usize = 40;
         for _ in 0..ROUNDS {
@@ -49,7 +49,7 @@ fn a_reload_that_finds_the_same_leaves_the_actor_and_its_connections() {
         // always would.
         let opened = upstream.requests().iter().map(|asked| asked.connection).max().unwrap() + 1;
         assert!(opened < ROUNDS / 2, "{opened} connections for {ROUNDS} calls");
-        world.variables.lock().unwrap().insert("KEY".into(), "two".into());
+        world.variables.lock().insert("KEY".into(), "two".into());
         world.connectors.reload(ConnectorScope::All).await.unwrap();
         world.call(json!({})).await;
         assert_eq!(upstream.requests().pop().unwrap().header("k"), Some("two"), "a rotated secret is seen");
@@ -74,7 +74,7 @@ fn what_is_written_again_as_it_was_begins_anew() {
 fn a_reload_that_was_overtaken_takes_nothing_back() {
     run(async |world| {
         let upstream = answering("1");
-        let rotate = |value: &str| world.variables.lock().unwrap().insert("KEY".into(), value.into());
+        let rotate = |value: &str| world.variables.lock().insert("KEY".into(), value.into());
         let shown = async || {
             world.call(json!({})).await;
             upstream.requests().pop().unwrap().header("k").map(str::to_owned)
@@ -99,7 +99,7 @@ fn a_reload_that_was_overtaken_takes_nothing_back() {
 fn a_connector_that_is_gone_does_not_come_back_with_a_reload_that_was_overtaken() {
     run(async |world| {
         let upstream = answering("1");
-        world.variables.lock().unwrap().insert("KEY".into(), "one".into());
+        world.variables.lock().insert("KEY".into(), "one".into());
         world.connect(at(&upstream, json!({"headers": {"k": "env://KEY"}}))).await;
         let release = world.hold_reading();
         let later = async {
@@ -126,7 +126,7 @@ fn a_connector_that_fails_to_load_leaves_the_others_and_heals_with_a_reload() {
         );
         assert_eq!((state("c"), world.connectors.statuses().len()), (LoadState::Loaded, 2));
         assert_eq!(world.call(json!({})).await, 1);
-        world.variables.lock().unwrap().insert("LATE".into(), upstream.url("/late"));
+        world.variables.lock().insert("LATE".into(), upstream.url("/late"));
         world.connectors.reload(ConnectorScope::All).await.unwrap();
         assert_eq!(state("late"), LoadState::Loaded);
         assert_eq!(world.call(json!({"connector": "late"})).await, 1);

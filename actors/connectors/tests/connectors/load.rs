@@ -114,7 +114,7 @@ fn a_reload_that_changes_nothing_starts_nothing_whatever_texts_stand_for_it() {
     run(async |world| {
         let upstream = repeating();
         let set = |name: &str, value: &str| {
-            world.variables.lock().unwrap().insert(name.to_owned(), value.to_owned());
+            world.variables.lock().insert(name.to_owned(), value.to_owned());
         };
         set("WORD", "one");
         let texts = ["${WORD}", "env://WORD", "x${WORD:-y}z", "${GONE:-w}", "$$", "plain"];

@@ -2,8 +2,10 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
+
+use parking_lot::Mutex;
 
 /// The server; ends with the process.
 pub(crate) struct Scripted {
@@ -35,7 +37,7 @@ impl Scripted {
 
     /// Every line of every conversation.
     pub(crate) fn heard(&self) -> Vec<String> {
-        self.heard.lock().unwrap().clone()
+        self.heard.lock().clone()
     }
 
     /// Counts the lines with this prefix.
@@ -55,7 +57,7 @@ impl Talk {
         let mut line = String::new();
         self.stream.read_line(&mut line).ok().filter(|read| *read > 0)?;
         let line = line.trim_end().to_owned();
-        self.heard.lock().unwrap().push(line.clone());
+        self.heard.lock().push(line.clone());
         Some(line)
     }
 

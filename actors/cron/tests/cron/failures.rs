@@ -19,7 +19,7 @@ fn a_database_that_was_away_ends_no_schedule() {
         let lock = world.lock();
         // Every schedule has met the lock at least twice.
         until(async || {
-            let words = node.words.lock().unwrap();
+            let words = node.words.lock();
             let failures = words.iter().filter(|word| **word == "cron_reconcile_channel").count();
             failures >= 9 && words.contains(&"cron_claim")
         })

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix_rt::System;
@@ -14,6 +14,7 @@ use diesel::connection::SimpleConnection;
 use diesel::dsl::sql;
 use diesel::sql_types::Text;
 use diesel::{Connection, RunQueryDsl, SqliteConnection};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use slog::{Discard, Logger, o};
 use svc_auth::{KeySet, KeySets};
@@ -34,7 +35,7 @@ use svc_traces::{
 };
 use tokio::time::{interval, timeout};
 
-use crate::witness::{Act, Witness};
+use crate::witness::{Witness, WitnessFunction};
 
 /// Longer than any state may take to be reached.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -142,7 +143,7 @@ impl CronFixture {
             cron_enabled: true,
         };
         plan.settings.errors =
-            EventCallback::new(move |word: svc_model::ErrorReason| told.lock().unwrap().push(word.as_str()));
+            EventCallback::new(move |word: svc_model::ErrorReason| told.lock().push(word.as_str()));
         change(&mut plan);
         let tree = Tree::builder("test").seed(1).faults(plan.faults).build();
         let opened = Store::open(&self.config, self.io.clone(), log()).await.unwrap();
@@ -176,7 +177,9 @@ impl CronFixture {
         };
         let traces = Traces::supervise(&tree, "traces", Placement::Here, parts).await.unwrap();
         let tools = ChannelServices {
-            engine: Arc::new(Engine::builder().function(Arc::new(Act(self.witness.clone()))).build()),
+            engine: Arc::new(
+                Engine::builder().function(Arc::new(WitnessFunction(self.witness.clone()))).build(),
+            ),
             settings: Arc::new(svc_channels::Settings {
                 vars: Some(json!({"region": "eu"})),
                 cron_enabled: plan.cron_enabled,

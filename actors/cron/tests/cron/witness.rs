@@ -1,9 +1,10 @@
 //! A task that does what its payload says, and tells what it was told.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use futures_util::future::LocalBoxFuture;
+use parking_lot::Mutex;
 use serde_json::Value;
 use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, ErrorCode, Function, TaskCx, TaskError, TaskOutcome};
@@ -30,7 +31,7 @@ impl Witness {
 
     /// The metadata of every run that began, in order.
     pub(crate) fn told(&self) -> Vec<Value> {
-        self.told.lock().unwrap().clone()
+        self.told.lock().clone()
     }
 
     pub(crate) fn running(&self) -> usize {
@@ -58,9 +59,9 @@ impl Drop for Present {
 }
 
 /// The task: does what the payload says under `do`.
-pub(crate) struct Act(pub(crate) Witness);
+pub(crate) struct WitnessFunction(pub(crate) Witness);
 
-impl Function for Act {
+impl Function for WitnessFunction {
     fn entry(&self) -> &'static FunctionEntry {
         static ENTRY: FunctionEntry = FunctionEntry::plugin("act", "Does as the payload says");
         &ENTRY
@@ -71,14 +72,14 @@ impl Function for Act {
     }
 }
 
-impl CompiledTask for Act {
+impl CompiledTask for WitnessFunction {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let witness = &self.0;
             let running = witness.running.fetch_add(1, Ordering::SeqCst) + 1;
             witness.most.fetch_max(running, Ordering::SeqCst);
             let _present = Present(Arc::clone(&witness.running));
-            witness.told.lock().unwrap().push(Value::Object(cx.message().metadata.clone()));
+            witness.told.lock().push(Value::Object(cx.message().metadata.clone()));
             match cx.message().payload["do"].as_str() {
                 Some("hold") => witness.gate.acquire().await.unwrap().forget(),
                 Some("fail") => return Err(TaskError::new(ErrorCode::Function, "it was told to fail")),

@@ -1,9 +1,10 @@
 //! The handle of an assigned partition: shared by its worker, its consumer and those who look at it.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use svc_channels::TopicRecord;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -267,7 +268,7 @@ impl PartitionHandle {
     }
 
     fn lock(&self) -> MutexGuard<'_, PartitionShared> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock()
     }
 }
 

@@ -1,7 +1,6 @@
 //! The log of the encryption of connections.
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use slog::{Logger, info, warn};
 
 /// The protection of a new connection against readers of the network.
@@ -33,7 +32,7 @@ impl ProtectionLog {
 
     /// Records a new connection.
     pub(super) fn record(&self, now: LinkProtection) {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         if last.as_ref() == Some(&now) {
             return;
         }

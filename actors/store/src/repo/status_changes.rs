@@ -1,9 +1,9 @@
 //! Concurrent changes of status: one wins, the others are conflicts, even if they are processed much later.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use svc_model::{EntityKind, ServiceError};
 use tokio::time::Instant;
 
@@ -92,7 +92,7 @@ impl StatusChanges {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Changes>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

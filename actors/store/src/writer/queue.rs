@@ -1,9 +1,10 @@
 //! The queue of waiting writes and the task that empties it.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout};
@@ -73,7 +74,9 @@ impl WriterQueue {
     fn wake(self: &Arc<Self>, wake: Wake) {
         match (wake, self.link.backend()) {
             (Wake::Nothing, _) => {}
-            (Wake::Gathered, Backend::Sqlite) => self.thread.notify_one(),
+            (Wake::Gathered, Backend::Sqlite) => {
+                self.thread.notify_one();
+            }
             (Wake::Gathered, Backend::Postgres) => self.task.notify_one(),
             (Wake::Start, _) => self.start_task(),
         }
@@ -119,9 +122,7 @@ impl WriterQueue {
         match self.link.backend() {
             Backend::Sqlite => {
                 // The thread is there to be blocked.
-                let waiting =
-                    self.thread.wait_timeout_while(self.lock(), limit, |state| state.is_gathering());
-                drop(waiting);
+                self.thread.wait_while_for(&mut self.lock(), |state| state.is_gathering(), limit);
             }
             Backend::Postgres => {
                 let _late = timeout(limit, self.task.notified()).await;
@@ -136,7 +137,7 @@ impl WriterQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, WriteQueue<Box<dyn WriteUnit>, Row>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

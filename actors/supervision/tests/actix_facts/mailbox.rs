@@ -75,7 +75,7 @@ mod a_message {
 fn a_mailbox_is_drained_without_yielding() {
     fn flood(turns: Arc<Mutex<u32>>, left: u32, seen: oneshot::Sender<u32>) -> Run {
         Run(Box::new(move |ctx| match left {
-            0 => seen.send(*turns.lock().unwrap()).unwrap(),
+            0 => seen.send(*turns.lock()).unwrap(),
             left => ctx.address().do_send(flood(turns, left - 1, seen)),
         }))
     }
@@ -85,12 +85,12 @@ fn a_mailbox_is_drained_without_yielding() {
         let counted = turns.clone();
         actix::spawn(async move {
             loop {
-                *counted.lock().unwrap() += 1;
+                *counted.lock() += 1;
                 yield_now().await;
             }
         });
         settle().await;
-        let before = *turns.lock().unwrap();
+        let before = *turns.lock();
         let (seen, saw) = oneshot::channel();
         addr.do_send(flood(turns.clone(), 10_000, seen));
         let during = saw.await.unwrap() - before;

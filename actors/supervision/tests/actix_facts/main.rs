@@ -16,11 +16,12 @@ mod restarts;
 mod runner;
 mod runtimes;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 
 use actix::Supervised;
 use actix::prelude::*;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
 
@@ -39,7 +40,7 @@ struct ProbeActor {
 impl ProbeActor {
     fn note(&self, what: &str) {
         let unwinding = if thread::panicking() { " while unwinding" } else { "" };
-        self.log.lock().unwrap().push(format!("{what}{unwinding}"));
+        self.log.lock().push(format!("{what}{unwinding}"));
     }
 }
 
@@ -158,7 +159,7 @@ fn paused_system<T>(test: impl Future<Output = T>) -> T {
 }
 
 fn lines(log: &Log) -> Vec<String> {
-    log.lock().unwrap().clone()
+    log.lock().clone()
 }
 
 /// Lets every task of this thread run until none is ready.

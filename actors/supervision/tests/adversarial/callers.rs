@@ -23,7 +23,7 @@ fn get_one_outcome_and_their_message_back_exactly_if_it_was_not_handled() {
             }
         });
         let outcomes = join_all(calls).await;
-        let handled = handled.lock().unwrap().clone();
+        let handled = handled.lock().clone();
         let once: BTreeSet<_> = handled.iter().copied().collect();
         assert_eq!(once.len(), handled.len(), "handled twice");
         for (number, outcome) in outcomes.into_iter().flatten() {

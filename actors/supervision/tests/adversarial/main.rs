@@ -13,8 +13,8 @@ mod threads;
 
 use std::collections::BTreeSet;
 use std::future::pending;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix::{
@@ -28,6 +28,7 @@ use actix_supervision::{
 };
 use futures_util::future::{LocalBoxFuture, join_all};
 use futures_util::{FutureExt, poll};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -89,7 +90,7 @@ impl Handler<Work> for Victim {
     type Result = ();
 
     fn handle(&mut self, work: Work, _: &mut Context<Self>) {
-        self.handled.lock().unwrap().push(work.0);
+        self.handled.lock().push(work.0);
         assert!(!work.0.is_multiple_of(7), "boom at {}", work.0);
     }
 }

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix::{Actor, ActorContext, Handler, Message, ResponseActFuture, WrapFuture};
@@ -13,6 +13,7 @@ use actix_supervision::{
     StartError, Supervised, Tree,
 };
 use futures_util::future::LocalBoxFuture;
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 /// The steps of the actors, in order: `"drain store"`, `"start store"`.
@@ -21,11 +22,11 @@ pub(crate) struct Journal(Arc<Mutex<Vec<String>>>);
 
 impl Journal {
     pub(crate) fn note(&self, what: impl Into<String>) {
-        self.0.lock().unwrap().push(what.into());
+        self.0.lock().push(what.into());
     }
 
     pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap())
+        std::mem::take(&mut self.0.lock())
     }
 }
 

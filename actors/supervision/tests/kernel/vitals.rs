@@ -1,10 +1,11 @@
 //! Vital signs and the flight recorder.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use actix_supervision::{
     ChildSpec, GroupSpec, LifecycleEvent, NodeKind, NodeState, Observer, Tree, Universe,
 };
+use parking_lot::Mutex;
 
 use crate::support::{Boom, Count, HoldMessage, Lab, eventually, settle};
 
@@ -53,7 +54,7 @@ struct Listener(Mutex<Vec<u64>>);
 
 impl Observer for Listener {
     fn on_event(&self, event: &LifecycleEvent) {
-        self.0.lock().unwrap().push(event.seq);
+        self.0.lock().push(event.seq);
         panic!("a faulty observer");
     }
 }
@@ -72,7 +73,7 @@ fn events_reach_history_observers_and_subscribers_in_order() {
         let history = tree.history();
         let sequence: Vec<_> = history.iter().map(|event| event.seq).collect();
         assert_eq!(sequence, (1..=sequence.len() as u64).collect::<Vec<_>>());
-        assert_eq!(*listener.0.lock().unwrap(), sequence);
+        assert_eq!(*listener.0.lock(), sequence);
         assert_eq!(events.recv().await.unwrap().seq, 1);
         let names: Vec<_> = history
             .iter()

@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use actix_rt::Arbiter;
 use actix_supervision::{Placement, Tree};
+use parking_lot::{Mutex, MutexGuard};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use slog::{Discard, Logger, o};
@@ -195,18 +196,18 @@ impl Provider {
     }
 
     pub(crate) fn family(&self) -> MutexGuard<'_, Family> {
-        self.family.lock().unwrap_or_else(PoisonError::into_inner)
+        self.family.lock()
     }
 
     /// Holds the next request until the sender is dropped; the receiver hears of it.
     pub(crate) fn hold(&self) -> (UnboundedReceiver<()>, Sender<()>) {
         let ((tell, told), (open, gate)) = (unbounded_channel(), channel());
-        *self.held.lock().unwrap() = Some(Held { tell, gate });
+        *self.held.lock() = Some(Held { tell, gate });
         (told, open)
     }
 
     fn answer(&self, asked: &ReceivedRequest, seconds: u64) -> UpstreamReply {
-        let held = self.held.lock().unwrap().take();
+        let held = self.held.lock().take();
         if let Some(Held { tell, gate }) = held {
             let _told = tell.send(());
             let _open = gate.recv();

@@ -32,9 +32,9 @@ fn what_a_crash_interrupts_is_finished_by_the_next_process_within_its_bounds() {
         second.runner.open();
         until(async || second.count("completed").await == 60).await;
         let mut runs: HashMap<_, usize> = HashMap::new();
-        second.runner.runs.lock().unwrap().iter().for_each(|job| *runs.entry(job.trace_id).or_default() += 1);
+        second.runner.runs.lock().iter().for_each(|job| *runs.entry(job.trace_id).or_default() += 1);
         assert!(runs.len() == 50 && runs.values().all(|runs| *runs == 1), "{runs:?}");
-        let jobs = second.runner.runs.lock().unwrap();
+        let jobs = second.runner.runs.lock();
         assert!(jobs.is_sorted_by_key(|job| job.trace_id), "oldest first");
         assert_eq!((jobs[0].bucket, jobs[0].channel_id.as_deref()), (Some(7), Some("orders-id")));
         assert_eq!(jobs[0].metadata["ip"], "192.0.2.1");

@@ -28,12 +28,12 @@ fn a_failed_job_is_tried_again_as_a_new_trace() {
         assert_eq!(row.row.error_message.as_deref(), Some("it failed"));
         until(async || process.count("completed").await == 1).await;
         assert!(process.letters().await.is_empty(), "the letter is gone");
-        let again = process.runner.runs.lock().unwrap()[1].trace_id;
+        let again = process.runner.runs.lock()[1].trace_id;
         let row = process.trace(again).await;
         let access = process.store.traces().access(&again.to_string()).await.unwrap().unwrap();
         assert!(again != id && access.token_hash.is_none());
         assert_eq!((&*row.row.mode, &*row.row.channel), ("async", "orders"));
-        assert_eq!(process.runner.runs.lock().unwrap()[1].metadata["ip"], "192.0.2.1");
+        assert_eq!(process.runner.runs.lock()[1].metadata["ip"], "192.0.2.1");
         assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="retried"}"#), 1.0);
         assert_eq!(process.told("dlq_exhausted"), 0);
     });

@@ -1,8 +1,8 @@
 //! Processes that start and stop over one SQLite file, and a runner that follows the `do` of a payload.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix_rt::System;
@@ -10,6 +10,7 @@ use actix_supervision::{Placement, Tree};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
@@ -82,8 +83,7 @@ impl TracesFixture {
         let words: Arc<Mutex<Vec<&'static str>>> = Arc::default();
         let told = Arc::clone(&words);
         let mut settings = settings();
-        settings.errors =
-            Callback::new(move |word: svc_model::ErrorReason| told.lock().unwrap().push(word.as_str()));
+        settings.errors = Callback::new(move |word: svc_model::ErrorReason| told.lock().push(word.as_str()));
         change(&mut settings);
         let (metrics, mut registry) = (TraceMetrics::default(), Registry::default());
         metrics.register(&mut registry);
@@ -228,7 +228,7 @@ impl Process {
 
     /// Returns how many times the error was counted.
     pub(crate) fn told(&self, word: &str) -> usize {
-        self.words.lock().unwrap().iter().filter(|told| **told == word).count()
+        self.words.lock().iter().filter(|told| **told == word).count()
     }
 
     /// Returns the value of a series; 0 before its first sample.
@@ -288,11 +288,11 @@ impl Default for Script {
 
 impl Script {
     pub(crate) fn runs_of(&self, id: Uuid) -> usize {
-        self.runs.lock().unwrap().iter().filter(|job| job.trace_id == id).count()
+        self.runs.lock().iter().filter(|job| job.trace_id == id).count()
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.runs.lock().unwrap().len()
+        self.runs.lock().len()
     }
 
     pub(crate) fn open(&self) {
@@ -322,7 +322,7 @@ impl Runner for Script {
             ..job
         };
         let earlier = {
-            let mut runs = self.runs.lock().unwrap();
+            let mut runs = self.runs.lock();
             let earlier = runs.iter().filter(|run| run.payload == copy.payload).count();
             runs.push(copy);
             earlier

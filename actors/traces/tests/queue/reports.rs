@@ -14,11 +14,11 @@ fn exhausted_letter_is_reported_once_as_work_of_its_own() {
         let payload = json!({"do": "fail for good"});
         let id = process.submit(payload.clone()).await.unwrap();
         until(async || process.count("completed").await == 1).await;
-        let report = process.runner.runs.lock().unwrap()[1].trace_id;
+        let report = process.runner.runs.lock()[1].trace_id;
         let row = process.trace(report).await;
         assert_eq!((&*row.row.channel, &*row.row.mode, &*row.row.status), ("alerts", "async", "completed"));
         let (told, metadata) = {
-            let runs = process.runner.runs.lock().unwrap();
+            let runs = process.runner.runs.lock();
             (runs[1].payload.clone(), runs[1].metadata.clone())
         };
         let error = process.trace(id).await.row.error_message.unwrap();
@@ -37,8 +37,7 @@ fn failure_that_is_retried_is_reported_when_its_retries_are_used_up() {
         process.report_failures();
         process.submit(json!({"do": "fail"})).await.unwrap();
         until(async || process.count("completed").await == 1).await;
-        let channels: Vec<_> =
-            process.runner.runs.lock().unwrap().iter().map(|run| run.channel.to_string()).collect();
+        let channels: Vec<_> = process.runner.runs.lock().iter().map(|run| run.channel.to_string()).collect();
         assert_eq!(channels, ["orders", "orders", "alerts"]);
     });
 }
@@ -66,7 +65,7 @@ fn report_outlives_the_process_that_accepted_it() {
         let second = world.start(|settings| settings.queue.shutdown_timeout = Duration::ZERO).await;
         second.runner.open();
         until(async || second.count("completed").await == 1).await;
-        assert_eq!(&*second.runner.runs.lock().unwrap()[0].channel, "alerts");
+        assert_eq!(&*second.runner.runs.lock()[0].channel, "alerts");
     });
 }
 
@@ -81,7 +80,7 @@ fn run_that_was_recovered_too_often_is_reported() {
         second.report_failures();
         second.begin().await;
         until(async || second.count("completed").await == 1).await;
-        let report = second.runner.runs.lock().unwrap()[0].payload.clone();
+        let report = second.runner.runs.lock()[0].payload.clone();
         assert_eq!((&report["trace_id"], &report["channel"]), (&json!(id), &json!("orders")), "{report}");
         assert!(report["error"].as_str().unwrap().starts_with("attempts_exhausted:"), "{report}");
     });

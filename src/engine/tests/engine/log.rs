@@ -1,5 +1,10 @@
 //! The lines that `log` writes.
 
+#![expect(
+    clippy::disallowed_types,
+    reason = "a drain of slog must be unwind safe, as the lock of std is by its poison"
+)]
+
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};

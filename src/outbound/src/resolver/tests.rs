@@ -1,7 +1,8 @@
 use std::collections::VecDeque;
 use std::net::TcpListener;
-use std::sync::Mutex;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::*;
 use crate::{ClientOptions, FetchError, Outbound, OutboundClient, Trust, check_url};
@@ -18,7 +19,7 @@ impl Script {
 
 impl AddressLookup for Script {
     fn lookup(&self, _: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
-        let mut answers = self.0.lock().unwrap();
+        let mut answers = self.0.lock();
         let answer = if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() };
         Box::pin(std::future::ready(Ok(answer.unwrap())))
     }

@@ -1,8 +1,9 @@
 //! A redirect is followed like a first request: checked, and without what is meant for its sender alone.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use svc_outbound::header::HeaderMap;
 use svc_outbound::{AddressError, FetchError, Method, Outbound, PeerClient, PeerRequest, Trust, Url};
 use svc_testkit::spellings::{corpus, urls};
@@ -36,7 +37,7 @@ fn pointing() -> (Upstream, Arc<Mutex<(u16, String)>>) {
     let told = Arc::new(Mutex::new((302, String::new())));
     let telling = Arc::clone(&told);
     let server = Upstream::start(move |_| {
-        let (code, location) = telling.lock().unwrap().clone();
+        let (code, location) = telling.lock().clone();
         UpstreamReply::redirect(code, &location)
     });
     (server.unwrap(), told)
@@ -47,7 +48,7 @@ async fn a_redirect_that_nobody_asked_to_follow_is_the_answer() {
     let (home, told) = pointing();
     let (peer, other) = (peer(&home), Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap());
     for code in CODES {
-        *told.lock().unwrap() = (code, other.url("/"));
+        *told.lock() = (code, other.url("/"));
         let answer = peer.send(PeerRequest { follow: false, ..request(&home.url("/")) }).await.unwrap();
         assert_eq!(answer.status.as_u16(), code);
     }
@@ -63,7 +64,7 @@ async fn no_redirect_of_any_code_to_any_spelling_reaches_an_inner_address() {
         for code in CODES {
             // What is no text of a header cannot be sent at all.
             let location = format!("http://{host}:{}/", trap.port());
-            *told.lock().unwrap() = (code, location.clone());
+            *told.lock() = (code, location.clone());
             let error = peer.send(request(&home.url("/"))).await.unwrap_err();
             match error {
                 FetchError::Address(AddressError::Forbidden { .. }) => refused += 1,
@@ -85,7 +86,7 @@ async fn no_redirect_to_a_url_that_hides_its_host_or_names_only_one_reaches_it()
     let locations = urls(trap.port()).into_iter().filter(|url| !url.contains(['\r', '\n']));
     for location in locations.chain(relative) {
         for code in CODES {
-            *told.lock().unwrap() = (code, location.clone());
+            *told.lock() = (code, location.clone());
             let outcome = peer.send(request(&home.url("/"))).await;
             // A path of the peer's own, which leads round and round, is no way in either.
             let error = outcome.map(|answer| answer.status).unwrap_err();
@@ -108,7 +109,7 @@ async fn a_redirect_to_another_scheme_or_with_credentials_is_refused() {
         "gopher://example.com/",
         "http://u:swordfish@example.com/",
     ] {
-        *told.lock().unwrap() = (302, location.to_owned());
+        *told.lock() = (302, location.to_owned());
         let error = peer.send(request(&home.url("/"))).await.unwrap_err();
         assert!(error.to_string().starts_with("SSRF protection: "), "{error}");
         assert!(!error.to_string().contains("swordfish"));

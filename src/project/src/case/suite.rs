@@ -8,9 +8,10 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use svc_engine::{Engine, Redaction, Stubs};
 use svc_model::FieldError;
@@ -228,7 +229,7 @@ impl CaseRunner<'_> {
     /// Returns the workflow of a file with these stand-ins, compiled once however many cases ask for it.
     fn workflow(&self, path: &Path, secrets: &StandIns) -> Prepared {
         let slot = {
-            let mut workflows = self.workflows.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut workflows = self.workflows.lock();
             Arc::clone(workflows.entry((path.to_owned(), secrets.clone())).or_default())
         };
         slot.get_or_init(|| self.prepare(path, secrets).map(Arc::new).map_err(Into::into)).clone()

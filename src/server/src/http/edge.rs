@@ -377,6 +377,11 @@ fn is_bodiless(response: &HttpResponse) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![expect(
+        clippy::disallowed_types,
+        reason = "a drain of slog must be unwind safe, as the lock of std is by its poison"
+    )]
+
     use std::io;
     use std::sync::{Arc, Mutex};
 

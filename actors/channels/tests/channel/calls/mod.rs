@@ -4,9 +4,10 @@ mod bounds;
 mod guards;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use actix_supervision::{Tree, Universe};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use svc_channels::call::{ChannelDirectory, NotCallable};
 use svc_channels::{CompiledChannel, Settings};
@@ -22,7 +23,7 @@ struct Peers(Mutex<HashMap<String, Arc<CompiledChannel>>>);
 impl ChannelDirectory for Peers {
     fn find(&self, name: &str) -> Result<Arc<CompiledChannel>, NotCallable> {
         let unknown = || NotCallable::Unknown(name.to_owned());
-        self.0.lock().unwrap().get(name).cloned().ok_or_else(unknown)
+        self.0.lock().get(name).cloned().ok_or_else(unknown)
     }
 }
 
@@ -46,7 +47,7 @@ impl World {
     /// Lets a channel be called.
     fn peer(&self, name: &str, config: Value, tasks: Value) {
         let definition = Arc::new(self.build(name, config, tasks));
-        self.peers.0.lock().unwrap().insert(name.to_owned(), definition);
+        self.peers.0.lock().insert(name.to_owned(), definition);
     }
 
     /// The channel that takes the messages in; it can be called too.
@@ -229,7 +230,7 @@ fn a_call_runs_exactly_one_version() {
         };
         let flow = Flow { versions: vec![(version(2), 50), (version(1), 50)] };
         let stock = world.kit.definition(&named("stock", json!({})), flow, None).unwrap();
-        world.peers.0.lock().unwrap().insert("stock".into(), Arc::new(stock));
+        world.peers.0.lock().insert("stock".into(), Arc::new(stock));
         let orders = world.orders(json!({}), json!([get("stock")])).await;
         let mut served = [0, 0];
         for _ in 0..100 {

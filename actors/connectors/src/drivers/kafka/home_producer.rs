@@ -1,8 +1,8 @@
 //! A producer for what the service itself publishes, at the brokers of the server's settings.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use slog::Logger;
 
 use super::broker_config::BrokerConfig;
@@ -48,7 +48,7 @@ impl KafkaProducer {
     }
 
     fn producer(&self) -> Result<Producer, String> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         if open.as_ref().is_some_and(Producer::is_broken) {
             *open = None;
         }

@@ -1,7 +1,7 @@
 //! Tests of published key sets.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,6 +9,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use openssl::nid::Nid;
 use openssl::pkey::{Id, PKey, Private};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use svc_auth::jwt::JwtVerifier;
 use svc_auth::{Jwks, JwksError, KeySet, KeySets, MAX_CANDIDATES, MAX_KEYS, RefusalReason};
@@ -35,7 +36,7 @@ impl FakeSet {
     /// Creates a set with fresh keys.
     pub(super) fn holding(keys: Option<Arc<Jwks>>) -> Self {
         let set = Self::default();
-        *set.0.fresh.lock().unwrap() = keys;
+        *set.0.fresh.lock() = keys;
         set
     }
 
@@ -60,17 +61,17 @@ impl KeySets for FakeSet {
 
 impl KeySet for FakeSet {
     fn fresh(&self) -> Option<Arc<Jwks>> {
-        self.0.fresh.lock().unwrap().clone()
+        self.0.fresh.lock().clone()
     }
 
     fn obtain(&self) -> BoxFuture<'_, Option<Arc<Jwks>>> {
         self.0.obtained.fetch_add(1, Ordering::Relaxed);
-        ready(self.0.obtainable.lock().unwrap().clone()).boxed()
+        ready(self.0.obtainable.lock().clone()).boxed()
     }
 
     fn renew<'s>(&'s self, seen: &'s Arc<Jwks>) -> BoxFuture<'s, Option<Arc<Jwks>>> {
         self.0.renewed.fetch_add(1, Ordering::Relaxed);
-        let newer = self.0.newer.lock().unwrap().clone();
+        let newer = self.0.newer.lock().clone();
         ready(Some(newer.unwrap_or_else(|| seen.clone()))).boxed()
     }
 }
@@ -304,7 +305,7 @@ fn keys_that_are_not_fresh_are_obtained() {
     let set = FakeSet::holding(None);
     let verifier = verifier(Vec::new(), &set);
     assert_eq!(verify(&verifier, &token(&issuer, Some("1"))).err(), Some(RefusalReason::KeysUnavailable));
-    *set.0.obtainable.lock().unwrap() = Some(shared(&[jwk(&issuer.private, &json!({"kid": "1"}))]));
+    *set.0.obtainable.lock() = Some(shared(&[jwk(&issuer.private, &json!({"kid": "1"}))]));
     assert_eq!(verify(&verifier, &token(&issuer, Some("1"))).err(), None);
     assert_eq!((set.obtained(), set.renewed()), (2, 0));
 }
@@ -315,7 +316,7 @@ fn a_rotated_key_is_found_by_asking_once() {
     let before = jwk(&old.private, &json!({"kid": "old"}));
     let after = jwk(&new.private, &json!({"kid": "new"}));
     let set = FakeSet::holding(Some(shared(std::slice::from_ref(&before))));
-    *set.0.newer.lock().unwrap() = Some(shared(&[before, after]));
+    *set.0.newer.lock() = Some(shared(&[before, after]));
     let verifier = verifier(Vec::new(), &set);
     assert_eq!(verify(&verifier, &token(&new, Some("new"))).err(), None);
     assert_eq!(set.renewed(), 1);
