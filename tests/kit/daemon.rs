@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use tempfile::TempDir;
 
@@ -18,7 +19,7 @@ pub struct Daemon {
     script: &'static str,
     directory: PathBuf,
     url: String,
-    _in_use: File,
+    in_use: Arc<File>,
     /// The directory of a server that nobody else uses.
     own: Option<TempDir>,
 }
@@ -53,12 +54,17 @@ impl Daemon {
         let in_use = File::create(directory.with_extension("users")).map_err(|error| error.to_string())?;
         in_use.lock_shared().map_err(|error| error.to_string())?;
         let url = run(script, "start", &directory)?;
-        Ok(Self { script, directory, url, _in_use: in_use, own })
+        Ok(Self { script, directory, url, in_use: Arc::new(in_use), own })
     }
 
     /// The connection URL.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Returns the lock that keeps a shared server running, for what depends on it longer than this.
+    pub(crate) fn in_use(&self) -> Arc<File> {
+        Arc::clone(&self.in_use)
     }
 
     /// Kills the server, like a crash.

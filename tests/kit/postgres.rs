@@ -1,6 +1,8 @@
 //! A real PostgreSQL, installed on demand: one that all tests share, or one that a single test may stop.
 
+use std::fs::File;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio_postgres::{NoTls, SimpleQueryMessage};
@@ -37,12 +39,12 @@ impl Postgres {
     pub fn database(&self) -> Result<PostgresDatabase, String> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("t{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let server = PostgresDatabase { url: self.url().to_owned() };
+        let server = PostgresDatabase { url: self.url().to_owned(), _in_use: self.in_use() };
         // Process ids are reused; a leftover database of that name belongs to nobody.
         server.rows(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))?;
         server.rows(&format!("CREATE DATABASE {name}"))?;
         let (server, _) = self.url().rsplit_once('/').ok_or("the URL names no database")?;
-        Ok(PostgresDatabase { url: format!("{server}/{name}") })
+        Ok(PostgresDatabase { url: format!("{server}/{name}"), _in_use: self.in_use() })
     }
 }
 
@@ -58,6 +60,8 @@ impl Deref for Postgres {
 #[derive(Clone, Debug)]
 pub struct PostgresDatabase {
     url: String,
+    /// Keeps a shared server running.
+    _in_use: Arc<File>,
 }
 
 impl PostgresDatabase {

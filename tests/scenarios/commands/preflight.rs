@@ -121,8 +121,9 @@ fn database_without_tables_holds_nothing(database: &Database) {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stdout(&output), "0 workflow(s), 0 channel(s) — 0 finding(s)\n");
     assert_eq!(database.files(), 0, "no file is made");
-    let text = stdout(&database.run(&["migrate", "--dry-run"]));
-    assert!(text.contains(" 001 — definitions\n"), "nothing was migrated: {text}");
+    let output = database.run(&["migrate", "--dry-run"]);
+    let text = stdout(&output);
+    assert!(text.contains(" 001 — definitions\n"), "nothing was migrated: {text}{}", stderr(&output));
 }
 
 #[test]
