@@ -23,26 +23,6 @@ table! {
 }
 
 table! {
-    /// View: the highest version of each workflow.
-    current_workflows (workflow_id) {
-        workflow_id -> Text,
-        version -> BigInt,
-        name -> Text,
-        description -> Nullable<Text>,
-        priority -> BigInt,
-        status -> Text,
-        rollout_percentage -> BigInt,
-        condition_json -> Text,
-        tasks_json -> Text,
-        tags_json -> Text,
-        loop_json -> Nullable<Text>,
-        continue_on_error -> Bool,
-        created_at -> Timestamp,
-        updated_at -> Timestamp,
-    }
-}
-
-table! {
     /// One row per version of a channel.
     channels (channel_id, version) {
         channel_id -> Text,

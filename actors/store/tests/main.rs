@@ -244,6 +244,11 @@ fn database_that_answers_no_check_in_time_counts_as_away_until_it_does() {
 }
 
 #[test]
+fn page_of_definitions_is_read_in_the_order_of_an_index() {
+    suite::database::on_sqlite(suite::schema::page_of_definitions_is_read_in_the_order_of_an_index);
+}
+
+#[test]
 fn what_an_activation_asks_is_answered_by_an_index() {
     suite::database::on_sqlite(suite::schema::what_an_activation_asks_is_answered_by_an_index);
 }

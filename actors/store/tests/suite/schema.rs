@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Handle};
 
 use super::database::{TestDatabase, connect};
 
-const MIGRATIONS: usize = 11;
+const MIGRATIONS: usize = 12;
 /// Processes that start at the same time.
 const STARTING: usize = 4;
 
@@ -194,7 +194,7 @@ pub(crate) async fn the_tables_are_those_the_queries_know(db: TestDatabase) {
         db.execute(&width).await.unwrap();
         tables += 1;
     }
-    assert_eq!(tables, 19, "17 tables and 2 views");
+    assert_eq!(tables, 18, "17 tables and a view");
 }
 
 pub(crate) async fn the_database_keeps_one_draft_and_freezes_what_is_active(db: TestDatabase) {
@@ -244,6 +244,24 @@ pub(crate) async fn what_an_activation_asks_is_answered_by_an_index(db: TestData
     ] {
         let plan = diesel::sql_query(format!("EXPLAIN QUERY PLAN {query}")).load::<Step>(&mut conn).unwrap();
         assert!(plan[0].detail.contains(index), "{query}: {}", plan[0].detail);
+    }
+}
+
+/// SQLite plans without statistics here, as in production.
+pub(crate) async fn page_of_definitions_is_read_in_the_order_of_an_index(db: TestDatabase) {
+    migrate::run(&db.config).await.unwrap();
+    for (table, id, index) in
+        [("channels", "channel_id", "channels_order"), ("workflows", "workflow_id", "workflows_order")]
+    {
+        let newer = format!("SELECT * FROM {table} AS newer WHERE newer.{id} = {table}.{id}");
+        let latest = format!("NOT EXISTS ({newer} AND newer.version > {table}.version)");
+        for condition in ["", "AND +status = 'active'"] {
+            let order = format!("ORDER BY priority DESC, name, {id} LIMIT 50");
+            let query = format!("SELECT * FROM {table} WHERE {latest} {condition} {order}");
+            let plan = explained(&db, &query).await;
+            assert!(plan.contains(&format!("SCAN {table} USING INDEX {index}")), "{query}:\n{plan}");
+            assert!(plan.contains(&format!("({id}=? AND version>?)")), "{query}:\n{plan}");
+        }
     }
 }
 

@@ -12,13 +12,8 @@ use crate::error::StoreError;
 use crate::repo::keyset::{self, KeysetCondition};
 use crate::repo::traces::read::{COLUMNS, Columns};
 use crate::repo::traces::{TracePage, TraceQuery, TraceStatus};
-use crate::repo::{RowKey, is_impossible, sorted};
+use crate::repo::{RowKey, STATUS, STATUS_WITHOUT_INDEX, is_impossible, sorted};
 use crate::schema::traces;
-
-const STATUS: &str = "status = ";
-/// Prevents SQLite from using the index on the status. Without statistics it would choose that index for any
-/// status and sort all rows it finds, possibly the whole table. The plus sign disables the index.
-const STATUS_WALKED: &str = "+status = ";
 
 /// A query with a decoded cursor.
 pub(super) struct Listing {
@@ -84,7 +79,8 @@ impl Listing {
     /// Reads one row more than the page holds, to know whether more follow.
     async fn rows(&self, conn: &mut Conn) -> Result<Vec<Columns>, StoreError> {
         let (page, descending) = (self.query.page, self.descending);
-        let status = if conn.backend() == Backend::Sqlite && self.walks() { STATUS_WALKED } else { STATUS };
+        let status =
+            if conn.backend() == Backend::Sqlite && self.walks() { STATUS_WITHOUT_INDEX } else { STATUS };
         Ok(on!(conn, c: Db => {
             let mut query = filtered!(Db, self.query, status).select(COLUMNS);
             if let Some(key) = self.after.clone() {
