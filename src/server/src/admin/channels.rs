@@ -13,7 +13,7 @@ use svc_registry::ReloadScope;
 use svc_store::{ChannelGates, Merge, Repository, StoreError};
 
 use super::admin_entity::AdminEntity;
-use super::rate_groups::RateGroupMembers;
+use super::rate_groups::list_group_warnings;
 use crate::state::AppState;
 
 /// Returns the rules under the settings of this process.
@@ -58,10 +58,6 @@ fn find_report_issue(state: &AppState, config: &Value) -> Option<Issue> {
     Some(Issue::new("channel.config.on_failure", why))
 }
 
-fn rate_groups(state: &AppState) -> RateGroupMembers {
-    RateGroupMembers::from_snapshot(&state.registry.snapshot())
-}
-
 impl AdminEntity for Channel {
     type Resource = ChannelResource;
     type Report = ChannelValidationResult;
@@ -96,7 +92,7 @@ impl AdminEntity for Channel {
 
     async fn list_warnings(state: &AppState, content: &ChannelContent) -> Result<Vec<Issue>, StoreError> {
         let mut warnings = channel_warnings(&content.config, &channel_rules(state));
-        warnings.extend(rate_groups(state).list_warnings(&content.name, &content.config));
+        warnings.extend(list_group_warnings(&state.registry.snapshot(), &content.name, &content.config));
         warnings.extend(find_report_issue(state, &content.config));
         warnings.extend(find_workflow_issue(state, content.workflow_id.as_deref()).await?);
         Ok(warnings)
@@ -106,7 +102,7 @@ impl AdminEntity for Channel {
         let mut report = validate_channel(body, &channel_rules(state));
         let name = body.get("name").and_then(Value::as_str).unwrap_or_default();
         if let Some(config) = body.get("config") {
-            report.warnings.extend(rate_groups(state).list_warnings(name, config));
+            report.warnings.extend(list_group_warnings(&state.registry.snapshot(), name, config));
             report.warnings.extend(find_report_issue(state, config));
         }
         let workflow = body.get("workflow_id").and_then(Value::as_str).filter(|id| !id.is_empty());
@@ -125,6 +121,6 @@ impl AdminEntity for Channel {
         if let Some(quarantine) = entry.quarantine() {
             return vec![Issue::root(format!("the channel is quarantined: {}", quarantine.reason))];
         }
-        RateGroupMembers::from_snapshot(&snapshot).list_warnings(entry.name(), &entry.row.content.config)
+        list_group_warnings(&snapshot, entry.name(), &entry.row.content.config)
     }
 }

@@ -17,6 +17,15 @@ struct GroupRate {
     burst: u64,
 }
 
+/// Lists the groups of a channel in which another one asks for another rate. The other channels are looked at only if
+/// there are groups.
+pub(super) fn list_group_warnings(snapshot: &Snapshot, name: &str, config: &Value) -> Vec<Issue> {
+    if !names_group(config) {
+        return Vec::new();
+    }
+    RateGroupMembers::from_snapshot(snapshot).list_warnings(name, config)
+}
+
 /// The members of each group among the channels that serve.
 pub(super) struct RateGroupMembers(HashMap<(&'static str, String), Vec<(String, GroupRate)>>);
 
@@ -52,10 +61,14 @@ impl RateGroupMembers {
     }
 }
 
+/// Returns whether a configuration names a group. To read a whole one costs much, and few do.
+fn names_group(config: &Value) -> bool {
+    ["rate_limit", "principal_rate_limit"].iter().any(|block| !config[block]["group"].is_null())
+}
+
 /// Reads the rates of the groups that a configuration names.
 fn group_rates(config: &Value) -> Vec<GroupRate> {
-    // To read a whole configuration costs much, and few name a group.
-    if ["rate_limit", "principal_rate_limit"].iter().all(|block| config[block]["group"].is_null()) {
+    if !names_group(config) {
         return Vec::new();
     }
     let Ok(config) = ChannelConfig::parse(config) else { return Vec::new() };
