@@ -13,6 +13,8 @@ pub struct Lifecycle {
     draining: AtomicBool,
     in_flight: AtomicUsize,
     idle: Notify,
+    /// Wakes what waits for the begin of the shutdown.
+    drain_begins: Notify,
     /// `true` once bodies that are still arriving are given up.
     uploads_end: watch::Sender<bool>,
 }
@@ -26,6 +28,17 @@ impl Lifecycle {
     /// Records the begin of the shutdown: not ready from now on, while requests are still answered.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Release);
+        self.drain_begins.notify_waiters();
+    }
+
+    /// Waits for the begin of the shutdown.
+    pub(crate) async fn wait_until_draining(&self) {
+        let notified = self.drain_begins.notified();
+        tokio::pin!(notified);
+        notified.as_mut().enable();
+        if !self.is_draining() {
+            notified.await;
+        }
     }
 
     /// Returns `true` between the end of the start and the begin of the shutdown.

@@ -68,9 +68,23 @@ fn head_above_the_bound_gets_431() {
     }
     let issued = issue_certificate().unwrap();
     let server = start(&issued, &[]);
-    let header = format!("x-large: {}", "x".repeat(40_000));
     let address = format!("https://{}/healthz", server.address());
-    assert!(curl(&server, &["-H", &header, &address]).ends_with("2 431\n"));
+    let ask = |bytes: usize| {
+        let header = format!("x-large: {}", "x".repeat(bytes));
+        curl(&server, &["-i", "-H", &header, &address])
+    };
+    assert!(ask(30_000).ends_with("2 200\n"));
+    let answered = ask(40_000);
+    assert!(answered.ends_with("2 431\n"), "{answered}");
+    let body = answered.lines().rev().nth(1).unwrap();
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body["error"]["code"], "REQUEST_HEADER_FIELDS_TOO_LARGE");
+    let id = body["error"]["request_id"].as_str().unwrap();
+    let id = format!("x-request-id: {id}");
+    for header in ["content-type: application/json", id.as_str(), "strict-transport-security"] {
+        assert!(answered.contains(header), "{header}: {answered}");
+    }
+    assert_eq!(refused(&server, "head_too_large"), 1);
 }
 
 #[test]
@@ -113,13 +127,36 @@ fn draining_service_answers_and_says_goodbye() {
         wait_until(Duration::from_secs(30), || Ok(server.client().get("/readyz")?.status == 503)).unwrap();
     assert!(drains);
     client.send(&frame(DATA, END_STREAM, 1, b"{}"));
+    assert_eq!(receive_answer_and_farewell(&mut client), (OK, NO_ERROR));
+}
+
+/// Returns the encoded status of the next response and the code of the next farewell, in whatever order they come.
+fn receive_answer_and_farewell(client: &mut RawClient) -> (u8, u32) {
     let (mut answer, mut farewell) = (None, None);
-    while answer.is_none() || farewell.is_none() {
+    loop {
+        if let (Some(answer), Some(farewell)) = (answer, farewell) {
+            return (answer, farewell);
+        }
         match client.receive().expect("an answer and a farewell") {
             frame if frame.kind == HEADERS => answer = Some(frame.payload[0]),
             frame if frame.kind == GOAWAY => farewell = Some(frame.code()),
             _ => {}
         }
     }
-    assert_eq!((answer, farewell), (Some(OK), Some(NO_ERROR)));
+}
+
+#[test]
+fn idle_connection_is_told_at_the_begin_of_the_drain() {
+    let issued = issue_certificate().unwrap();
+    let server = start(&issued, &[("SVC_SERVER__SHUTDOWN_DRAIN_SECS", "60")]);
+    let mut client = RawClient::open(&server, &issued, &[]);
+    client.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &get("/healthz")));
+    assert_eq!(client.receive_kind(HEADERS).expect("an answer").payload[0], OK);
+    server.signal("TERM").unwrap();
+    assert_eq!(client.receive_kind(GOAWAY).expect("a farewell").code(), NO_ERROR);
+    // A client that has just connected gets its first request served.
+    let mut late = RawClient::open(&server, &issued, &[]);
+    assert!(late.sync());
+    late.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &get("/healthz")));
+    assert_eq!(receive_answer_and_farewell(&mut late), (OK, NO_ERROR));
 }

@@ -4,9 +4,11 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 
+use actix_http::Response;
+use actix_http::body::BoxBody;
 use actix_http::error::{DispatchError, ParseError};
 use actix_web::http::StatusCode;
-use actix_web::http::header::HttpDate;
+use actix_web::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, HttpDate, RETRY_AFTER};
 use svc_model::{Code, ServiceError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::timeout;
@@ -142,24 +144,50 @@ fn last_position(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).rposition(|window| window == part)
 }
 
-/// Encodes a response with the envelope and a generated id: that of the request is not known.
+/// A response with the envelope and a generated id: that of the request is not known.
+struct RefusalParts {
+    status: StatusCode,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    body: Vec<u8>,
+}
+
+impl RefusalParts {
+    fn new(error: &ServiceError, is_tls: bool) -> Self {
+        let id = RequestId::generate();
+        let mut headers = vec![(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+        let id_value = HeaderValue::from_str(id.as_str()).ok();
+        headers.extend(id_value.map(|value| (HeaderName::from_static("x-request-id"), value)));
+        headers.extend(error.retry_after().map(|seconds| (RETRY_AFTER, HeaderValue::from(seconds))));
+        headers.extend(SECURITY_HEADERS);
+        headers.extend(is_tls.then_some(STRICT_TRANSPORT_SECURITY));
+        Self {
+            status: StatusCode::from_u16(error.status()).unwrap_or(StatusCode::BAD_REQUEST),
+            headers,
+            body: serde_json::to_vec(&error.body(Some(id.as_str()))).unwrap_or_default(),
+        }
+    }
+}
+
+/// Makes a response without a handler, within TLS.
+pub(super) fn response(error: &ServiceError) -> Response<BoxBody> {
+    let RefusalParts { status, headers, body } = RefusalParts::new(error, true);
+    let mut response = Response::build(status);
+    for header in headers {
+        response.insert_header(header);
+    }
+    response.body(body).map_into_boxed_body()
+}
+
+/// Encodes a response without a handler for HTTP/1.1.
 #[expect(clippy::disallowed_methods, reason = "the date of an answer is that of the machine")]
 pub(super) fn encode(error: &ServiceError, is_tls: bool) -> Vec<u8> {
-    let id = RequestId::generate();
-    let body = serde_json::to_vec(&error.body(Some(id.as_str()))).unwrap_or_default();
-    let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::BAD_REQUEST);
+    let RefusalParts { status, headers, body } = RefusalParts::new(error, is_tls);
     let date = HttpDate::from(std::time::SystemTime::now());
     let mut head = format!(
-        "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
-         x-request-id: {}\r\ndate: {date}\r\n",
+        "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\ndate: {date}\r\n",
         body.len(),
-        id.as_str()
     );
-    if let Some(seconds) = error.retry_after() {
-        head.push_str(&format!("retry-after: {seconds}\r\n"));
-    }
-    let transport_security = is_tls.then_some(STRICT_TRANSPORT_SECURITY);
-    for (name, value) in SECURITY_HEADERS.into_iter().chain(transport_security) {
+    for (name, value) in headers {
         head.push_str(&format!("{name}: {}\r\n", value.to_str().unwrap_or_default()));
     }
     head.push_str("\r\n");

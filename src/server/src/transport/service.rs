@@ -14,6 +14,8 @@ use actix_rt::net::TcpStream;
 use actix_service::{IntoServiceFactory, Service, ServiceFactory, fn_factory, fn_service, map_config};
 use actix_web::dev::AppConfig;
 
+use svc_model::ServiceError;
+
 use super::admission::{ConnectionAdmission, ConnectionPermit};
 use super::connection::HttpConnection;
 use super::http2::{self, Http2Client, Http2Limits};
@@ -120,10 +122,18 @@ impl Transport {
         let open = self.reports.metrics().open();
         let Some((stream, tls)) = self.secure(stream, peer.map(|peer| peer.ip())).await else { return };
         if let (Some(tls), true) = (tls, stream.is_http2()) {
+            let report =
+                |refusal: ConnectionRefusal| self.reports.record(refusal, peer.map(|peer| peer.ip()));
+            let refuse = |refusal: ConnectionRefusal| {
+                report(refusal);
+                let error = self.count_refusal(refusal)?;
+                Some(refusal::response(&error))
+            };
             let limits = Http2Limits {
                 timeouts: self.timeouts,
-                report: &|refusal| self.reports.record(refusal, peer.map(|peer| peer.ip())),
-                is_draining: &|| self.state.lifecycle.is_draining(),
+                report: &report,
+                refuse: &refuse,
+                lifecycle: &self.state.lifecycle,
             };
             http2::serve::<S, B>(stream, application, Http2Client { address: peer, tls }, &limits).await;
             return;
@@ -183,10 +193,16 @@ impl Transport {
     }
 
     async fn refuse(&self, refusal: ConnectionRefusal, stream: ClientStream) {
-        let Some(error) = refusal.error() else { return };
+        let Some(error) = self.count_refusal(refusal) else { return };
         let is_tls = matches!(stream, ClientStream::Tls(_));
+        refusal::deliver(stream, &refusal::encode(&error, is_tls)).await;
+    }
+
+    /// Counts the response to a refusal, and returns its error; `None` if the client gets no response.
+    fn count_refusal(&self, refusal: ConnectionRefusal) -> Option<ServiceError> {
+        let error = refusal.error()?;
         let metrics: &Metrics = &self.state.metrics;
         metrics.record_http("OTHER", "unmatched".into(), error.status(), Duration::ZERO);
-        refusal::deliver(stream, &refusal::encode(&error, is_tls)).await;
+        Some(error)
     }
 }

@@ -12,11 +12,13 @@ use actix_service::Service;
 use actix_web::web::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
+use http::request::Parts;
 use tokio::time::Instant;
 
+use super::body::{self, SharedBody};
 use super::budget::ExchangeEnd;
-use super::limits::{Http2Client, Http2Limits, SEND_BUFFER};
-use super::{body, message};
+use super::limits::{HEAD, Http2Client, Http2Limits, SEND_BUFFER};
+use super::message;
 use crate::transport::refusal::ConnectionRefusal;
 use crate::transport::timer::within;
 use crate::transport::transfer_window::{ConnectionTimeouts, TransferWindow};
@@ -35,12 +37,52 @@ where
     S::Response: Into<Response<B>>,
     B: MessageBody,
 {
-    let slow_body = Rc::new(Cell::new(false));
     let (parts, body) = request.into_parts();
     let is_head = parts.method == http::Method::HEAD;
     let body = Rc::new(RefCell::new(body));
-    let payload = body::payload(&body, limits.timeouts, Rc::clone(&slow_body));
+    let refusal = if message::head_size(&parts) > HEAD {
+        (limits.refuse)(ConnectionRefusal::HeadTooLarge)
+    } else {
+        None
+    };
+    let sent = match refusal {
+        Some(response) => {
+            drop(parts);
+            send(response, &mut respond, is_head, limits).await
+        }
+        None => answer::<S, B>(service, parts, &body, &mut respond, (client, limits)).await,
+    };
+    if sent == Ok(ExchangeEnd::Answered) && !body.borrow().is_end_stream() {
+        body::discard(&body).await;
+    }
+    sent.unwrap_or_else(|refusal| {
+        (limits.report)(refusal);
+        ExchangeEnd::Answered
+    })
+}
+
+/// Has the application answer a request, and sends its response.
+///
+/// # Errors
+/// The client reads too slowly; the request has been reset.
+async fn answer<S, B>(
+    service: &S,
+    parts: Parts,
+    body: &SharedBody,
+    respond: &mut SendResponse<Bytes>,
+    (client, limits): (Http2Client, &Http2Limits<'_>),
+) -> Result<ExchangeEnd, ConnectionRefusal>
+where
+    S: Service<Request>,
+    S::Error: Into<Response<BoxBody>>,
+    S::Response: Into<Response<B>>,
+    B: MessageBody,
+{
+    let slow_body = Rc::new(Cell::new(false));
+    let is_head = parts.method == http::Method::HEAD;
+    let payload = body::payload(body, limits.timeouts, Rc::clone(&slow_body));
     let mut call = pin!(service.call(message::request(&parts, payload, (client.address, client.tls))));
+    drop(parts);
     let response = poll_fn(|context| {
         if respond.poll_reset(context).is_ready() {
             return Poll::Ready(None);
@@ -50,24 +92,18 @@ where
     let sent = match response.await {
         Some(Ok(response)) => {
             let response: Response<B> = response.into();
-            send(response, &mut respond, is_head, limits).await
+            send(response, respond, is_head, limits).await
         }
         Some(Err(error)) => {
             let response: Response<BoxBody> = error.into();
-            send(response, &mut respond, is_head, limits).await
+            send(response, respond, is_head, limits).await
         }
         None => Ok(ExchangeEnd::Reset),
     };
     if slow_body.get() {
         (limits.report)(ConnectionRefusal::SlowBody);
     }
-    if sent == Ok(ExchangeEnd::Answered) && !body.borrow().is_end_stream() {
-        body::discard(&body).await;
-    }
-    sent.unwrap_or_else(|refusal| {
-        (limits.report)(refusal);
-        ExchangeEnd::Answered
-    })
+    sent
 }
 
 /// Sends a response, as fast as the client takes it.

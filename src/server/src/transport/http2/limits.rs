@@ -2,8 +2,11 @@
 
 use std::net::SocketAddr;
 
+use actix_http::Response;
+use actix_http::body::BoxBody;
 use h2::server::Builder;
 
+use crate::lifecycle::Lifecycle;
 use crate::transport::refusal::ConnectionRefusal;
 use crate::transport::state::TlsPeer;
 use crate::transport::transfer_window::ConnectionTimeouts;
@@ -12,7 +15,9 @@ use crate::transport::transfer_window::ConnectionTimeouts;
 /// fewer).
 const REQUESTS: u32 = 100;
 /// Largest head in bytes, counted as the protocol counts it. All heads of a connection are in memory at once.
-const HEAD: u32 = 32 * 1024;
+pub(super) const HEAD: usize = 32 * 1024;
+/// Largest head that is decoded, so that its refusal can tell why. The protocol refuses a larger one without a body.
+const DECODED_HEAD: u32 = 64 * 1024;
 /// Bytes of a body that are taken before its handler asks for them.
 const BODY_WINDOW: u32 = 64 * 1024;
 /// Bytes of all bodies of a connection that are taken before their handlers ask for them.
@@ -31,8 +36,10 @@ pub(in crate::transport) struct Http2Client {
 pub(in crate::transport) struct Http2Limits<'a> {
     pub(in crate::transport) timeouts: ConnectionTimeouts,
     pub(in crate::transport) report: &'a dyn Fn(ConnectionRefusal),
-    /// Returns `true` once the connection is to end after the requests in progress.
-    pub(in crate::transport) is_draining: &'a dyn Fn() -> bool,
+    /// Reports a refused request and makes its response, where the client gets one.
+    pub(in crate::transport) refuse: &'a dyn Fn(ConnectionRefusal) -> Option<Response<BoxBody>>,
+    /// Tells when the connection is to end after the requests in progress.
+    pub(in crate::transport) lifecycle: &'a Lifecycle,
 }
 
 /// Returns the settings that the client is told.
@@ -40,7 +47,7 @@ pub(super) fn settings() -> Builder {
     let mut settings = Builder::new();
     settings
         .max_concurrent_streams(REQUESTS)
-        .max_header_list_size(HEAD)
+        .max_header_list_size(DECODED_HEAD)
         .initial_window_size(BODY_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buffer_size(SEND_BUFFER);

@@ -20,6 +20,23 @@ const OF_THE_CONNECTION: [HeaderName; 5] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
+/// Bytes that the protocol counts for a header beside its name and value (RFC 9113, 6.5.2).
+const HEADER_OVERHEAD: usize = 32;
+
+/// Returns the size of a head as the protocol counts it.
+pub(super) fn head_size(parts: &http::request::Parts) -> usize {
+    let uri = &parts.uri;
+    let pseudo = [
+        (":method", parts.method.as_str().len()),
+        (":scheme", uri.scheme_str().map_or(0, str::len)),
+        (":authority", uri.authority().map_or(0, |authority| authority.as_str().len())),
+        (":path", uri.path_and_query().map_or(0, |target| target.as_str().len())),
+    ];
+    let pseudo = pseudo.iter().map(|(name, length)| name.len() + length);
+    let headers = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+    pseudo.chain(headers).map(|length| length + HEADER_OVERHEAD).sum()
+}
+
 /// Makes the request of a handler, as HTTP/1.1 would bring it: with `host`, and with one header of all
 /// cookies.
 pub(super) fn request(
@@ -95,6 +112,14 @@ mod tests {
     use super::*;
 
     const TLS: TlsPeer = TlsPeer { has_certificate: true };
+
+    #[test]
+    fn size_of_a_head_counts_every_header_with_its_overhead() {
+        let head = |request: http::request::Builder| head_size(&request.body(()).unwrap().into_parts().0);
+        let bare = head(http::Request::get("https://a/b"));
+        assert_eq!(bare, 7 + 3 + 7 + 5 + 10 + 1 + 5 + 2 + 4 * 32);
+        assert_eq!(head(http::Request::get("https://a/b").header("x-mine", "12")), bare + 6 + 2 + 32);
+    }
 
     #[test]
     fn requests_look_like_those_of_http_1() {

@@ -11,14 +11,15 @@ mod limits;
 mod message;
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::task::Poll;
 
 use actix_http::body::{BoxBody, MessageBody};
 use actix_http::{Request, Response};
 use actix_service::Service;
 use actix_web::web::Bytes;
-use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use h2::server::{Connection, SendResponse};
 use h2::{Reason, RecvStream};
 
@@ -62,6 +63,9 @@ pub(super) async fn serve<S, B>(
     // The time that an idle connection has: that of a head for the first request, of keep-alive for a later one.
     let mut patience = timeouts.head;
     let mut is_ending = false;
+    // A client that has just connected gets its first request served, even from a service that drains already.
+    let mut has_request = false;
+    let mut drain = pin!(limits.lifecycle.wait_until_draining().fuse());
     loop {
         let is_idle = exchanges.is_empty();
         let next = poll_fn(|context| {
@@ -70,9 +74,9 @@ pub(super) async fn serve<S, B>(
                 if !budget.record(end) {
                     return Poll::Ready(ConnectionEvent::ResetFlood);
                 }
-                if (limits.is_draining)() {
-                    connection.graceful_shutdown();
-                }
+            }
+            if has_request && drain.as_mut().poll(context).is_ready() {
+                connection.graceful_shutdown();
             }
             match connection.poll_accept(context) {
                 Poll::Ready(Some(Ok(accepted))) => Poll::Ready(ConnectionEvent::Request(Box::new(accepted))),
@@ -86,6 +90,7 @@ pub(super) async fn serve<S, B>(
         patience = if is_ending { LINGER } else { timeouts.keep_alive };
         match event {
             Some(ConnectionEvent::Request(accepted)) => {
+                has_request = true;
                 let (request, respond) = *accepted;
                 exchanges.push(exchange::<S, B>(service, request, respond, client, limits));
             }
