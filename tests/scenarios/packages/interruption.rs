@@ -89,6 +89,37 @@ fn apply_that_was_killed_is_finished_by_the_next_one() {
 }
 
 #[test]
+fn current_version_is_restored_after_an_interrupted_apply_of_another() {
+    let (target, directory) = (start(), TempDir::new().unwrap());
+    let files = [1, 2].map(|version| package(&directory, version).display().to_string());
+    assert_eq!(exit(&verb("apply", &target, &["-f", &files[0]])), 0);
+    let before = hashes(&target);
+    let url = format!("http://{}", target.address());
+    let command = launch().args(&["package", "apply", "-s", &url, "-f", &files[1]]);
+    command.kill_when(|| receipt(&target, 2)["state"] == "staged").unwrap();
+    let again = verb("apply", &target, &["-f", &files[0]]);
+    assert_eq!(exit(&again), 0, "{}", stderr(&again));
+    assert_eq!(hashes(&target), before);
+    assert_eq!(exit(&verb("diff", &target, &["-f", &files[0]])), 0);
+}
+
+#[test]
+fn current_version_is_restored_where_the_server_holds_something_else() {
+    let (target, directory) = (start(), TempDir::new().unwrap());
+    let file = package(&directory, 1).display().to_string();
+    assert_eq!(exit(&verb("apply", &target, &["-f", &file])), 0);
+    let archived = json!({"status": "archived"});
+    let archived = target.client().json("PATCH", "/api/v1/admin/channels/e00/status", &archived).unwrap();
+    assert_eq!(archived.status, 200, "{}", archived.text());
+    let restored = verb("apply", &target, &["-f", &file]);
+    let text = stdout(&restored);
+    assert!(exit(&restored) == 0 && text.contains("this run restores it"), "{text}{}", stderr(&restored));
+    assert_eq!(target.client().json("POST", "/api/v1/data/e00", &json!({})).unwrap().status, 200);
+    let unchanged = stdout(&verb("apply", &target, &["-f", &file]));
+    assert!(unchanged.contains("nothing was done"), "{unchanged}");
+}
+
+#[test]
 fn apply_whose_server_was_killed_is_finished_by_the_next_one() {
     let (mut target, fresh, directory) = (start(), start(), TempDir::new().unwrap());
     let url = format!("http://{}", target.address());

@@ -2,7 +2,8 @@
 //!
 //! Every step can be repeated without harm, and the receipt stays `staged` until the last one, so a run that ended
 //! early is finished by the next. Before each step the receipt is read again: a run that another one has taken over
-//! stops. At the end everything is read back and compared, so that `applied` is never stored for a mixture.
+//! stops. At the end everything is read back and compared, so that `applied` is never stored for a mixture. The current
+//! version is compared too: an apply of another one that ended early has left a mixture below its receipt.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -35,7 +36,7 @@ struct ApplyReport {
     version: String,
     content_hash: String,
     server: String,
-    /// `applied`, or `unchanged` where the version was the current one already.
+    /// `applied`, or `unchanged` where the server held the version already.
     result: &'static str,
     /// The state that an earlier run had left, or the version that this one replaces.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,8 +132,10 @@ impl ApplyRun<'_> {
         }
         let mut report = self.empty_report(&state);
         if state == PackageState::Current {
+            let is_restored = self.restore(&state, &mut report).await?;
             report.pruned = self.prune(detail.as_ref(), &mut report.kept).await?;
-            report.result = if report.pruned.is_empty() { "unchanged" } else { "applied" };
+            let is_unchanged = !is_restored && report.pruned.is_empty();
+            report.result = if is_unchanged { "unchanged" } else { "applied" };
             return Ok(report);
         }
         let claim = self.claim(&state, detail.clone()).await?;
@@ -145,6 +148,27 @@ impl ApplyRun<'_> {
             self.settle(&state, &mut report).await?;
         }
         Ok(report)
+    }
+
+    /// Brings the server back to the current version if it holds something else: what an apply of another version left
+    /// that did not end, or changes by hand. Returns whether it did.
+    async fn restore(&self, state: &PackageState, report: &mut ApplyReport) -> Result<bool, PackageError> {
+        let changed = match self.verify().await {
+            Ok(()) => return Ok(false),
+            Err(PackageError::Changed(changed)) => changed,
+            Err(error) => return Err(error),
+        };
+        report.note = Some(format!(
+            "version {} is current, but the server differs from it ({}); this run restores it",
+            self.artifact.version,
+            changed.join(", ")
+        ));
+        // The receipt is written anew, so that another run that is under way stops.
+        self.put(ReceiptState::Applied).await?;
+        let claim = self.receipts().await?;
+        self.complete(state, &claim, report).await?;
+        self.check_claim(&claim).await?;
+        Ok(true)
     }
 
     /// Checks once more after the receipt: another run without a claim learns of this one by it, and stops after the request
