@@ -4,7 +4,7 @@ CARGO ?= cargo
 DRIVERS = es kafka mongo smtp sql storage
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test api-clients api-requests fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka attack lint features fmt bench budget doc deny
+.PHONY: help demo run install test api-clients api-requests tls-probes fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka attack lint features fmt bench budget doc deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-13s %s\n' "$$name" "$$text"; done
@@ -34,6 +34,11 @@ api-requests: ## some twenty thousand requests made of the OpenAPI document, eac
 	$(CARGO) build -p svc --bin svc-server
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	tests/api_clients/requests "$$target/debug/svc-server" $(or $(EXAMPLES),270) $(or $(SEED),1)
+
+tls-probes: ## testssl.sh against the TLS of the service: old protocols, weak ciphers, known attacks (needs Debian's testssl.sh)
+	$(CARGO) build -p svc --bin svc-server
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	tests/tls_probes/run "$$target/debug/svc-server"
 
 fuzz: ## a million mutated requests, and as many tokens, against the credential checks (SVC_FUZZ_REQUESTS=n: another number)
 	SVC_FUZZ_REQUESTS=$${SVC_FUZZ_REQUESTS:-1000000} $(CARGO) test -q -p svc-auth --test auth mutated -- --nocapture
