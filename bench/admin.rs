@@ -10,18 +10,30 @@ use serde_json::json;
 use svc_testkit::example;
 use svc_testkit::http::HttpClient;
 
-use crate::load::wrk;
+use crate::paced::paced;
 use crate::population::{IMPORT_BATCH, channel, expect};
 use crate::process::timed;
 use crate::{BenchContext, ROUND};
 
 /// Channels that the server holds.
 const CHANNELS: usize = 5_000;
-/// Connections of the data traffic.
-const CONNECTIONS: usize = 8;
+/// Connections of the data traffic, and its requests in a second.
+const CONNECTIONS: usize = 16;
+const RATE: usize = 20_000;
 /// Single requests of each kind without traffic, and starts of the client.
 const SINGLES: usize = 200;
 const ADMIN: &str = "/api/v1/admin";
+
+/// The reads, each with its path; `%` stands for a number.
+const READS: [(&str, &str); 7] = [
+    ("list of 50", "/channels?limit=50&offset=%"),
+    ("list of 50 active", "/channels?limit=50&status=active&offset=%"),
+    ("one channel", "/channels/bench-%"),
+    ("workflows", "/workflows?limit=50"),
+    ("connectors", "/connectors?limit=50"),
+    ("audit log", "/audit-logs?limit=50&offset=%"),
+    ("traces", "/traces?limit=50"),
+];
 
 /// Measures imports, single changes and reads with many channels, the reads beside data traffic too.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
@@ -62,12 +74,13 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     is_over.store(false, Ordering::SeqCst);
     let (round, reads) = thread::scope(|scope| {
         let reading = scope.spawn(|| read(&mut server.client().keep_alive(), &is_over));
-        let round = wrk(server.address(), &order, CONNECTIONS, ROUND * 2).and_then(|round| round.clean());
+        let round = paced(server.address(), &order, CONNECTIONS, RATE, ROUND * 2);
         is_over.store(true, Ordering::SeqCst);
         let reads = reading.join().unwrap_or_else(|_| Err(io::Error::other("the reader panicked")));
-        (round, reads)
+        (round.and_then(|round| round.clean()), reads)
     });
-    println!("  beside data traffic of          {:>10.0} requests/s", round?.requests_per_second);
+    println!("  beside data traffic, {RATE} requests/s due: requests/s, p50, p99");
+    println!("  {:<30} {}", "data traffic", round?);
     for (name, times) in reads? {
         print_times(name, times);
     }
@@ -76,18 +89,18 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads a page of channels and one channel in turn, until told to end, at least `SINGLES` times.
-fn read(client: &mut HttpClient, is_over: &AtomicBool) -> io::Result<[(&'static str, Vec<Duration>); 2]> {
-    let (mut lists, mut singles) = (Vec::new(), Vec::new());
-    while lists.len() < SINGLES || !is_over.load(Ordering::SeqCst) {
-        let number = lists.len() % CHANNELS;
-        let list =
-            || expect(client.get(&format!("{ADMIN}/channels?limit=50&offset={number}"))?, 200).map(drop);
-        lists.push(timed(list)?.1);
-        let single = || expect(client.get(&format!("{ADMIN}/channels/bench-{number}"))?, 200).map(drop);
-        singles.push(timed(single)?.1);
+/// Makes each read in turn, until told to end, at least `SINGLES` times.
+fn read(client: &mut HttpClient, is_over: &AtomicBool) -> io::Result<Vec<(&'static str, Vec<Duration>)>> {
+    let mut reads: Vec<_> = READS.iter().map(|(name, _)| (*name, Vec::new())).collect();
+    let mut number = 0;
+    while number < SINGLES || !is_over.load(Ordering::SeqCst) {
+        for ((_, path), (_, times)) in READS.iter().zip(&mut reads) {
+            let path = format!("{ADMIN}{}", path.replace('%', &(number % CHANNELS).to_string()));
+            times.push(timed(|| expect(client.get(&path)?, 200).map(drop))?.1);
+        }
+        number += 1;
     }
-    Ok([("list of 50", lists), ("one channel", singles)])
+    Ok(reads)
 }
 
 fn activate(client: &mut HttpClient, number: usize, query: &str) -> io::Result<()> {

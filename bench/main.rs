@@ -1,7 +1,7 @@
 //! `make bench`: the service beside a bare actix-web handler, in one run on one machine.
 //!
-//! Closed loop (`wrk`): each of the connections sends its next request when the last was answered, so latencies are those
-//! of a saturated server. Rounds of all sides alternate, so that what else the machine does falls on all of them. With
+//! Closed loop (`wrk`), but for load beside other work (`paced`): each of the connections sends its next request when the
+//! last was answered, so latencies are those of a saturated server. Rounds of all sides alternate, so that what else the machine does falls on all of them. With
 //! names of parts as arguments only those are measured.
 
 mod admin;
@@ -12,6 +12,7 @@ mod credentials;
 mod cron;
 mod engine;
 mod load;
+mod paced;
 mod population;
 mod process;
 mod project;
