@@ -168,10 +168,11 @@ impl CaseRunner<'_> {
     fn run(&self, runtime: &Runtime, path: &Path) -> CaseResult {
         let file = path.display().to_string();
         let label = case_label(path).or_else(|| path.file_stem()?.to_str()).unwrap_or(&file).to_owned();
-        let source = match read_source(path) {
+        let source = match SourceFile::read(&file, path) {
             Ok(source) => source,
-            Err(reason) => {
-                let failure = CaseFailure { path: String::new(), lines: vec![reason], place: None };
+            Err(error) => {
+                let lines = vec![error.report(&file)];
+                let failure = CaseFailure { path: String::new(), lines, place: error.place };
                 return CaseResult { name: label, file, failures: vec![failure] };
             }
         };
@@ -246,7 +247,7 @@ impl CaseRunner<'_> {
 /// Reads an authored file.
 fn read_source(path: &Path) -> Result<SourceFile, String> {
     let name = path.display().to_string();
-    SourceFile::read(&name, path).map_err(|error| format!("{name}: {error}"))
+    SourceFile::read(&name, path).map_err(|error| error.report(&name))
 }
 
 fn failure(file: &str, error: &FieldError) -> CaseFailure {
@@ -255,9 +256,15 @@ fn failure(file: &str, error: &FieldError) -> CaseFailure {
     CaseFailure { path: error.path.clone(), lines, place: None }
 }
 
+/// The line below differences in which a stand-in was masked.
+const MASKED: &str = "a stand-in of a secret is shown as \"******\"; expect this text where a call sends one";
+
 /// Converts a failed expectation, stand-ins of secrets masked.
 fn mask(failed: FailedExpectation, redaction: &Redaction) -> CaseFailure {
-    let lines = failed.differences.into_iter().map(|line| redaction.mask_text(line)).collect();
+    let mut lines: Vec<_> = failed.differences.iter().map(|line| redaction.mask_text(line.clone())).collect();
+    if lines != failed.differences {
+        lines.push(MASKED.to_owned());
+    }
     CaseFailure { path: failed.path, lines, place: None }
 }
 

@@ -56,6 +56,10 @@ impl<'p> SetMembers<'p> {
     }
 }
 
+/// Maximum number of unknown names for which the nearest known one is searched. A search compares with every name of the
+/// set, and so many unknown names have one cause.
+const MAX_SEARCHES: usize = 100;
+
 /// A channel and its methods.
 type RouteClaim<'p> = (&'p AuthoredEntity, &'p [String]);
 
@@ -67,7 +71,7 @@ pub(super) fn check(
     boundary: &Boundary,
     form: SetForm,
 ) -> Vec<Finding> {
-    let mut check = SetCheck { engine, members, boundary, findings: Vec::new() };
+    let mut check = SetCheck { engine, members, boundary, findings: Vec::new(), searches: 0 };
     check.duplicates(entities);
     check.route_conflicts(entities);
     check.slots(entities);
@@ -90,6 +94,7 @@ struct SetCheck<'s> {
     members: &'s SetMembers<'s>,
     boundary: &'s Boundary,
     findings: Vec<Finding>,
+    searches: usize,
 }
 
 impl SetCheck<'_> {
@@ -224,7 +229,7 @@ impl SetCheck<'_> {
         match entity.text("workflow_id") {
             Some(id) if self.members.workflows.contains(id) => {}
             Some(id) => {
-                let hint = hint(id, self.members.workflows.iter().copied());
+                let hint = self.hint(id, self.members.workflows.iter().copied());
                 let message = format!("the workflow '{id}' is not in the set{hint}");
                 self.report(Check::ClosureWorkflow, entity, "workflow_id", &message);
             }
@@ -248,7 +253,7 @@ impl SetCheck<'_> {
         if self.members.connectors.contains_key(name) || self.boundary.connectors.contains(name) {
             return;
         }
-        let hint = hint(name, self.members.connectors.keys().copied());
+        let hint = self.hint(name, self.members.connectors.keys().copied());
         let message = format!("the connector '{name}' is neither in the set nor on its boundary{hint}");
         self.report(Check::ClosureConnector, entity, path, &message);
     }
@@ -257,13 +262,15 @@ impl SetCheck<'_> {
         if self.members.channels.contains(name) || self.boundary.channels.contains(name) {
             return;
         }
-        let hint = hint(name, self.members.channels.iter().copied());
+        let hint = self.hint(name, self.members.channels.iter().copied());
         let message = format!("the channel '{name}' is neither in the set nor on its boundary{hint}");
         self.report(Check::ClosureChannelCall, entity, path, &message);
     }
-}
 
-/// Returns the name that was probably meant.
-fn hint<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
-    nearest(name, known).map_or_else(String::new, |meant| format!(", did you mean '{meant}'?"))
+    /// Returns the name that was probably meant.
+    fn hint<'n>(&mut self, name: &str, known: impl Iterator<Item = &'n str>) -> String {
+        self.searches += 1;
+        let meant = if self.searches <= MAX_SEARCHES { nearest(name, known) } else { None };
+        meant.map_or_else(String::new, |meant| format!(", did you mean '{meant}'?"))
+    }
 }

@@ -76,6 +76,7 @@ impl Collector {
             match values.entry(key.clone()) {
                 Entry::Vacant(slot) => {
                     slot.insert(SharedValue { value: value.clone(), origin: origin.clone(), is_broken });
+                    self.shared.names.insert(name);
                     for (check, path, message) in refused {
                         let message = format!("{path}: {message}");
                         self.report(check, &Origin { path, ..origin.clone() }, message);

@@ -37,7 +37,7 @@ impl<'s> FragmentPass<'s> {
                     is_rewritten = true;
                     continue;
                 }
-                self.expansion.broken.push(at.clone());
+                self.expansion.broken.insert(at.clone());
             }
             self.expansion.origins.insert(at, origin, None);
             expanded.push(step);
@@ -84,8 +84,7 @@ impl<'s> FragmentPass<'s> {
         if let Some(fragment) = fragments.get(name) {
             return Some((name, fragment));
         }
-        let hint = nearest(name, fragments.keys().map(String::as_str));
-        let hint = hint.map_or_else(String::new, |meant| format!(", did you mean '{meant}'?"));
+        let hint = self.expansion.hint(name, fragments.keys().map(String::as_str));
         let message = format!("{at}.use: no shared document defines the fragment '{name}'{hint}");
         self.report(Check::ClosureFragment, &origin.join("use"), message);
         None
@@ -165,7 +164,9 @@ impl<'s> FragmentPass<'s> {
                             *value = argument.clone();
                             self.expansion.origins.insert(at.clone(), origin.clone(), None);
                         }
-                        None => self.expansion.broken.push(at.clone()),
+                        None => {
+                            self.expansion.broken.insert(at.clone());
+                        }
                     }
                     return;
                 }
@@ -195,7 +196,7 @@ impl<'s> FragmentPass<'s> {
                     let message =
                         format!("{}: the fragment '{name}' is called inside of a group", origin.path);
                     self.report(Check::SharedFragmentNested, &origin, message);
-                    self.expansion.broken.push(at);
+                    self.expansion.broken.insert(at);
                 }
                 None => self.refuse_calls(&format!("{at}.tasks"), step.get("tasks")),
             }

@@ -10,11 +10,11 @@ mod fragments;
 mod origin;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use svc_engine::value_bytes;
-use svc_model::EntityKind;
+use svc_model::{EntityKind, nearest};
 
 use crate::checks::Check;
 use crate::finding::Finding;
@@ -54,6 +54,8 @@ struct FragmentTask {
 #[derive(Clone, Debug, Default)]
 pub struct SharedDefinitions {
     namespaces: BTreeMap<String, BTreeMap<String, SharedValue>>,
+    /// The names of the values, `namespace.key`.
+    names: BTreeSet<String>,
     fragments: BTreeMap<String, Fragment>,
 }
 
@@ -67,10 +69,16 @@ pub struct Expansion {
     /// The passes that changed the document.
     pub passes: Vec<ExpansionPass>,
     /// Paths of what could not be expanded and has been reported: what a validator finds below them follows from it.
-    broken: Vec<String>,
+    broken: BTreeSet<String>,
     /// Bytes that the expansion has added.
     added: usize,
+    /// Unknown names for which the nearest known one was searched.
+    searches: usize,
 }
+
+/// Maximum number of unknown names of a document for which the nearest known one is searched. A search compares with every
+/// name, and so many unknown names have one cause.
+const MAX_SEARCHES: usize = 100;
 
 /// Maximum number of bytes that an expansion adds to a document, counted as those of a message are. The admin API takes
 /// far less in one body.
@@ -114,9 +122,16 @@ impl Expansion {
         self.added = self.added.saturating_add(value_bytes(value));
         let has_room = self.added <= MAX_ADDED_BYTES;
         if had_room && !has_room {
-            self.broken.push(String::new());
+            self.broken.insert(String::new());
         }
         has_room
+    }
+
+    /// Returns `, did you mean '…'?` for a name that nobody defines, if one is near.
+    fn hint<'n>(&mut self, name: &str, known: impl Iterator<Item = &'n str>) -> String {
+        self.searches += 1;
+        let meant = if self.searches <= MAX_SEARCHES { nearest(name, known) } else { None };
+        meant.map_or_else(String::new, |meant| format!(", did you mean '{meant}'?"))
     }
 
     /// Reports a limit that the whole document exceeds.
@@ -129,10 +144,17 @@ impl Expansion {
 
     /// Returns `true` if the element at a path is a part of something that could not be expanded.
     pub fn is_broken(&self, path: &str) -> bool {
-        self.broken.iter().any(|broken| {
-            let rest = path.strip_prefix(broken.as_str());
-            rest.is_some_and(|rest| broken.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
-        })
+        if self.broken.is_empty() {
+            return false;
+        }
+        let mut end = Some(path.len());
+        while let Some(length) = end {
+            if self.broken.contains(&path[..length]) {
+                return true;
+            }
+            end = path[..length].rfind(['.', '[']);
+        }
+        self.broken.contains("")
     }
 }
 
@@ -175,7 +197,7 @@ impl SharedDefinitions {
         } else if expansion.added > 0 && is_deeper(document, MAX_EXPANDED_DEPTH) {
             let message =
                 format!("expands to a document that is nested deeper than {MAX_EXPANDED_DEPTH} levels");
-            expansion.broken.push(String::new());
+            expansion.broken.insert(String::new());
             expansion.refuse_whole(kind, entity, message);
         }
         expansion

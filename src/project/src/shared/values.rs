@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
-use svc_model::nearest;
 
 use super::{Expansion, ExpansionPass, Origin, SharedDefinitions, SharedValue};
 use crate::checks::Check;
@@ -60,14 +59,14 @@ impl<'s> ValuePass<'s> {
     fn reference(&mut self, node: &mut Value, at: &str) -> bool {
         let Value::Object(members) = node else { return false };
         let Some(shared) = self.find(members.get("$from"), at) else {
-            self.expansion.broken.push(at.to_owned());
+            self.expansion.broken.insert(at.to_owned());
             return false;
         };
         if !self.expansion.has_room_for(&shared.value) {
             return false;
         }
         if shared.is_broken {
-            self.expansion.broken.push(at.to_owned());
+            self.expansion.broken.insert(at.to_owned());
         }
         members.shift_remove("$from");
         match &shared.value {
@@ -99,22 +98,11 @@ impl<'s> ValuePass<'s> {
         };
         let found = self.shared.namespaces.get(namespace).and_then(|values| values.get(key));
         if found.is_none() {
-            let message = format!("{}: no shared document defines '{name}'{}", origin.path, self.hint(name));
+            let hint = self.expansion.hint(name, self.shared.names.iter().map(String::as_str));
+            let message = format!("{}: no shared document defines '{name}'{hint}", origin.path);
             self.report(Check::ClosureSharedValue, &origin, message);
         }
         found
-    }
-
-    /// Returns the name that was probably meant.
-    fn hint(&self, name: &str) -> String {
-        let known: Vec<String> = self
-            .shared
-            .namespaces
-            .iter()
-            .flat_map(|(namespace, values)| values.keys().map(move |key| format!("{namespace}.{key}")))
-            .collect();
-        let meant = nearest(name, known.iter().map(String::as_str));
-        meant.map_or_else(String::new, |meant| format!(", did you mean '{meant}'?"))
     }
 
     /// Reports a parameter outside of a fragment; those of fragments have been replaced or reported.
@@ -125,7 +113,7 @@ impl<'s> ValuePass<'s> {
         let origin = self.expansion.origins.trace(at);
         let message = format!("{}: a parameter stands in the tasks of a fragment only", origin.path);
         self.report(Check::SharedFragmentParam, &origin, message);
-        self.expansion.broken.push(at.to_owned());
+        self.expansion.broken.insert(at.to_owned());
     }
 
     fn report(&mut self, check: Check, origin: &Origin, message: String) {

@@ -5,8 +5,8 @@ use std::io;
 use std::ops::Range;
 use std::string::FromUtf8Error;
 
-use super::MAX_FILE_BYTES;
 use super::lines::LineIndex;
+use super::{MAX_DEPTH, MAX_FILE_BYTES};
 use crate::finding::{Finding, Severity, SourcePlace};
 
 /// A file or text that holds no value.
@@ -16,8 +16,8 @@ pub struct SourceError {
     pub message: String,
     /// The place of the first problem, where it is known.
     pub place: Option<SourcePlace>,
-    /// The remedy, where there is one.
-    pub fix: Option<String>,
+    /// The remedy.
+    pub fix: String,
 }
 
 impl std::error::Error for SourceError {}
@@ -41,13 +41,18 @@ impl SourceError {
             check,
             entity: entity.to_owned(),
             message: self.to_string(),
-            fix: self.fix.clone(),
+            fix: Some(self.fix.clone()),
             place: self.place.clone(),
         }
     }
 
+    /// Returns `<name>: <reason>` and the remedy in a line of its own, for a command that cannot go on without the file.
+    pub fn report(&self, name: &str) -> String {
+        format!("{name}: {self}\n        fix: {}", self.fix)
+    }
+
     pub(crate) fn without_place(message: impl Into<String>, fix: &str) -> Self {
-        Self { message: message.into(), place: None, fix: Some(fix.to_owned()) }
+        Self { message: message.into(), place: None, fix: fix.to_owned() }
     }
 
     pub(crate) fn unreadable(error: &io::Error) -> Self {
@@ -61,7 +66,7 @@ impl SourceError {
 
     pub(super) fn not_utf8(name: &str, error: &FromUtf8Error) -> Self {
         let bytes = error.as_bytes();
-        let fix = Some("save it as UTF-8".to_owned());
+        let fix = "save it as UTF-8".to_owned();
         if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
             return Self { message: "is UTF-16, not UTF-8".to_owned(), place: None, fix };
         }
@@ -77,27 +82,29 @@ impl SourceError {
 pub(super) struct SyntaxError {
     pub(super) message: String,
     pub(super) span: Range<usize>,
-    pub(super) fix: Option<String>,
+    pub(super) fix: String,
 }
 
 impl SyntaxError {
-    pub(super) fn new(message: impl Into<String>, span: Range<usize>) -> Self {
-        Self { message: message.into(), span, fix: None }
-    }
-
-    pub(super) fn with_fix(self, fix: impl Into<String>) -> Self {
-        Self { fix: Some(fix.into()), ..self }
+    pub(super) fn new(message: impl Into<String>, span: Range<usize>, fix: impl Into<String>) -> Self {
+        Self { message: message.into(), span, fix: fix.into() }
     }
 
     pub(super) fn empty() -> Self {
-        Self::new("the file is empty", 0..0)
+        Self::new("the file is empty", 0..0, "write a definition into it, or remove it")
+    }
+
+    /// Creates the refusal of a value that is nested too deep.
+    pub(super) fn too_deep(span: Range<usize>) -> Self {
+        let message = format!("is nested deeper than {MAX_DEPTH} levels");
+        Self::new(message, span, "nest the value less deep; shared values and fragments help")
     }
 
     /// Creates the refusal of a key that is already there, at `first` of the text.
     pub(super) fn duplicate_key(key: &str, first: (usize, usize), span: Range<usize>) -> Self {
         let (line, column) = first;
-        Self::new(format!("duplicate key {key:?} (first at line {line} column {column})"), span)
-            .with_fix("keep one of the two")
+        let message = format!("duplicate key {key:?} (first at line {line} column {column})");
+        Self::new(message, span, "keep one of the two")
     }
 
     pub(super) fn in_file(self, name: &str, text: &str, lines: &LineIndex) -> SourceError {

@@ -10,13 +10,14 @@ use serde_json::Value;
 
 use super::element::Element;
 use super::error::SyntaxError;
+use super::json_error::{NOT_JSON, syntax_error};
 use super::lines::LineIndex;
 
 /// Reads a text and finds the places of its elements.
 pub(super) fn parse(text: &str, lines: &LineIndex) -> Result<(Value, Element), SyntaxError> {
     let value = serde_json::from_str(text).map_err(|error| syntax_error(text, lines, &error))?;
     let tree = parse_to_ast(text, &COLLECTED, &STRICT)
-        .map_err(|error| SyntaxError::new(error.kind().to_string(), range(error.range())))?;
+        .map_err(|error| SyntaxError::new(error.kind().to_string(), range(error.range()), NOT_JSON))?;
     let tree = tree.value.ok_or_else(SyntaxError::empty)?;
     let root = Places { text, lines }.element(&tree, &value)?;
     Ok((value, root))
@@ -74,36 +75,10 @@ impl Places<'_> {
                 return SyntaxError::duplicate_key(key, self.lines.position(self.text, first), span);
             }
         }
-        SyntaxError::new("duplicate key", range(object.range()))
+        SyntaxError::new("duplicate key", range(object.range()), "keep one of the two")
     }
 }
 
 fn range(range: jsonc_parser::common::Range) -> Range<usize> {
     range.start..range.end
-}
-
-/// Converts an error of `serde_json`: its words, without the position at their end, and what helps.
-fn syntax_error(text: &str, lines: &LineIndex, error: &serde_json::Error) -> SyntaxError {
-    if text.trim().is_empty() {
-        return SyntaxError::empty();
-    }
-    let (line, column) = (error.line(), error.column());
-    let told = error.to_string();
-    let position = format!(" at line {line} column {column}");
-    let message = told.strip_suffix(&position).unwrap_or(&told);
-    let at = lines.offset(text, line, column);
-    let is_comment = text[at..].starts_with(['/', '#']);
-    let (message, fix) = match message {
-        "recursion limit exceeded" => ("is nested deeper than 128 levels", None),
-        "trailing comma" => (message, Some("remove the comma before the closing bracket")),
-        "key must be a string" => (message, Some("write the key in double quotes")),
-        "trailing characters" => (message, Some("a file holds one value; remove what follows it")),
-        _ if is_comment => (message, Some("JSON has no comments; write YAML, or a key that begins with x-")),
-        _ => (message, None),
-    };
-    let error = SyntaxError::new(message, at..at);
-    match fix {
-        Some(fix) => error.with_fix(fix),
-        None => error,
-    }
 }

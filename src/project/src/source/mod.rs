@@ -3,6 +3,7 @@
 mod element;
 mod error;
 mod json;
+mod json_error;
 mod lines;
 mod path;
 mod yaml;

@@ -189,7 +189,10 @@ proptest! {
         for format in FORMATS {
             match parse(format, &text) {
                 Ok(file) => assert_mirrors(&file.value, &file.root, &file.text),
-                Err(error) => assert!(!error.message.is_empty() && error.place.is_some(), "{error:?}"),
+                Err(error) => {
+                    assert!(!error.message.is_empty() && error.place.is_some(), "{error:?}");
+                    assert!(!error.fix.is_empty(), "{error:?}");
+                }
             }
         }
     }

@@ -84,10 +84,62 @@ fn extensions_of_json_are_refused_with_their_place() {
 }
 
 #[test]
+fn each_refusal_names_a_remedy_that_fits() {
+    for (text, expected) in [
+        ("{\"a\": 1,}", "remove the comma"),
+        ("{a: 1}", "in double quotes"),
+        ("// c\n{}", "JSON has no comments"),
+        ("[1] [2]", "one value"),
+        ("[1 2]", "separate the items with a comma"),
+        ("{\"a\": 1 \"b\": 2}", "separate the members with a comma"),
+        ("{\"a\"\n  1}", "write a colon"),
+        ("[NaN]", "a text in double quotes, a number"),
+        ("[tru]", "true, false or null"),
+        ("[01]", "without a leading zero"),
+        ("[1e999]", "below 1.8e308"),
+        ("[\"\\x\"]", r"write \\ for a backslash"),
+        ("[\"a\tb\"]", r"such as \n or \t"),
+        ("[\"\\ud800\"]", r"twice for a character above \uFFFF"),
+        ("", "write a definition into it"),
+    ] {
+        let fix = parse(SourceFormat::Json, text).unwrap_err().fix;
+        assert!(fix.contains(expected), "{text}: {fix}");
+    }
+}
+
+#[test]
+fn a_text_that_was_cut_off_names_what_is_left_open() {
+    for (text, expected) in [
+        ("{\n  \"tasks\": [{\"id\": \"a\"}", "close the list that begins at line 2 column 12 with ]"),
+        ("{\"tasks\": [], \"a\": ", "close the object that begins at line 1 column 1 with }"),
+        ("{\"a\": \"[\\\"", "close the text that begins at line 1 column 7 with \""),
+        ("[\"a]\"", "close the list that begins at line 1 column 1 with ]"),
+        ("tru", "write the whole value"),
+    ] {
+        let error = parse(SourceFormat::Json, text).unwrap_err();
+        assert!(error.message.starts_with("EOF"), "{text}: {error}");
+        assert!(error.fix.starts_with(expected), "{text}: {}", error.fix);
+        assert!(error.fix.ends_with("if the file was cut off, restore the rest of it"), "{}", error.fix);
+    }
+}
+
+#[test]
+fn columns_of_a_long_line_count_its_characters() {
+    let items = (0..3_000).map(|index| format!("\"ä{index}😀\"")).collect::<Vec<_>>();
+    let file = parse(SourceFormat::Json, &format!("[0,\n{}]", items.join(","))).unwrap();
+    assert!(file.text.len() > 30_000);
+    for index in [0, 1, 511, 1_024, 2_047, 2_999] {
+        let before = items[..index].join(",").chars().count() + usize::from(index > 0);
+        let place = file.place(&format!("[{}]", index + 1)).unwrap();
+        assert_eq!((place.line, place.column), (2, before + 1), "{index}");
+    }
+}
+
+#[test]
 fn a_duplicate_key_is_refused_with_both_places() {
     let error = parse(SourceFormat::Json, "{\n \"x\": {\"a\": 1,\n  \"b\": 2, \"\\u0061\": 3}}").unwrap_err();
     assert_eq!(error.to_string(), "duplicate key \"a\" (first at line 2 column 8) at line 3 column 11");
-    assert_eq!(error.fix.as_deref(), Some("keep one of the two"));
+    assert_eq!(error.fix, "keep one of the two");
 }
 
 #[test]

@@ -136,3 +136,32 @@ fn places_are_those_of_the_source() {
         assert_eq!(placed(&file, path), expected, "{path}");
     }
 }
+
+#[test]
+fn each_refusal_names_a_remedy_that_fits() {
+    for (text, expected) in [
+        ("a: [1, 2", "close the bracket; if the file was cut off"),
+        ("a: {b: 1", "close the bracket; if the file was cut off"),
+        ("a: \"x", "end the text with the quote"),
+        ("a: 'x", "end the text with the quote"),
+        ("a: [1}", "close each bracket with its counterpart"),
+        ("a:\n\t- b", "indent with blanks"),
+        ("a: b: c", "a text that holds a colon in quotes"),
+        ("a: 1\n b: 2", "indent the keys of an object alike"),
+        ("- a\nb: 1", "indent the members of a list or object alike"),
+        ("a: *x", "define the anchor above"),
+        ("a: &x [*x]", "write the value out"),
+        ("a: @x", "begins with this character in quotes"),
+        ("a: \"\\q\"", "single quotes"),
+        ("a: !foo x", "remove the tag"),
+        ("a: !!int x", "remove the tag"),
+        ("a: 1e999", "below 1.8e308"),
+        ("%YAML 1.1\n---\na: 1", "begins with %"),
+        ("? [a]\n: b", "write the key in quotes"),
+        ("a: 1\n---\nb: 1", "a file of its own"),
+        ("", "write a definition into it"),
+    ] {
+        let error = parse(SourceFormat::Yaml, text).unwrap_err();
+        assert!(error.fix.contains(expected), "{text}: {error}: {}", error.fix);
+    }
+}

@@ -16,6 +16,9 @@ use super::scalar;
 /// so that a few lines can stand for gigabytes.
 const MAX_REPEATED: usize = 1 << 20;
 
+/// The remedy for a tag.
+const REMOVE_TAG: &str = "remove the tag, or write a value of it as the core schema of YAML 1.2 has it";
+
 /// A value that is complete.
 #[derive(Clone)]
 struct Node {
@@ -61,8 +64,8 @@ impl<'t> Builder<'t> {
 
     pub(super) fn begin_document(&mut self, span: Range<usize>) -> Result<(), SyntaxError> {
         if self.has_document {
-            return Err(SyntaxError::new("a second document begins", span)
-                .with_fix("a file holds one document; move the other one into a file of its own"));
+            let fix = "a file holds one document; move the other one into a file of its own";
+            return Err(SyntaxError::new("a second document begins", span, fix));
         }
         self.has_document = true;
         Ok(())
@@ -77,11 +80,16 @@ impl<'t> Builder<'t> {
         span: Range<usize>,
     ) -> Result<(), SyntaxError> {
         if self.expects_key() && text == "<<" && style == ScalarStyle::Plain {
-            return Err(SyntaxError::new("merge keys are not supported", span)
-                .with_fix("write the members out, or use a shared value with $from"));
+            let fix = "write the members out, or use a shared value with $from";
+            return Err(SyntaxError::new("merge keys are not supported", span, fix));
         }
-        let value =
-            scalar::read(text, style, tag).map_err(|message| SyntaxError::new(message, span.clone()))?;
+        let value = scalar::read(text, style, tag).map_err(|message| {
+            let fix = match tag {
+                Some(_) => REMOVE_TAG,
+                None => "write a number below 1.8e308, or put it in quotes",
+            };
+            SyntaxError::new(message, span.clone(), fix)
+        })?;
         let weight = 1 + text.len();
         let node = Node { value, element: Element::new(span, Vec::new()), depth: 1, weight };
         self.add(node, anchor)
@@ -110,12 +118,13 @@ impl<'t> Builder<'t> {
     /// Repeats the value of an anchor. Its members keep the places of the original.
     pub(super) fn alias(&mut self, anchor: usize, span: Range<usize>) -> Result<(), SyntaxError> {
         let Some(original) = self.anchors.get(&anchor) else {
-            return Err(SyntaxError::new("the alias is part of the value it names", span));
+            let fix = "write the value out; put a text that begins with * in quotes";
+            return Err(SyntaxError::new("the alias is part of the value it names", span, fix));
         };
         self.repeated = self.repeated.saturating_add(original.weight);
         if self.repeated > MAX_REPEATED {
-            return Err(SyntaxError::new("the aliases of the file repeat too much", span)
-                .with_fix("use shared definitions in place of aliases of aliases"));
+            let fix = "use shared definitions in place of aliases of aliases";
+            return Err(SyntaxError::new("the aliases of the file repeat too much", span, fix));
         }
         let members = original.element.members.clone();
         let node = Node { element: Element::new(span, members), ..original.clone() };
@@ -150,7 +159,7 @@ impl<'t> Builder<'t> {
             return Err(key_type(span));
         }
         if self.open.len() >= MAX_DEPTH {
-            return Err(too_deep(span));
+            return Err(SyntaxError::too_deep(span));
         }
         let members = Vec::new();
         self.open.push(Container { start: span.start, anchor, content, members, depth: 0, weight: 0 });
@@ -162,7 +171,7 @@ impl<'t> Builder<'t> {
             self.anchors.insert(anchor, node.clone());
         }
         if self.open.len() + node.depth > MAX_DEPTH + 1 {
-            return Err(too_deep(node.element.span()));
+            return Err(SyntaxError::too_deep(node.element.span()));
         }
         let Some(container) = self.open.last_mut() else {
             self.root = Some(node);
@@ -199,17 +208,12 @@ impl<'t> Builder<'t> {
 fn check_tag(tag: Option<&Tag>, core: &str, span: &Range<usize>) -> Result<(), SyntaxError> {
     match tag {
         Some(tag) if !tag.is_yaml_core_schema_tag(core) => {
-            Err(SyntaxError::new(scalar::unknown_tag(tag), span.clone()))
+            Err(SyntaxError::new(scalar::unknown_tag(tag), span.clone(), REMOVE_TAG))
         }
         _ => Ok(()),
     }
 }
 
 fn key_type(span: Range<usize>) -> SyntaxError {
-    SyntaxError::new("a key is not text", span).with_fix("write the key in quotes")
-}
-
-/// Returns the refusal of a value that is nested too deep.
-pub(super) fn too_deep(span: Range<usize>) -> SyntaxError {
-    SyntaxError::new(format!("is nested deeper than {MAX_DEPTH} levels"), span)
+    SyntaxError::new("a key is not text", span, "write the key in quotes")
 }

@@ -51,7 +51,60 @@ fn syntax_error(error: &ScanError) -> SyntaxError {
     let at = Span::empty(*error.marker()).byte_range().unwrap_or_default();
     match error.kind() {
         // Brackets that are never closed give no event that the builder could refuse.
-        ErrorKind::RecursionLimitExceeded => builder::too_deep(at),
-        _ => SyntaxError::new(error.info(), at),
+        ErrorKind::RecursionLimitExceeded => SyntaxError::too_deep(at),
+        kind => SyntaxError::new(error.info(), at, remedy(kind)),
+    }
+}
+
+/// Returns the remedy for an error of the parser.
+fn remedy(kind: &ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::UnclosedFlowCollection { .. }
+        | ErrorKind::UnexpectedEofFlowSequence
+        | ErrorKind::UnexpectedEofFlowMapping
+        | ErrorKind::UnexpectedEofImplicitFlowMapping => {
+            "close the bracket; if the file was cut off, restore the rest of it"
+        }
+        ErrorKind::UnclosedQuotedScalar | ErrorKind::DocumentIndicatorInQuotedScalar => {
+            "end the text with the quote that begins it; if the file was cut off, restore the rest of it"
+        }
+        ErrorKind::UnexpectedEof
+        | ErrorKind::UnexpectedEofBlockSequence
+        | ErrorKind::UnexpectedEofBlockMapping => {
+            "write the whole value; if the file was cut off, restore it"
+        }
+        ErrorKind::MismatchedFlowCollectionEnd { .. } | ErrorKind::MisplacedFlowCollectionEnd => {
+            "close each bracket with its counterpart, the innermost first"
+        }
+        ErrorKind::TabNotAllowed
+        | ErrorKind::TabInBlockIndentation
+        | ErrorKind::TabAtBlockScalarStart
+        | ErrorKind::TabInIndentation
+        | ErrorKind::TabInPlainScalar => "indent with blanks, not with tabs",
+        ErrorKind::UnknownAnchor => "define the anchor above with &; put a text that begins with * in quotes",
+        ErrorKind::UnexpectedCharacter { .. } | ErrorKind::PlainScalarStartsWithDashFlowIndicator => {
+            "put a text that begins with this character in quotes"
+        }
+        ErrorKind::MappingValueNotAllowed | ErrorKind::InvalidColonPlacement => {
+            "put a text that holds a colon in quotes, and indent the keys of an object alike"
+        }
+        ErrorKind::DirectiveDisallowed => "remove the line that begins with %",
+        ErrorKind::UnknownQuotedScalarEscape
+        | ErrorKind::InvalidQuotedScalarHexEscape
+        | ErrorKind::InvalidUnicodeEscape
+        | ErrorKind::InvalidLowSurrogateHexEscape
+        | ErrorKind::InvalidLowSurrogate
+        | ErrorKind::MissingLowSurrogate
+        | ErrorKind::UnpairedLowSurrogate => {
+            r"write \\ for a backslash, or put the text in single quotes, where it is no escape"
+        }
+        ErrorKind::InvalidIndentation
+        | ErrorKind::InvalidBlockScalarIndent
+        | ErrorKind::InvalidQuotedScalarIndent
+        | ErrorKind::InvalidFlowScalarIndent
+        | ErrorKind::ExpectedBlockMappingKey
+        | ErrorKind::ExpectedBlockSequenceEntry
+        | ErrorKind::BlockSequenceEntryNotAllowed => "indent the members of a list or object alike",
+        _ => "write the part as YAML 1.2 has it, or put the text in quotes",
     }
 }
