@@ -32,8 +32,13 @@ fn main() -> ExitCode {
         None => start(path, environment, &mut err),
         Some(command) => commands::run(&command, path, &environment, &mut out, &mut err),
     };
-    // A failed write to a closed stream cannot be reported.
-    ExitCode::from(code.unwrap_or(EXIT_FAILURE))
+    ExitCode::from(code.unwrap_or_else(|error| {
+        // A reader that has gone knows; the others may have a full disk.
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            let _unwritten = writeln!(err, "Error: the output cannot be written\n  Caused by: {error}");
+        }
+        EXIT_FAILURE
+    }))
 }
 
 /// Runs the service until it ends.

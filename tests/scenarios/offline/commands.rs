@@ -157,6 +157,21 @@ fn cases_are_reported_in_order_with_their_differences() {
 }
 
 #[test]
+fn a_secret_that_is_expected_in_a_call_is_told_by_its_mask() {
+    let project = project();
+    let root = project.path();
+    let case = json!({"workflow": "../workflows/checkout.json", "input": {"basket": "b7"},
+        "secrets": {"SIGN_KEY": "canary-sign-key", "token": "canary-token"},
+        "stubs": {"db_read": {"*": []}, "http_call": {"*": 1}, "channel_call": {"*": 1}},
+        "expect": {"calls.http_call[0].input.body.token": "canary-token"}});
+    write(root, "tests/a.case.json", &case);
+    let run = command(root, &["test", "tests"]);
+    assert_eq!(run.code(), Some(1), "{}", run.out());
+    assert!(run.out().contains("is shown as \"******\"; expect this text"), "{}", run.out());
+    assert!(!run.out().contains("canary"), "{}", run.out());
+}
+
+#[test]
 fn shared_definitions_are_expanded_before_a_workflow_is_checked() {
     let project = project();
     let root = project.path();

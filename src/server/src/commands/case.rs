@@ -10,7 +10,7 @@ use svc_project::{SourceFile, walk};
 
 use super::definitions::Definitions;
 use super::offline_files::{read_source, read_value, relative_path};
-use super::output::write_file;
+use super::output::{named_file, write_file};
 use crate::exit::{EXIT_FAILURE, EXIT_OK, write_error};
 
 /// The arguments of `case`.
@@ -54,17 +54,16 @@ pub(super) fn case(args: &CaseArgs, out: &mut dyn Write, err: &mut dyn Write) ->
         let findings = definitions.with_expansion(|expand| expand.map(|expand| expand(document)));
         findings.unwrap_or_default().iter().try_for_each(|finding| writeln!(err, "{finding}"))?;
     }
+    let output = named_file(args.output.as_deref());
     let path = match &workflow {
-        Some((path, _)) => {
-            relative_path(path, args.output.as_deref().and_then(Path::parent).unwrap_or(Path::new("")))?
-        }
+        Some((path, _)) => relative_path(path, output.and_then(Path::parent).unwrap_or(Path::new("")))?,
         None => format!("workflows/{}.json", workflow_id(&trace).unwrap_or("workflow")),
     };
     let end = if args.as_observed { ExpectedEnd::Observed } else { ExpectedEnd::Corrected };
     match case_from_trace(&trace, document.as_ref(), &path, end) {
         Ok(TracedCase { document, notes }) => {
             let text = format!("{document:#}\n");
-            match &args.output {
+            match output {
                 None => out.write_all(text.as_bytes())?,
                 Some(path) => {
                     if let Err(error) = write_file(path, &text) {

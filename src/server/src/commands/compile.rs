@@ -81,7 +81,7 @@ pub(super) fn compile(
             return Ok(EXIT_USAGE);
         }
     };
-    let Some(ReadProject { project, .. }) = read_project(&args.directory, style, err)? else {
+    let Ok(ReadProject { project, .. }) = read_project(&args.directory, style, err)? else {
         return Ok(EXIT_FAILURE);
     };
     let engine = Arc::new(offline::engine_builder().build());
@@ -133,7 +133,7 @@ fn compile_target(args: &CompileArgs) -> Result<CompileTarget<'_>, String> {
                 requires: args.boundary.to_boundary(),
                 activates: !args.no_activate,
             };
-            CompileTarget::Package { header, output }
+            CompileTarget::Package { header, output: output::named_file(output) }
         }
     })
 }

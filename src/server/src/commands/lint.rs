@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Value, json};
 use svc_project::shared::SharedDefinitions;
-use svc_project::{Check, Finding, LintSummary, LintedFile, SetForm, SourceFile};
+use svc_project::{Check, Finding, LintSummary, LintedFile, SetForm, Severity, SourceFile};
 
 use super::project_files::{Boundaries, read_project, read_source, walk_directory};
 use super::report::{self, FindingReport, ReportFormat, ReportRule, TextStyle};
@@ -64,7 +64,10 @@ fn lint_directory(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let Some(read) = read_project(&args.path, style, err)? else { return Ok(EXIT_FAILURE) };
+    let read = match read_project(&args.path, style, err)? {
+        Ok(read) => read,
+        Err(findings) => return refuse_input(&findings, args.format, out),
+    };
     let engine = Arc::new(offline::engine_builder().build());
     let linted = svc_project::lint(&read.project, &engine, &args.boundary.to_boundary(), SetForm::Directory);
     report::write_text(&linted.findings, &args.path, style, err)?;
@@ -72,19 +75,22 @@ fn lint_directory(
         ReportFormat::Text => writeln!(out, "{}", linted.summary)?,
         format => {
             let findings = [read.unreadable, linted.findings].concat();
-            write_machine(&findings, &args.path, format, linted.summary, out)?;
+            write_report(&findings, &args.path, format, linted.summary, out)?;
         }
     }
     Ok(exit_code(linted.summary.passes(args.deny_warnings)))
 }
 
 fn lint_file(args: &LintArgs, style: TextStyle, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let Some(source) = read_source(&args.path, err)? else { return Ok(EXIT_FAILURE) };
+    let source = match read_source(&args.path, style, err)? {
+        Ok(source) => source,
+        Err(finding) => return refuse_input(&[*finding], args.format, out),
+    };
     let shared = match &args.definitions {
         None => None,
         Some(directory) => match read_definitions(directory, err)? {
             Some(shared) => Some(shared),
-            None => return Ok(EXIT_FAILURE),
+            None => return refuse_input(&[], args.format, out),
         },
     };
     let engine = Arc::new(offline::engine_builder().build());
@@ -95,7 +101,7 @@ fn lint_file(args: &LintArgs, style: TextStyle, out: &mut dyn Write, err: &mut d
         ReportFormat::Text => {
             writeln!(out, "{}: {} error(s), {} warning(s)", source.name, summary.errors, summary.warnings)?;
         }
-        format => write_machine(&linted.findings, Path::new(""), format, summary, out)?,
+        format => write_report(&linted.findings, Path::new(""), format, summary, out)?,
     }
     Ok(exit_code(summary.passes(args.deny_warnings)))
 }
@@ -133,7 +139,19 @@ pub(super) fn read_definitions(
     Ok(Some((shared, findings)))
 }
 
-fn write_machine(
+/// Writes the report of an input that cannot be checked and returns the exit code. The findings have been told to people.
+pub(super) fn refuse_input(
+    findings: &[Finding],
+    format: ReportFormat,
+    out: &mut dyn Write,
+) -> io::Result<u8> {
+    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
+    let summary = LintSummary { errors, ..LintSummary::default() };
+    write_report(findings, Path::new(""), format, summary, out).map(|()| EXIT_FAILURE)
+}
+
+/// Writes findings in a machine format; nothing for [`ReportFormat::Text`].
+pub(super) fn write_report(
     findings: &[Finding],
     base: &Path,
     format: ReportFormat,

@@ -6,6 +6,8 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::Value;
 use svc_project::{SourceFile, SourceFormat};
 
+use super::output::resolve;
+
 /// The name of standard input and output on the command line.
 const STANDARD: &str = "-";
 
@@ -16,12 +18,12 @@ const STANDARD: &str = "-";
 pub(super) fn read_source(path: &Path) -> Result<SourceFile, String> {
     if path.as_os_str() != STANDARD {
         let name = path.display().to_string();
-        return SourceFile::read(&name, path).map_err(|error| format!("{name}: {error}"));
+        return SourceFile::read(&name, path).map_err(|error| error.report(&name));
     }
     let mut text = String::new();
     io::stdin().read_to_string(&mut text).map_err(|error| format!("standard input: {error}"))?;
     SourceFile::parse("standard input", SourceFormat::Json, text)
-        .map_err(|error| format!("standard input: {error}"))
+        .map_err(|error| error.report("standard input"))
 }
 
 /// Reads the value of an authored file.
@@ -32,13 +34,13 @@ pub(super) fn read_value(path: &Path) -> Result<Value, String> {
     read_source(path).map(|source| source.value)
 }
 
-/// Returns the path of `file` as seen from `directory`, with `/` between its parts. Both must exist.
+/// Returns the path of `file` as seen from `directory`, which may be absent, with `/` between its parts.
 ///
 /// # Errors
-/// One of them cannot be found.
+/// The file cannot be found.
 pub(super) fn relative_path(file: &Path, directory: &Path) -> io::Result<String> {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-    let (file, directory) = (file.canonicalize()?, directory.canonicalize()?);
+    let (file, directory) = (file.canonicalize()?, resolve(directory)?);
     let shared = file.components().zip(directory.components()).take_while(|(a, b)| a == b).count();
     let up = directory.components().skip(shared).map(|_| Component::ParentDir);
     let path: PathBuf = up.chain(file.components().skip(shared)).collect();
@@ -63,6 +65,7 @@ mod tests {
         assert_eq!(seen("tests"), "../workflows/deep/w.json");
         assert_eq!(seen("workflows"), "deep/w.json");
         assert_eq!(seen("workflows/deep"), "w.json");
+        assert_eq!(seen("new/tests"), "../../workflows/deep/w.json");
         assert!(relative_path(&root.join("none"), root).is_err());
     }
 }

@@ -45,11 +45,27 @@ impl OutputError {
     }
 }
 
-/// Writes a file.
+/// Writes a file. A link is followed to the file that it leads to; a device or a pipe is written as it is, because a file
+/// that is renamed would take its place.
 pub(super) fn write_file(path: &Path, text: &str) -> Result<(), OutputError> {
+    let linked;
+    let path = match fs::metadata(path) {
+        Ok(known) if known.is_file() => {
+            linked = path.canonicalize().map_err(OutputError::at(path))?;
+            &linked
+        }
+        Ok(known) if !known.is_dir() => return fs::write(path, text).map_err(OutputError::at(path)),
+        // A directory is refused below, and a missing file is made.
+        _ => path,
+    };
     let directory = parent(path);
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     write_files(directory, &[(name, text.to_owned())])
+}
+
+/// Returns the file that an argument names; `None` for standard output, which is `-` too.
+pub(super) fn named_file(argument: Option<&Path>) -> Option<&Path> {
+    argument.filter(|path| path.as_os_str() != "-")
 }
 
 /// Writes several files into a directory, which is made where it is missing. None is replaced before all are
@@ -117,14 +133,20 @@ fn is_replaceable(directory: &Path) -> io::Result<bool> {
 /// Returns `true` if a directory, which may be absent, is one that the walk over the sources would read.
 fn is_inside(directory: &Path, sources: &Path) -> io::Result<bool> {
     let sources = sources.canonicalize()?;
-    let absolute = std::path::absolute(directory)?;
+    let resolved = resolve(directory)?;
+    let below = resolved.strip_prefix(&sources);
+    Ok(below.is_ok_and(|below| !below.iter().any(is_skipped)))
+}
+
+/// Returns the absolute path without links of a file or directory that may be absent.
+pub(super) fn resolve(path: &Path) -> io::Result<PathBuf> {
+    let absolute = std::path::absolute(path)?;
     let mut ancestors = absolute.ancestors();
     let resolved = ancestors.find_map(|ancestor| {
         let rest = absolute.strip_prefix(ancestor).ok()?;
         Some(ancestor.canonicalize().ok()?.join(rest))
     });
-    let below = resolved.as_deref().and_then(|resolved| resolved.strip_prefix(&sources).ok());
-    Ok(below.is_some_and(|below| !below.iter().any(is_skipped)))
+    Ok(resolved.unwrap_or(absolute))
 }
 
 /// Returns `true` for the name of a directory that the walk over sources skips.

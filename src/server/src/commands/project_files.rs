@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
-use svc_project::{Boundary, Finding, Project, ProjectFiles, SourceFile};
+use svc_project::{Boundary, Finding, Project, ProjectFiles, Severity, SourceFile, UNREADABLE};
 
 use super::report::{self, TextStyle};
 use crate::exit;
@@ -52,6 +52,27 @@ pub(super) enum InputError {
     },
 }
 
+/// The id of the finding about a directory without an entity.
+const EMPTY: &str = "source.empty";
+
+impl InputError {
+    /// Returns the finding of the reports for machines.
+    fn to_finding(&self) -> Finding {
+        let (check, entity, message, fix) = match self {
+            Self::Directory { path, source } => {
+                let message = format!("cannot be read: {source}");
+                (UNREADABLE, path, message, "check that the directory exists and may be read")
+            }
+            Self::Empty { path } => {
+                let message = "holds no workflow, connector or channel".to_owned();
+                (EMPTY, path, message, "name the directory of the project")
+            }
+        };
+        let fix = Some(fix.to_owned());
+        Finding { severity: Severity::Error, check, entity: entity.clone(), message, fix, place: None }
+    }
+}
+
 /// Reads the files of a directory; `None` for one that cannot be read, which is told on `err`.
 pub(super) fn walk_directory(directory: &Path, err: &mut dyn Write) -> io::Result<Option<ProjectFiles>> {
     match svc_project::walk(directory) {
@@ -71,14 +92,22 @@ pub(super) struct ReadProject {
     pub(super) unreadable: Vec<Finding>,
 }
 
-/// Reads a project directory. Files that are no part of the project are told on `err`. Returns `None` for a directory
-/// without an entity; `err` tells which files could not be read then.
+/// Reads a project directory. What is no part of the project is told on `err`.
+///
+/// # Errors
+/// The findings about a directory that cannot be read or holds no entity, which have been told.
 pub(super) fn read_project(
     directory: &Path,
     style: TextStyle,
     err: &mut dyn Write,
-) -> io::Result<Option<ReadProject>> {
-    let Some(walked) = walk_directory(directory, err)? else { return Ok(None) };
+) -> io::Result<Result<ReadProject, Vec<Finding>>> {
+    let walked = match svc_project::walk(directory) {
+        Ok(walked) => walked,
+        Err(source) => {
+            let error = InputError::Directory { path: directory.display().to_string(), source };
+            return write_input_error(&error, Vec::new(), err).map(Err);
+        }
+    };
     report::write_text(&walked.unreadable, directory, style, err)?;
     let project = Project::read(walked.files.into_iter().map(Arc::new).collect());
     let cases = walked.cases.iter().map(|name| (name, "skipped, a test case; svc-server test runs it"));
@@ -87,19 +116,42 @@ pub(super) fn read_project(
     others.chain(cases).try_for_each(|(name, why)| writeln!(err, "note: {name}: {why}"))?;
     if project.entities.is_empty() {
         let error = InputError::Empty { path: directory.display().to_string() };
-        return exit::write_error(&error, err).map(|()| None);
+        return write_input_error(&error, walked.unreadable, err).map(Err);
     }
-    Ok(Some(ReadProject { project, unreadable: walked.unreadable }))
+    Ok(Ok(ReadProject { project, unreadable: walked.unreadable }))
 }
 
-/// Reads a file; `None` for one that cannot be read, which is told on `err`.
-pub(super) fn read_source(path: &Path, err: &mut dyn Write) -> io::Result<Option<Arc<SourceFile>>> {
+/// Writes an error and returns the findings of the report: those there are, and the error.
+fn write_input_error(
+    error: &InputError,
+    mut findings: Vec<Finding>,
+    err: &mut dyn Write,
+) -> io::Result<Vec<Finding>> {
+    exit::write_error(error, err)?;
+    findings.push(error.to_finding());
+    Ok(findings)
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// The finding about one that cannot be read, which has been told on `err`.
+pub(super) fn read_source(
+    path: &Path,
+    style: TextStyle,
+    err: &mut dyn Write,
+) -> io::Result<Result<Arc<SourceFile>, Box<Finding>>> {
     let name = path.display().to_string();
-    match SourceFile::read(&name, path) {
-        Ok(source) => Ok(Some(Arc::new(source))),
-        Err(error) => {
-            writeln!(err, "Error: {name}: {error}")?;
-            Ok(None)
+    let error = match SourceFile::read(&name, path) {
+        Ok(source) => return Ok(Ok(Arc::new(source))),
+        Err(error) => error,
+    };
+    let finding = error.to_finding(Severity::Error, UNREADABLE, &name);
+    match style {
+        TextStyle::Plain => writeln!(err, "Error: {}", error.report(&name))?,
+        TextStyle::Excerpt { .. } => {
+            report::write_text(std::slice::from_ref(&finding), Path::new(""), style, err)?
         }
     }
+    Ok(Err(Box::new(finding)))
 }

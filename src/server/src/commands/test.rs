@@ -29,7 +29,10 @@ pub struct TestArgs {
 pub(super) fn test(args: &TestArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let suite = match CaseSuite::find(&args.path) {
         Ok(suite) => suite,
-        Err(error) => return write_error(&error, err).map(|()| EXIT_FAILURE),
+        Err(error) => {
+            write_error(&error, err)?;
+            return write_no_results(args.format, out);
+        }
     };
     if suite.is_empty() {
         writeln!(err, "Error: {}", no_case(&args.path))?;
@@ -37,7 +40,7 @@ pub(super) fn test(args: &TestArgs, out: &mut dyn Write, err: &mut dyn Write) ->
         return Ok(EXIT_FAILURE);
     }
     let Some(definitions) = Definitions::read(args.definitions.as_deref(), err)? else {
-        return Ok(EXIT_FAILURE);
+        return write_no_results(args.format, out);
     };
     let engine = offline::engine_builder().build();
     let progress = ProgressLine::new(suite.len());
@@ -52,7 +55,19 @@ pub(super) fn test(args: &TestArgs, out: &mut dyn Write, err: &mut dyn Write) ->
             write_results(&results, args.format, out)?;
             Ok(if results.iter().all(|result| result.failures.is_empty()) { EXIT_OK } else { EXIT_FAILURE })
         }
-        Err(error) => write_error(&error, err).map(|()| EXIT_FAILURE),
+        Err(error) => {
+            write_error(&error, err)?;
+            write_no_results(args.format, out)
+        }
+    }
+}
+
+/// Writes a report without a case, for a run that could not begin, and returns its exit code: a tool that reads the report
+/// finds a document in any case.
+fn write_no_results(format: TestFormat, out: &mut dyn Write) -> io::Result<u8> {
+    match format {
+        TestFormat::Text => Ok(EXIT_FAILURE),
+        format => write_results(&[], format, out).map(|()| EXIT_FAILURE),
     }
 }
 

@@ -454,6 +454,19 @@ fn a_finding_of_a_fragment_is_placed_where_the_fragment_was_written() {
 }
 
 #[test]
+fn a_search_for_the_name_that_was_meant_has_its_bound() {
+    let files = (0..150).fold(Files::default(), |files, index| {
+        let name = format!("channels/c{index}.json");
+        let files = files.file(&name, channel(&format!("c{index}")));
+        files.set(&name, "/workflow_id", json!(format!("order{}", index % 100)))
+    });
+    let (findings, summary) = files.lint(SetForm::Directory);
+    assert_eq!(summary.errors, 150, "{summary}");
+    let suggested = findings.iter().filter(|finding| finding.message.contains("did you mean 'orders'?"));
+    assert_eq!(suggested.count(), 100);
+}
+
+#[test]
 fn unreadable_definitions_are_warned_of() {
     let finding = Check::SharedUnparseable.finding("shared/a.json", "expected a value");
     assert_eq!(finding.severity, Severity::Warning);

@@ -1,92 +1,13 @@
 //! The commands over projects: their output, their exit codes, and what they leave behind.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::os::unix::fs::FileTypeExt as _;
+use std::process::Command;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
+use super::directory::{Directory, PACKAGE, with_fragment};
 use super::kit::{CHANNEL, Files, WORKFLOW, note};
-
-/// A project on disk beside its outputs.
-struct Directory(TempDir);
-
-impl Directory {
-    fn new(files: &Files) -> Self {
-        let directory = Self(TempDir::new().unwrap());
-        for (name, document) in &files.0 {
-            directory.write(&format!("src/{name}"), &format!("{document:#}\n"));
-        }
-        directory
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// Runs the binary in the directory.
-    fn run(&self, line: &str) -> Ran {
-        self.run_in(line, &[])
-    }
-
-    fn run_in(&self, line: &str, environment: &[(&str, &str)]) -> Ran {
-        let output = Command::new(env!("CARGO_BIN_EXE_svc-server"))
-            .args(line.split_whitespace())
-            .envs(environment.iter().copied())
-            .current_dir(self.0.path())
-            .output();
-        Ran::from(output.unwrap())
-    }
-
-    /// Lists the files below a directory.
-    fn list(&self, name: &str) -> Vec<String> {
-        let mut names = Vec::new();
-        collect_files(&self.path(name), &self.path(name), &mut names);
-        names.sort();
-        names
-    }
-}
-
-fn collect_files(root: &Path, directory: &Path, names: &mut Vec<String>) {
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => collect_files(root, &path, names),
-            false => names.push(path.strip_prefix(root).unwrap().display().to_string()),
-        }
-    }
-}
-
-/// The result of a command.
-#[derive(Debug)]
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl From<Output> for Ran {
-    fn from(output: Output) -> Self {
-        Self {
-            code: output.status.code().unwrap(),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-}
-
-const PACKAGE: &str = "compile src --name shop --version 1.0.0";
-
-fn with_fragment() -> Files {
-    Files::default().tasks(json!([{"id": "c", "use": "note"}]))
-}
 
 #[test]
 fn lint_of_a_directory_ends_with_its_counts_and_fails_on_errors() {
@@ -197,15 +118,6 @@ fn a_package_on_standard_output_stands_alone_and_passes_its_own_lint() {
 }
 
 #[test]
-fn output_is_the_same_in_every_locale_and_time_zone() {
-    let directory = Directory::new(&with_fragment());
-    let plain = directory.run(PACKAGE).out;
-    let elsewhere = [("LC_ALL", "tr_TR.UTF-8"), ("LANG", "de_DE.UTF-8"), ("TZ", "Pacific/Kiritimati")];
-    assert_eq!(directory.run_in(PACKAGE, &elsewhere).out, plain);
-    assert_eq!(directory.run_in(PACKAGE, &[("LC_ALL", "C"), ("TZ", "America/Adak")]).out, plain);
-}
-
-#[test]
 fn nothing_is_written_for_a_project_that_lint_refuses() {
     let directory = Directory::new(&Files::default().tasks(json!([{"id": "c", "use": "nothing"}])));
     directory.write("p.json", "before");
@@ -277,4 +189,51 @@ fn sources_in_yaml_are_compiled_to_json() {
     let text = fs::read_to_string(directory.path("out/workflows/orders.json")).unwrap();
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["tasks"][0]["function"]["input"]["mappings"][0]["logic"], "no");
+}
+
+#[test]
+fn a_link_is_followed_and_a_device_is_written_as_it_is() {
+    let directory = Directory::new(&Files::default());
+    directory.write("real/p.json", "before");
+    std::os::unix::fs::symlink("real/p.json", directory.path("link.json")).unwrap();
+    assert_eq!(directory.run(&format!("{PACKAGE} -o link.json")).code, 0);
+    assert!(fs::symlink_metadata(directory.path("link.json")).unwrap().is_symlink());
+    let package = fs::read_to_string(directory.path("real/p.json")).unwrap();
+    assert_eq!(directory.run(&format!("{PACKAGE} -o -")).out, package);
+    assert_eq!(
+        directory.list("."),
+        [
+            "link.json",
+            "real/p.json",
+            "src/channels/orders.json",
+            "src/connectors/shop.json",
+            "src/shared/common.json",
+            "src/workflows/orders.json"
+        ]
+    );
+
+    let pipe = directory.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read_to_string(pipe).unwrap()
+    });
+    assert_eq!(directory.run(&format!("{PACKAGE} -o pipe")).code, 0);
+    assert_eq!(reader.join().unwrap(), package);
+    assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
+}
+
+#[test]
+fn a_standard_output_that_takes_nothing_is_told() {
+    let directory = Directory::new(&Files::default());
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ran = Command::new(env!("CARGO_BIN_EXE_svc-server"))
+        .args(PACKAGE.split(' '))
+        .current_dir(directory.path(""))
+        .stdout(full)
+        .output()
+        .unwrap();
+    let told = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{told}");
+    assert!(told.contains("Error: the output cannot be written\n  Caused by: No space left"), "{told}");
 }

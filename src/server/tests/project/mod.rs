@@ -3,5 +3,8 @@
 mod checks;
 mod commands;
 mod compile;
+mod directory;
 mod faults;
 mod kit;
+mod machine_reports;
+mod reproducible;

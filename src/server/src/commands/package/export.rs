@@ -29,7 +29,7 @@ pub(super) fn export(args: &PackageExportArgs, streams: &mut Streams<'_>) -> io:
         writeln!(streams.err, "warning: {warning}")?;
     }
     let text = to_json_text(&exported.document);
-    match &args.output {
+    match output::named_file(args.output.as_deref()) {
         None => streams.out.write_all(text.as_bytes())?,
         Some(file) => {
             if let Err(error) = output::write_file(file, &text) {

@@ -7,6 +7,7 @@ mod apply;
 mod diff;
 mod error;
 mod export;
+mod lint;
 mod plan;
 mod progress;
 mod prune;
@@ -25,10 +26,9 @@ use svc_project::PackageArtifact;
 use self::error::{PackageError, write_package_error};
 use self::progress::StepProgress;
 use self::remote::PackageServer;
-use super::lint::exit_code;
 use super::project_files::read_source;
-use super::report::{self, TextStyle};
-use crate::exit::{self, EXIT_FAILURE};
+use super::report::{ReportFormat, TextStyle};
+use crate::exit;
 use crate::offline;
 
 /// The arguments of `package`.
@@ -45,14 +45,7 @@ pub enum PackageCommand {
     /// Make a package of what a server has stored
     Export(PackageExportArgs),
     /// Check a package: its header, its hash and everything in it
-    Lint {
-        /// The package
-        #[arg(short, long, value_name = "FILE")]
-        file: PathBuf,
-        /// Fail on warnings too
-        #[arg(long)]
-        deny_warnings: bool,
-    },
+    Lint(PackageLintArgs),
     /// Tell what an apply would do, and what stands in its way; changes nothing
     Plan(PlanArgs),
     /// Bring a server to the state of a package
@@ -79,6 +72,20 @@ pub enum PackageFormat {
     Text,
     /// One JSON document
     Json,
+}
+
+/// The arguments of `package lint`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct PackageLintArgs {
+    /// The package
+    #[arg(short, long, value_name = "FILE")]
+    pub file: PathBuf,
+    /// Fail on warnings too
+    #[arg(long)]
+    pub deny_warnings: bool,
+    /// Form of the report on standard output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ReportFormat,
 }
 
 /// The arguments of `package export`.
@@ -157,6 +164,7 @@ pub struct PackageDiffArgs {
 struct Streams<'s> {
     out: &'s mut dyn Write,
     err: &'s mut dyn Write,
+    style: TextStyle,
     environment: &'s [(String, String)],
 }
 
@@ -171,9 +179,9 @@ pub(super) fn package(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let mut streams = Streams { out, err, environment };
+    let mut streams = Streams { out, err, style, environment };
     match &args.command {
-        PackageCommand::Lint { file, deny_warnings } => lint(file, *deny_warnings, style, &mut streams),
+        PackageCommand::Lint(args) => lint::lint(args, &mut streams),
         PackageCommand::Export(args) => export::export(args, &mut streams),
         PackageCommand::Plan(args) => plan::plan(args, &mut streams),
         PackageCommand::Apply(args) if args.dry_run => plan::plan(&args.to_plan(), &mut streams),
@@ -189,19 +197,10 @@ impl ApplyArgs {
     }
 }
 
-fn lint(file: &Path, deny_warnings: bool, style: TextStyle, streams: &mut Streams<'_>) -> io::Result<u8> {
-    let Some(source) = read_source(file, streams.err)? else { return Ok(EXIT_FAILURE) };
-    let engine = Arc::new(offline::engine_builder().build());
-    let (findings, summary) = svc_project::lint_package(&source, &engine);
-    report::write_text(&findings, Path::new(""), style, streams.err)?;
-    writeln!(streams.out, "{summary}")?;
-    Ok(exit_code(summary.passes(deny_warnings)))
-}
-
 impl Streams<'_> {
     /// Reads a package and checks its hash; `None` for one that cannot be used, which is told.
     fn read_artifact(&mut self, file: &Path) -> io::Result<Option<PackageArtifact>> {
-        let Some(source) = read_source(file, self.err)? else { return Ok(None) };
+        let Ok(source) = read_source(file, self.style, self.err)? else { return Ok(None) };
         let engine = Arc::new(offline::engine_builder().build());
         match PackageArtifact::read(&source, &engine) {
             Ok(artifact) => Ok(Some(artifact)),

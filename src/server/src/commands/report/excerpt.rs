@@ -56,6 +56,9 @@ impl<'t> Excerpt<'t> {
     /// Cuts the lines out of a text; `None` where they are too long, or the text is not the one that was
     /// checked.
     fn cut(text: &'t str, place: &SourcePlace) -> Option<Self> {
+        if place.column > MAX_LINE {
+            return None;
+        }
         text.get(place.span.clone())?;
         let start_of_line = |offset: usize| text[..offset].rfind('\n').map_or(0, |at| at + 1);
         let first = start_of_line(place.span.start);
