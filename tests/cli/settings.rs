@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use serde_json::json;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::support::CliClient;
@@ -44,6 +45,49 @@ fn option_wins_over_the_environment_and_that_over_the_file() {
     assert_eq!(count(), [1, 1, 1]);
     assert_eq!(servers[0].requests()[0].header("x-key"), Some("k"));
     assert_eq!(servers[0].requests()[0].header("authorization"), None);
+}
+
+#[test]
+fn config_show_tells_the_settings_that_count_and_their_sources() {
+    let cli = CliClient::new();
+    let bare = cli.json(&["config", "show"]);
+    let expected = json!({"server_url": "http://localhost:8080", "default_output": "json", "api_key": null,
+        "api_key_header": "Authorization", "change_context": null,
+        "sources": {"server_url": "default", "default_output": "option --output", "api_key": "not set",
+            "api_key_header": "default", "change_context": "not set"}});
+    assert_eq!(bare, expected);
+
+    cli.ok(&["config", "set-server", "http://file.example:1"]);
+    cli.ok(&["config", "set", "api_key", "key-of-the-file"]);
+    let file = format!("file {}", cli.home().join(".svc/config.toml").display());
+    let cli = cli.env("SVC_API_KEY", "key-of-the-environment").env("SVC_CHANGE_CONTEXT", "release 7");
+    let args = ["config", "show", "--api-key-header", "X-Key"];
+    let shown = cli.json(&args);
+    for (setting, value, source) in [
+        ("server_url", "http://file.example:1", file.as_str()),
+        ("api_key", "******", "environment SVC_API_KEY"),
+        ("api_key_header", "X-Key", "option --api-key-header"),
+        ("change_context", "release 7", "environment SVC_CHANGE_CONTEXT"),
+    ] {
+        assert_eq!((&shown[setting], &shown["sources"][setting]), (&json!(value), &json!(source)), "{shown}");
+    }
+    let table = cli.ok(&args);
+    let line = |setting: &str| table.lines().find(|line| line.starts_with(setting)).unwrap().to_owned();
+    assert!(table.starts_with("SETTING"), "{table}");
+    assert!(
+        line("api_key ").contains("******") && line("api_key ").ends_with("environment SVC_API_KEY"),
+        "{table}"
+    );
+    assert!(
+        line("default_output").contains("table") && line("default_output").ends_with("default"),
+        "{table}"
+    );
+    assert!(!table.contains("key-of"), "{table}");
+
+    let cli = cli.env("SVC_SERVER_URL", "https://user:hunter2@host.example/svc");
+    let shown = cli.ok(&["config", "show"]);
+    assert!(shown.contains("https://******@host.example/svc") && !shown.contains("hunter2"), "{shown}");
+    assert_eq!(cli.ok(&["config", "get", "server_url"]), "http://file.example:1\n");
 }
 
 #[test]

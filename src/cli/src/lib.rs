@@ -17,6 +17,7 @@ mod input;
 mod output;
 mod paging;
 mod progress;
+mod setting_sources;
 mod settings;
 mod watch;
 

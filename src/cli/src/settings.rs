@@ -11,9 +11,7 @@ use crate::environment::Environment;
 use crate::error::CliError;
 use crate::globals::{GlobalArgs, OutputFormat};
 use crate::input::input_error;
-
-/// The address of a server that was started with its defaults.
-pub(crate) const DEFAULT_SERVER: &str = "http://localhost:8080";
+use crate::setting_sources::{ClientSetting, SettingSources};
 
 /// The settings of one command line.
 pub(crate) struct Settings {
@@ -60,17 +58,14 @@ impl Settings {
         environment: &Environment,
         file: &UserConfig,
     ) -> Result<Self, CliError> {
-        let pick = |option: &Option<String>, variable: &str, setting: &str| {
-            let option = option.as_deref().filter(|text| !text.is_empty());
-            option.or_else(|| environment.get(variable)).or_else(|| file.get(setting)).map(str::to_owned)
-        };
-        let server = pick(&globals.server, "SVC_SERVER_URL", "server_url");
-        let server: ServerAddress = server.as_deref().unwrap_or(DEFAULT_SERVER).parse()?;
-        let key = pick(&globals.api_key, "SVC_API_KEY", "api_key");
-        let header = pick(&globals.api_key_header, "SVC_API_KEY_HEADER", "api_key_header");
+        let sources = SettingSources { globals, environment, file };
+        let server: ServerAddress =
+            sources.settle(ClientSetting::ServerUrl).value.unwrap_or_default().parse()?;
+        let header = sources.given(ClientSetting::ApiKeyHeader);
         let mut client = ClientSettings::new(server);
+        let key = sources.given(ClientSetting::ApiKey);
         client.key = key.map(|key| ApiKey::new(&key, header.as_deref())).transpose()?;
-        client.change_context = pick(&globals.change_context, "SVC_CHANGE_CONTEXT", "");
+        client.change_context = sources.given(ClientSetting::ChangeContext);
         client.timeout = Duration::from_secs(globals.request_timeout);
         client.user_agent = concat!("svc-cli/", env!("CARGO_PKG_VERSION")).to_owned();
         if let Some(path) = &globals.ca_file {
@@ -90,7 +85,7 @@ impl Settings {
             let path = file.path().display();
             warnings.push(format!("{path} holds a key and others can read it; run: chmod 600 {path}"));
         }
-        let output = OutputSettings::new(globals, environment, format(globals, file)?);
+        let output = OutputSettings::new(globals, environment, format(sources)?);
         Ok(Self { client, output, yes: globals.yes, warnings })
     }
 }
@@ -100,12 +95,10 @@ fn read(path: &Path) -> Result<String, CliError> {
 }
 
 /// Returns the form of results.
-fn format(globals: &GlobalArgs, file: &UserConfig) -> Result<OutputFormat, CliError> {
-    if let Some(format) = globals.output {
-        return Ok(format);
-    }
-    let Some(text) = file.get("default_output") else { return Ok(OutputFormat::default()) };
-    parse_format(text).map_err(|cause| input_error(&file.path().display().to_string(), &cause))
+fn format(sources: SettingSources<'_>) -> Result<OutputFormat, CliError> {
+    let text = sources.settle(ClientSetting::DefaultOutput).value.unwrap_or_default();
+    // The option is checked already: a wrong name stands in the file.
+    parse_format(&text).map_err(|cause| input_error(&sources.file.path().display().to_string(), &cause))
 }
 
 /// Reads the name of a form of results.

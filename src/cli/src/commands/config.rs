@@ -1,18 +1,28 @@
-//! `config`: the settings of this client in `~/.svc/config.toml`.
+//! `config`: the settings of this client, and its file `~/.svc/config.toml`.
 
 use clap::{Subcommand, builder::PossibleValuesParser};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use svc_client::ServerAddress;
 
 use crate::config_file::{SETTINGS, UserConfig};
 use crate::environment::Environment;
 use crate::error::CliError;
 use crate::globals::GlobalArgs;
-use crate::output::Output;
+use crate::output::{CellKind, Output, TableColumn, TableLayout};
+use crate::setting_sources::{ClientSetting, SettingSource, SettingSources};
 use crate::settings::{OutputSettings, parse_format};
 
 /// A key as it is shown.
 const MASK: &str = "******";
+
+const LAYOUT: TableLayout = TableLayout {
+    id: "setting",
+    columns: &[
+        TableColumn::new("SETTING", "setting", CellKind::Id),
+        TableColumn::new("VALUE", "value", CellKind::Id),
+        TableColumn::new("SOURCE", "source", CellKind::Text),
+    ],
+};
 
 /// The commands of the settings.
 #[derive(Debug, Subcommand)]
@@ -22,9 +32,9 @@ pub(crate) enum ConfigCommand {
         /// The address, such as https://svc.example.com
         url: String,
     },
-    /// Show the settings, the key masked
+    /// Show the settings as they count, each with its source, the key masked
     Show,
-    /// Print one setting, the key masked
+    /// Print one setting of the file, the key masked
     Get {
         /// The name of the setting
         #[arg(value_parser = PossibleValuesParser::new(SETTINGS.iter().copied()))]
@@ -52,16 +62,13 @@ pub(crate) fn run(
         ConfigCommand::Set { key, value } => set(&mut file, key, value)?,
         ConfigCommand::Show => {
             let output = output(globals, environment, &file);
-            let settings = SETTINGS.iter().map(|name| ((*name).to_owned(), shown(&file, name)));
-            let settings = Value::Object(Map::from_iter(settings));
-            output.print(&output.record(&settings, &settings, "server_url")?)?;
+            let (body, rows) = listing(SettingSources { globals, environment, file: &file });
+            output.print(&output.list(&body, &rows, &LAYOUT)?)?;
         }
         ConfigCommand::Get { key } => {
             let output = output(globals, environment, &file);
-            output.print(&match shown(&file, key) {
-                Value::String(text) => format!("{text}\n"),
-                _ => String::new(),
-            })?;
+            let value = file.get(key).map(|text| shown(key, text));
+            output.print(&value.map(|text| format!("{text}\n")).unwrap_or_default())?;
         }
     }
     Ok(0)
@@ -75,11 +82,43 @@ fn output(globals: &GlobalArgs, environment: &Environment, file: &UserConfig) ->
     Output::new(&OutputSettings::new(globals, environment, format))
 }
 
-fn shown(file: &UserConfig, name: &str) -> Value {
-    match file.get(name) {
-        Some(_) if name == "api_key" => MASK.into(),
-        Some(text) => text.into(),
-        None => Value::Null,
+/// Returns the settings as they count: an object of values with their sources, and the rows of a table.
+fn listing(sources: SettingSources<'_>) -> (Value, Vec<Value>) {
+    let (mut values, mut origins, mut rows) = (Map::new(), Map::new(), Vec::new());
+    for setting in ClientSetting::ALL {
+        let settled = sources.settle(setting);
+        let source = match settled.source {
+            SettingSource::Option(name) => format!("option {name}"),
+            SettingSource::Variable(name) => format!("environment {name}"),
+            SettingSource::File => format!("file {}", sources.file.path().display()),
+            SettingSource::Default if settled.value.is_none() => "not set".to_owned(),
+            SettingSource::Default => "default".to_owned(),
+        };
+        let value = settled.value.map(|text| shown(setting.name(), &text));
+        rows.push(json!({"setting": setting.name(), "value": value, "source": source}));
+        values.insert(setting.name().to_owned(), json!(value));
+        origins.insert(setting.name().to_owned(), json!(source));
+    }
+    values.insert("sources".to_owned(), Value::Object(origins));
+    (Value::Object(values), rows)
+}
+
+/// Returns the value of a setting without its secrets.
+fn shown(name: &str, text: &str) -> String {
+    match name {
+        "api_key" => MASK.to_owned(),
+        "server_url" => without_credentials(text),
+        _ => text.to_owned(),
+    }
+}
+
+/// Returns an address without the credentials that it should not have.
+fn without_credentials(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    match authority.rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}://{MASK}@{host}{path}"),
+        None => text.to_owned(),
     }
 }
 
