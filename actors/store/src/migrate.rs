@@ -54,21 +54,34 @@ pub async fn pending(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
     Ok(pending_with(&ConnectionManager::new(config)?).await?.migrations)
 }
 
-/// Returns the display line of a migration, such as `sqlite 001 — definitions`.
+/// Returns the display line of a migration, such as `sqlite 001 — definitions`: the backend, the position in the order in
+/// which migrations are applied, and the name.
 ///
 /// # Errors
 /// [`OpenError::Url`] if the database URL is invalid.
 pub fn describe(config: &StoreConfig, name: &str) -> Result<String, OpenError> {
-    let backend = ConnectionManager::new(config)?.target.backend();
-    let (version, title) = name.split_once('_').unwrap_or((name, ""));
-    // A version is a date and a number.
-    let number = version.rsplit('-').next().unwrap_or(version).trim_start_matches('0');
-    Ok(format!("{backend} {number:0>3} — {}", title.replace('_', " ")))
+    let target = ConnectionManager::new(config)?.target;
+    let all = match &target {
+        DatabaseTarget::Sqlite(_) => all_sqlite(&target.to_string())?,
+        DatabaseTarget::Postgres(_) => names::<Pg>(&POSTGRES, &target.to_string())?,
+    };
+    // A version is a date and a number; the date goes first where two were written at the same time.
+    let position = all.iter().position(|known| known == name).map_or(0, |index| index + 1);
+    let title = name.split_once('_').map_or("", |(_, title)| title).replace('_', " ");
+    Ok(format!("{} {position:0>3} — {title}", target.backend()))
 }
 
 /// Returns every migration of SQLite, in order.
 pub(crate) fn all_sqlite(target: &str) -> Result<Vec<String>, OpenError> {
-    let migrations: Vec<Box<dyn Migration<Sqlite>>> = SQLITE
+    names::<Sqlite>(&SQLITE, target)
+}
+
+/// Returns the names of all migrations of a backend, in the order in which they are applied.
+fn names<DB: Backend>(source: &EmbeddedMigrations, target: &str) -> Result<Vec<String>, OpenError>
+where
+    EmbeddedMigrations: MigrationSource<DB>,
+{
+    let migrations: Vec<Box<dyn Migration<DB>>> = source
         .migrations()
         .map_err(|error| OpenError::Migration { target: target.to_owned(), detail: error.to_string() })?;
     let mut names: Vec<_> = migrations.iter().map(|migration| migration.name().to_string()).collect();

@@ -28,6 +28,10 @@ fn dry_run_of_the_migrations_changes_nothing(database: &Database) {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let first = format!("{kind} 001 — definitions\n{kind} 002 — operations\n");
         assert!(stdout(&output).starts_with(&first), "{}", stdout(&output));
+        let numbers: Vec<_> =
+            stdout(&output).lines().map(|line| line[kind.len()..][..4].to_owned()).collect();
+        let expected: Vec<_> = (1..=numbers.len()).map(|number| format!(" {number:0>3}")).collect();
+        assert_eq!(numbers, expected, "{}", stdout(&output));
     }
     assert_eq!(database.files(), 0, "no file is made");
     if let Some(database) = &database.postgres {
