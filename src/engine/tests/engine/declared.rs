@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use svc_engine::catalogue::{
-    ConnectorRequirement, DefaultOutput, FunctionEntry, FunctionTarget, InputField, PathUse, QueryLanguage,
+    ConnectorRequirement, DefaultInput, DefaultOutput, FunctionEntry, FunctionTarget, InputField, PathUse,
+    QueryLanguage, SentForm,
 };
 use svc_engine::{CompileCx, CompiledTask, Engine, EngineBuilder, Function};
 use svc_model::ConnectorType;
 
 static CHANNEL_CALL: FunctionEntry = FunctionEntry {
     fields: &[
-        InputField::string("channel", "").required().alias("channel_logic"),
-        InputField::any("data", "").overridden_by("data_logic"),
+        InputField::string("channel", "").required().alias("channel_logic").sent_as(SentForm::Name),
+        InputField::any("data", "").overridden_by("data_logic").or_default(DefaultInput::Payload),
         InputField::output().alias("response_path"),
     ],
     target: FunctionTarget::Channel,
@@ -64,11 +65,14 @@ static HTTP_CALL: FunctionEntry = FunctionEntry {
     strict: true,
     fields: &[
         InputField::connector(""),
-        InputField::string("method", "").one_of(&["GET", "POST"]),
-        InputField::string("path", "").overridden_by("path_logic"),
-        InputField::object("headers", ""),
+        InputField::string("method", "").one_of(&["GET", "POST"]).or_default(DefaultInput::Text("GET")),
+        InputField::string("path", "").overridden_by("path_logic").sent_as(SentForm::TextOrEmpty),
+        InputField::object("headers", "").sent_as(SentForm::ObjectOrNothing),
         InputField::any("body", "").overridden_by("body_logic"),
-        InputField::string("output", "").alias("response_path").path(PathUse::Target { alone: false }),
+        InputField::string("output", "")
+            .alias("response_path")
+            .path(PathUse::Target { alone: false })
+            .sent_as(SentForm::Unsent),
     ],
     default_output: DefaultOutput::Discarded,
     ..FunctionEntry::connector("http_call", "", ConnectorRequirement::new(&[ConnectorType::Http]))
@@ -79,8 +83,8 @@ static PUBLISH_KAFKA: FunctionEntry = FunctionEntry {
     fields: &[
         InputField::connector(""),
         InputField::string("topic", ""),
-        InputField::logic("key", "").alias("key_logic"),
-        InputField::logic("value", "").alias("value_logic"),
+        InputField::logic("key", "").alias("key_logic").sent_as(SentForm::Text),
+        InputField::logic("value", "").alias("value_logic").or_default(DefaultInput::Data),
     ],
     ..FunctionEntry::connector(
         "publish_kafka",
