@@ -11,6 +11,7 @@
 
 pub mod canary;
 pub mod cron;
+pub mod commit_proxy;
 pub mod daemon;
 pub mod example;
 pub mod findings;

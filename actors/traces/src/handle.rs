@@ -258,7 +258,7 @@ impl Traces {
 
     /// Prepares the report of a run that fails with `error`. The caller, which ends the run, writes its row.
     pub fn prepare_report(&self, report: FailureReport, error: &str) -> Option<PreparedReport> {
-        let TracesShared { waiting, nodes, .. } = &*self.shared;
+        let TracesShared { waiting, nodes, traces, log, .. } = &*self.shared;
         let job = report.into_job(error);
         let bytes = input::held_bytes(&job);
         let slot = waiting.slots.reserve().and_then(|mut slot| slot.add_bytes(bytes).map(|()| slot)).ok();
@@ -266,7 +266,7 @@ impl Traces {
         let row = report::row(&job, owner.clone()).ok()?;
         let queued =
             slot.zip(owner).map(|(slot, owner)| QueuedJob::new(job, slot, 0, JobClaim::accepted(owner)));
-        Some(PreparedReport::new(row, queued, Arc::clone(waiting)))
+        Some(PreparedReport::new(row, queued, Arc::clone(waiting), traces.clone(), log.clone()))
     }
 
     /// Accepts the report of a run that failed for good, as work of its own.

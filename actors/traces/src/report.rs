@@ -3,13 +3,16 @@
 //! A report is accepted work of its own. Its row is written in the transaction that ends the failed run, so
 //! no report is lost or made twice. A report that fails causes no further report.
 
+use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
-use svc_store::{NewTrace, TraceMode, TraceStatus};
+use slog::Logger;
+use svc_store::{NewTrace, TraceMode, TraceRepository, TraceStatus};
 use uuid::Uuid;
 
+use crate::ambiguity::wait_until_known;
 use crate::input;
 use crate::job::{Job, Runner};
 use crate::queue::{JobQueue, QueuedJob};
@@ -82,17 +85,33 @@ pub(crate) fn row(job: &Job, owner: Option<Arc<str>>) -> serde_json::Result<NewT
 }
 
 /// A report whose row is written by the caller that ends the failed run.
-#[derive(Debug)]
 pub struct PreparedReport {
     row: NewTrace,
     /// The job with its reserved slot. Without one, the row is taken over like the work of another node.
     queued: Option<QueuedJob>,
     waiting: Arc<JobQueue>,
+    traces: TraceRepository,
+    log: Logger,
+}
+
+impl fmt::Debug for PreparedReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PreparedReport")
+            .field("row", &self.row)
+            .field("queued", &self.queued)
+            .finish_non_exhaustive()
+    }
 }
 
 impl PreparedReport {
-    pub(crate) const fn new(row: NewTrace, queued: Option<QueuedJob>, waiting: Arc<JobQueue>) -> Self {
-        Self { row, queued, waiting }
+    pub(crate) const fn new(
+        row: NewTrace,
+        queued: Option<QueuedJob>,
+        waiting: Arc<JobQueue>,
+        traces: TraceRepository,
+        log: Logger,
+    ) -> Self {
+        Self { row, queued, waiting, traces, log }
     }
 
     /// Returns the row, to be written in the transaction that ends the failed run.
@@ -105,6 +124,16 @@ impl PreparedReport {
         if let Some(queued) = self.queued {
             self.waiting.push(queued);
         }
+    }
+
+    /// Queues the report if its row is on disk, after a commit without an answer. Returns whether it is; waits
+    /// until the database says so.
+    pub async fn begin_if_stored(self) -> bool {
+        let is_stored = wait_until_known(&self.traces, self.row.id, &self.log).await;
+        if is_stored {
+            self.begin();
+        }
+        is_stored
     }
 }
 

@@ -203,7 +203,7 @@ impl CronAttempt {
         mut end: Option<TraceEnd>,
         mut report: Option<PreparedReport>,
     ) {
-        let mut failures = 0;
+        let (mut failures, mut is_unanswered) = (0, false);
         loop {
             let (key, ledger) = (&self.claim.key, &self.shared.ledger);
             let row = report.as_ref().map(|report| report.row().clone());
@@ -220,6 +220,11 @@ impl CronAttempt {
                     }
                     return;
                 }
+                // The commit that got no answer may have ended the row.
+                Ok(false) if is_unanswered && begin_if_stored(report.take()).await => {
+                    self.shared.metrics.record_occurrences(OccurrenceStatus::Failed, 1);
+                    return;
+                }
                 Ok(false) => {
                     debug!(self.shared.log, "the end of a run came too late"; "occurrence" => %self.claim.key.id);
                     self.end_lost_trace().await;
@@ -227,6 +232,7 @@ impl CronAttempt {
                 }
                 Err(error) => {
                     failures += 1;
+                    is_unanswered |= matches!(error, StoreError::Unanswered(_));
                     warn!(self.shared.log, "the end of a run was not written";
                         "occurrence" => %self.claim.key.id, "error" => %error);
                     if !error.is_outage() {
@@ -291,5 +297,13 @@ fn simplify(settlement: &mut Settlement, end: &mut Option<TraceEnd>) {
         end.result_json = None;
         end.task_trace_json = None;
         end.error_message = end.error_message.take().map(|_| "the reason could not be stored".to_owned());
+    }
+}
+
+/// Queues the report of a failure if it was committed with the end of its run. Returns whether it was.
+async fn begin_if_stored(report: Option<PreparedReport>) -> bool {
+    match report {
+        Some(report) => report.begin_if_stored().await,
+        None => false,
     }
 }

@@ -174,7 +174,14 @@ async fn end_exhausted(shared: &CronShared, row: ExhaustedOccurrence) {
     match shared.call_ledger(shared.ledger.exhaust(*id, shared.settings.max_recoveries, written)).await {
         Ok(true) => {}
         Ok(false) => return,
-        Err(error) => return report_failure(shared, &error),
+        Err(error) => {
+            report_failure(shared, &error);
+            // The commit may have taken effect.
+            if let (StoreError::Unanswered(_), Some(report)) = (error, report) {
+                report.begin_if_stored().await;
+            }
+            return;
+        }
     }
     if let Some(report) = report {
         report.begin();

@@ -83,6 +83,7 @@ pub(crate) struct Node {
     pub(crate) tree: Tree,
     pub(crate) store: Store,
     pub(crate) registry: Registry,
+    pub(crate) traces: Traces,
     pub(crate) cron: Option<CronHandle>,
     pub(crate) words: Arc<Mutex<Vec<&'static str>>>,
     metrics: prometheus_client::registry::Registry,
@@ -90,12 +91,21 @@ pub(crate) struct Node {
 
 /// Runs a case on a new file.
 pub(crate) fn run(case: impl AsyncFnOnce(CronFixture)) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("svc.db");
+    run_on(format!("sqlite:{}", path.display()), path, case);
+}
+
+/// Runs a case on the server at a URL.
+pub(crate) fn run_on_server(url: &str, case: impl AsyncFnOnce(CronFixture)) {
+    run_on(url.to_owned(), PathBuf::new(), case);
+}
+
+fn run_on(url: String, path: PathBuf, case: impl AsyncFnOnce(CronFixture)) {
     let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     System::new().block_on(async {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("svc.db");
         let config = StoreConfig {
-            url: format!("sqlite:{}", path.display()),
+            url,
             max_connections: 4,
             min_connections: 1,
             busy_timeout_ms: 100,
@@ -190,7 +200,7 @@ impl CronFixture {
             key_sets: Arc::new(NoKeySets),
             connectors: None,
             cluster: None,
-            traces: Some(traces),
+            traces: Some(traces.clone()),
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),
             memory_entries: 1000,
@@ -237,7 +247,7 @@ impl CronFixture {
             true => Some(CronHandle::supervise(&tree, "cron", Placement::Here, parts).await.unwrap()),
             false => None,
         };
-        Node { tree, store, registry, cron, words, metrics }
+        Node { tree, store, registry, traces, cron, words, metrics }
     }
 
     /// Locks the file against writers until the answer is dropped.

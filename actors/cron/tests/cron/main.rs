@@ -4,6 +4,7 @@
 
 mod failures;
 mod kit;
+mod lost_answers;
 mod runs;
 mod schedules;
 mod shutdown;

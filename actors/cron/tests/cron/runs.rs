@@ -7,7 +7,7 @@ use svc_store::{ChannelFacts, OccurrenceRecord};
 use crate::kit::{Node, audit, every_second, rarely, run, until};
 
 /// Starts a channel once, as an operator does.
-async fn trigger(node: &Node, channel: &str) -> OccurrenceRecord {
+pub(crate) async fn trigger(node: &Node, channel: &str) -> OccurrenceRecord {
     let facts = ChannelFacts {
         channel_id: channel.into(),
         channel_name: channel.into(),

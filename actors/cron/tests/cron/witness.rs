@@ -82,6 +82,10 @@ impl CompiledTask for WitnessFunction {
             witness.told.lock().push(Value::Object(cx.message().metadata.clone()));
             match cx.message().payload["do"].as_str() {
                 Some("hold") => witness.gate.acquire().await.unwrap().forget(),
+                Some("hold, then fail") => {
+                    witness.gate.acquire().await.unwrap().forget();
+                    return Err(TaskError::new(ErrorCode::Function, "it was told to fail"));
+                }
                 Some("fail") => return Err(TaskError::new(ErrorCode::Function, "it was told to fail")),
                 Some("panic") => panic!("it was told to panic"),
                 _ => {}

@@ -44,12 +44,21 @@ pub(crate) struct TracesFixture {
 
 /// Runs a case on a new file.
 pub(crate) fn run(case: impl AsyncFnOnce(TracesFixture)) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("svc.db");
+    run_on(format!("sqlite:{}", path.display()), path, case);
+}
+
+/// Runs a case on the server at a URL.
+pub(crate) fn run_on_server(url: &str, case: impl AsyncFnOnce(TracesFixture)) {
+    run_on(url.to_owned(), PathBuf::new(), case);
+}
+
+fn run_on(url: String, path: PathBuf, case: impl AsyncFnOnce(TracesFixture)) {
     let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     System::new().block_on(async {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("svc.db");
         let config = StoreConfig {
-            url: format!("sqlite:{}", path.display()),
+            url,
             max_connections: 4,
             min_connections: 1,
             busy_timeout_ms: 100,
@@ -343,6 +352,10 @@ impl Runner for Script {
                 "wait" => {
                     gate.acquire().await.unwrap().forget();
                     well()
+                }
+                "wait, then fail for good" => {
+                    gate.acquire().await.unwrap().forget();
+                    JobOutcome::Failed(JobFailure::permanent("it is wrong"))
                 }
                 "fail" => failed(),
                 "fail for good" => JobOutcome::Failed(JobFailure::permanent("it is wrong")),

@@ -5,6 +5,7 @@ mod accepting;
 mod crashes;
 mod dead_letters;
 mod kit;
+mod lost_answers;
 mod recording;
 mod reports;
 mod running;

@@ -1,0 +1,37 @@
+//! Ends of runs whose commits get no answer.
+
+use serde_json::json;
+use svc_testkit::commit_proxy::CommitProxy;
+use svc_testkit::postgres::Postgres;
+
+use crate::kit::{run_on_server, until};
+
+#[test]
+fn end_that_commits_without_an_answer_stands_and_nothing_runs_twice() {
+    let Some(server) = Postgres::shared() else { return };
+    let database = server.database().unwrap();
+    let proxy = CommitProxy::start(database.url()).unwrap();
+    run_on_server(proxy.url(), async |world| {
+        let process = world.start(|_| {}).await;
+        process.report_failures();
+        let orders =
+            [("wait", "completed", "\"ran\""), ("wait, then fail for good", "failed", "it is wrong")];
+        for (n, (order, status, text)) in orders.into_iter().enumerate() {
+            let id = process.submit(json!({"do": order, "then": "well"})).await.unwrap();
+            process.ends(id, "running").await;
+            proxy.lose_commit_of(text);
+            process.runner.gate.add_permits(1);
+            process.ends(id, status).await;
+            until(async || proxy.lost() == n + 1).await;
+            assert_eq!(process.runner.runs_of(id), 1, "{order}");
+        }
+        until(async || process.told("trace_status_write") >= 2).await;
+        // The report was committed with the end, and is run by this process.
+        until(async || process.count("completed").await == 2).await;
+        let last = process.submit(json!({})).await.unwrap();
+        process.ends(last, "completed").await;
+        let channels: Vec<_> = process.runner.runs.lock().iter().map(|run| run.channel.to_string()).collect();
+        assert_eq!(channels, ["orders", "orders", "alerts", "orders"]);
+        assert_eq!(process.letters().await.len(), 1);
+    });
+}
