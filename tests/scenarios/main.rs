@@ -50,6 +50,7 @@ mod lifecycle;
 mod manual;
 mod memory;
 mod misspellings;
+mod mongo_srv_by_wire_contract;
 mod new_project;
 mod oauth;
 mod offline;
