@@ -7,6 +7,9 @@ use svc_engine::{AuditTrailEntry, ExecutionTrace, RunOutcome, StepResult, TaskEr
 
 use crate::compiled_channel::CompiledChannel;
 
+/// Error of the trace of a run that panicked.
+pub const CRASHED: &str = "the run ended unexpectedly: a task panicked; the log has the panic";
+
 /// Number of task errors in the description of a failed run; the others are counted.
 const DESCRIBED: usize = 8;
 

@@ -42,10 +42,11 @@ mod settings;
 mod shape_limits;
 mod shared_cache;
 
-pub use actor::{ChannelActor, ProbeVersion, RunJob, RunRecord, RunScheduled, Submit};
+pub use actor::{ChannelActor, PanicFlag, ProbeVersion, RunJob, RunRecord, RunScheduled, Submit};
 pub use compiled_channel::CompiledChannel;
 pub use compute_gate::ComputeGate;
 pub use cron::CronConfig;
+pub use failure::CRASHED;
 pub use guards::RateGroups;
 pub use guards::limiter::Limiter;
 pub use metrics::{ChannelMetrics, ErrorLabels};

@@ -17,9 +17,6 @@ use crate::metadata;
 use crate::profile::Profile;
 use crate::response::{ChannelResponse, ResponseRenderer};
 
-/// Error of the trace of a run that panicked.
-const CRASHED: &str = "the run ended unexpectedly: a task panicked; the log has the panic";
-
 /// A finished run and the recorder of its trace.
 struct FinishedRun<'t> {
     traced: Option<(&'t Traces, &'t TracePolicy)>,
@@ -145,7 +142,7 @@ impl CompiledChannel {
     /// Stores the trace of a run that panicked. Nothing is left of it but its id; the panic itself is in the log only.
     async fn record_crash(&self, finished: &FinishedRun<'_>, id: Uuid) {
         let Some((traces, policy, mut record)) = self.build_record(finished, id, None) else { return };
-        record.error = Some(CRASHED.to_owned());
+        record.error = Some(failure::CRASHED.to_owned());
         self.store_failure(traces, policy, record).await;
     }
 

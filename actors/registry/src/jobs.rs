@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actix_supervision::CallErrorKind;
 use futures_util::future::BoxFuture;
-use svc_channels::{RunJob, refusal};
+use svc_channels::{CRASHED, PanicFlag, RunJob, refusal};
 use svc_traces::{Job, JobFailure, JobOutcome, JobResult, Runner};
 
 use crate::dispatch::{DispatchError, FirstWorker};
@@ -61,8 +61,9 @@ impl Registry {
                 _ => Ok(channel),
             }
         };
-        let error = match self.dispatch(FirstWorker { own: None, offset }, RunJob { job, limit }, find).await
-        {
+        let panicked = PanicFlag::default();
+        let message = RunJob { job, limit, panicked: panicked.clone() };
+        let error = match self.dispatch(FirstWorker { own: None, offset }, message, find).await {
             Ok(completed) => return completed,
             Err(error) => error,
         };
@@ -91,6 +92,8 @@ impl Registry {
                         busy(message.job)
                     }
                     _ => failed(refused.message()),
+                    // What panicked is defective, and would panic again over the same message.
+                    _ if panicked.is_raised() => permanent(CRASHED),
                 }
             }
         }
@@ -126,6 +129,10 @@ fn failed(message: &str) -> JobResult {
 }
 
 fn unavailable(message: &str) -> JobResult {
+fn permanent(message: &str) -> JobResult {
+    JobResult::bare(JobOutcome::Failed(JobFailure::permanent(message)), Duration::ZERO)
+}
+
     let ended = JobOutcome::Unavailable { message: message.to_owned() };
     JobResult::bare(ended, Duration::ZERO)
 }

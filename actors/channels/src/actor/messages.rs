@@ -1,8 +1,12 @@
 //! The messages of a channel actor.
 
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actix::Message;
+use futures_util::FutureExt;
 use svc_model::ServiceError;
 use svc_traces::{Job, JobResult};
 
@@ -24,6 +28,30 @@ pub struct RunJob {
     pub job: Job,
     /// Upper bound of its duration; the channel may set a lower one.
     pub limit: Duration,
+    /// Raised if the run panics.
+    pub panicked: PanicFlag,
+}
+
+/// Tells a run that panicked from one that was cut off: the caller of either gets no answer.
+#[derive(Clone, Debug, Default)]
+pub struct PanicFlag(Arc<AtomicBool>);
+
+impl PanicFlag {
+    /// Returns `true` once the run has panicked.
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Returns the result of a run. A panic raises the flag and goes on.
+    pub(super) async fn watch<T>(self, run: impl Future<Output = T>) -> T {
+        match AssertUnwindSafe(run).catch_unwind().await {
+            Ok(result) => result,
+            Err(panic) => {
+                self.0.store(true, Ordering::Release);
+                resume_unwind(panic)
+            }
+        }
+    }
 }
 
 /// Runs a scheduled channel. Read-only, as [`Submit`] is; the run is dropped when it is aborted or its caller leaves.

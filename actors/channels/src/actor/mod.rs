@@ -10,7 +10,7 @@ use actix_supervision::{Context, ReadHandler, ReadReply, StartContext, StartErro
 use crate::compiled_channel::CompiledChannel;
 use crate::compute_gate::{ComputeGate, is_large_value};
 
-pub use messages::{ProbeVersion, RunJob, RunRecord, RunScheduled, Submit};
+pub use messages::{PanicFlag, ProbeVersion, RunJob, RunRecord, RunScheduled, Submit};
 
 /// Serves one channel on one thread.
 ///
@@ -56,15 +56,17 @@ impl ReadHandler<Submit> for ChannelActor {
 }
 
 impl ReadHandler<RunJob> for ChannelActor {
-    fn read(&self, RunJob { job, limit }: RunJob) -> ReadReply<<RunJob as actix::Message>::Result> {
+    fn read(&self, message: RunJob) -> ReadReply<<RunJob as actix::Message>::Result> {
+        let RunJob { job, limit, panicked } = message;
         let channel = Arc::clone(&self.channel);
         // The queue abandons a job only to end it: at its deadline, or with the process.
         if is_large_value(&job.payload) {
-            ReadReply::later(
-                async move { channel.services.compute_gate.run(channel.run_job(job, limit)).await },
-            )
+            ReadReply::later(async move {
+                let run = channel.services.compute_gate.run(channel.run_job(job, limit));
+                panicked.watch(run).await
+            })
         } else {
-            ReadReply::later(async move { channel.run_job(job, limit).await })
+            ReadReply::later(async move { panicked.watch(channel.run_job(job, limit)).await })
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix_supervision::Universe;
 use serde_json::{Map, Value, json};
-use svc_channels::{RunJob, Settings};
+use svc_channels::{PanicFlag, RunJob, Settings};
 use svc_traces::{Job, JobFailure, JobOutcome, JobResult};
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ fn job(payload: Value) -> Job {
 }
 
 async fn run(orders: &Orders, job: Job) -> JobResult {
-    orders.0.ask(RunJob { job, limit: LIMIT }).await.unwrap()
+    orders.0.ask(RunJob { job, limit: LIMIT, panicked: PanicFlag::default() }).await.unwrap()
 }
 
 fn failure(completed: &JobResult) -> &str {

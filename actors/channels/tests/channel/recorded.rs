@@ -7,7 +7,7 @@ use actix_supervision::{Placement, Tree};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use svc_channels::{DataRequest, Delivery, RunJob, Settings};
+use svc_channels::{DataRequest, Delivery, PanicFlag, RunJob, Settings};
 use svc_model::config::TracingMode;
 use svc_nodes::{NodeHandle, NodeMetrics};
 use svc_store::{Store, StoreConfig, TraceQuery, TraceRecord};
@@ -287,7 +287,8 @@ fn of_a_clean_job_errors_only_keeps_no_steps_either() {
                 hold: None,
                 attempt: None,
             };
-            let completed = orders.0.ask(RunJob { job, limit: SECOND }).await.unwrap();
+            let completed =
+                orders.0.ask(RunJob { job, limit: SECOND, panicked: PanicFlag::default() }).await.unwrap();
             assert_eq!(completed.task_trace.is_some(), kept, "{completed:?}");
         }
     });

@@ -103,6 +103,26 @@ fn a_job_whose_run_crashes_fails_and_says_so() {
 }
 
 #[test]
+fn job_whose_run_panics_fails_for_good_and_one_that_is_cut_off_may_be_retried() {
+    let kind = FaultKind::Panic;
+    let fault = PlannedFault { path: "channels/cut/*".into(), message: "RunJob".into(), nth: 1, kind };
+    run(vec![fault], async |world| {
+        let crash = json!([{"id": "t", "name": "t", "function": {"name": "crash", "input": {}}}]);
+        world.workflow_of("w", crash).await;
+        world.channel(channel("orders", &["POST"], "/orders")).await;
+        world.channel(channel("cut", &["POST"], "/cut")).await;
+        let running = world.start().await;
+        let ended = async |name: &str| match perform(&running, job(Some(name), name)).await.ended {
+            JobOutcome::Failed(JobFailure { message, is_transient, .. }) => (message, is_transient),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(ended("orders").await, (svc_channels::CRASHED.to_owned(), false));
+        // It never came to the run.
+        assert_eq!(ended("cut").await, ("Internal server error".to_owned(), true));
+    });
+}
+
+#[test]
 fn a_job_of_a_channel_that_failed_too_often_fails_without_the_detail() {
     let kind = FaultKind::Panic;
     let fault = |nth| PlannedFault {

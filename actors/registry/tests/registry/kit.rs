@@ -7,13 +7,15 @@ use std::time::Duration;
 use actix_supervision::{
     Backoff, ChildSpec, ExhaustedAction, GroupSpec, Placement, PlannedFault, RestartPolicy, Tree,
 };
+use futures_util::future::LocalBoxFuture;
 use serde_json::{Value, json};
 use svc_auth::{KeySet, KeySets};
 use svc_channels::call::{self, CallLimits, DirectoryHandle};
 use svc_channels::{
     ChannelMetrics, ChannelResponse, ChannelServices, ComputeGate, DataRequest, Ingress, RateGroups, Settings,
 };
-use svc_engine::Engine;
+use svc_engine::catalogue::FunctionEntry;
+use svc_engine::{CompileCx, CompiledTask, Engine, Function, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ChannelContent, ChannelType, LifecycleStatus, Protocol, ServiceError, WorkflowContent};
 use svc_registry::{ChannelFilter, ChannelPolicy, Registry, RegistryMetrics, RegistryParts, WorkerId};
 use svc_secrets::{EnvironmentResolver, Keyring};
@@ -28,6 +30,27 @@ pub(crate) struct RegistryWorld {
     pub(crate) store: Store,
     pub(crate) metrics: ChannelMetrics,
     io: Option<tokio::runtime::Runtime>,
+}
+
+static CRASH: FunctionEntry = FunctionEntry::plugin("crash", "Panics");
+
+/// A function that panics.
+struct Crash;
+
+impl Function for Crash {
+    fn entry(&self) -> &'static FunctionEntry {
+        &CRASH
+    }
+
+    fn compile(&self, _: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl CompiledTask for Crash {
+    fn run<'a>(&'a self, _: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
+        panic!("a defect")
+    }
 }
 
 /// No issuer's keys can be had.
@@ -77,7 +100,7 @@ impl RegistryWorld {
     pub(crate) async fn start_with(&self, filter: ChannelFilter) -> RunningRegistry {
         let calls = DirectoryHandle::default();
         let limits = CallLimits { max_depth: 10, default_timeout: TEST_TIMEOUT };
-        let engine = call::register(Engine::builder(), calls.clone(), limits);
+        let engine = call::register(Engine::builder(), calls.clone(), limits).function(Arc::new(Crash));
         let services = ChannelServices {
             engine: Arc::new(engine.build()),
             settings: Arc::new(Settings::default()),

@@ -130,7 +130,7 @@ impl WorkerShared {
         let run = AssertUnwindSafe(async move { runner.run(job, limit).await }).catch_unwind();
         // The future of the run is dropped here, whatever its outcome.
         let outcome = timeout(limit + GRACE, run).await;
-        let message = match outcome {
+        let failure = match outcome {
             Ok(Ok(completed)) => {
                 if matches!(completed.ended, JobOutcome::TooLarge { .. }) {
                     self.errors.tell(ErrorReason::ResultSizeExceeded);
@@ -140,17 +140,18 @@ impl WorkerShared {
             Ok(Err(_)) => {
                 self.errors.tell(ErrorReason::Panic);
                 error!(self.log, "a run panicked"; "trace_id" => %id);
-                "The run ended unexpectedly".to_owned()
+                // A defect, which every attempt would meet.
+                JobFailure::permanent("the run ended unexpectedly; the log has the reason")
             }
             Err(_) => {
                 self.errors.tell(ErrorReason::Timeout);
                 drop(turn.take());
                 // The sender is never used, only dropped.
                 let _over = over.await;
-                format!("timed out after {}ms", limit.as_millis())
+                JobFailure::transient(format!("timed out after {}ms", limit.as_millis()))
             }
         };
-        JobResult::bare(JobOutcome::Failed(JobFailure::transient(message)), begun.elapsed())
+        JobResult::bare(JobOutcome::Failed(failure), begun.elapsed())
     }
 
     /// Returns whether this node may begin the job: its lease is proven at this moment and, if another node

@@ -15,7 +15,9 @@ fn a_runner_that_panics_fails_its_job_and_nothing_else() {
             let row = process.ends(id, "failed").await;
             assert!(row.row.error_message.is_some() && row.result_json.is_none());
         }
-        assert_eq!((process.letters().await.len(), process.told("panic")), (2, 2));
+        let letters = process.letters().await;
+        assert_eq!((letters.len(), process.told("panic")), (2, 2));
+        assert!(letters.iter().all(|letter| letter.retry_count == letter.max_retries), "{letters:?}");
         let id = process.submit(json!({})).await.unwrap();
         process.ends(id, "completed").await;
         let nodes = process.tree.snapshot().nodes;
