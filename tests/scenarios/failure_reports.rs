@@ -6,6 +6,7 @@ use svc_testkit::http::HttpClient;
 
 use crate::support::{channel, echo, error, eventually, launch, serve, serve_with};
 
+const ADMIN: &str = "/api/v1/admin";
 const TRACES: &str = "/api/v1/admin/traces";
 
 fn throwing() -> Value {
@@ -99,4 +100,40 @@ fn failed_occurrence_is_reported_and_a_channel_cannot_name_itself() {
     let refused = client.json("POST", "/api/v1/admin/channels", &own).unwrap();
     let message = error(&refused, 400, "VALIDATION_ERROR")["message"].as_str().unwrap().to_owned();
     assert!(message.starts_with("channel.config.on_failure: "), "{message}");
+}
+
+#[test]
+fn channel_for_failures_that_is_withdrawn_is_told_at_every_step() {
+    let server = launch().env("SVC_TRACE_QUEUE__DLQ_RETRY_ENABLED", "false").start().unwrap();
+    let mut client = server.client();
+    echo(&mut client, "alerts", json!({}));
+    serve_with(&mut client, "mul", json!({"on_failure": "alerts"}), throwing());
+    let alerts = format!("{ADMIN}/channels/alerts");
+    error(&client.send("DELETE", &alerts, &[], b"").unwrap(), 409, "CONFLICT");
+    let archive = json!({"status": "archived"});
+    for dry_run in ["?dry_run=true", ""] {
+        let answer = client.json("PATCH", &format!("{alerts}/status{dry_run}"), &archive).unwrap();
+        let body = answer.json();
+        let warnings = if dry_run.is_empty() { &body["warnings"] } else { &body["data"]["warnings"] };
+        let message = warnings[0]["message"].as_str().unwrap_or_else(|| panic!("{body}"));
+        assert!(message.starts_with("channel 'mul' needs channel 'alerts'"), "{message}");
+    }
+    let named = |body: &Value| body.to_string().contains("no active channel is named 'alerts'");
+    assert!(named(&client.get(&format!("{ADMIN}/channels/mul")).unwrap().json()["warnings"]));
+    let reload = client.json("POST", &format!("{ADMIN}/engine/reload"), &json!({})).unwrap().json();
+    assert!(named(&reload["data"]["warnings"]), "{reload}");
+    let deleted = client.send("DELETE", &format!("{alerts}?force=true"), &[], b"").unwrap();
+    assert_eq!(deleted.status, 204, "{}", deleted.text());
+    let taken = client.json("POST", "/api/v1/data/mul/async", &json!({"q": "three"})).unwrap();
+    assert_eq!(taken.status, 202, "{}", taken.text());
+    eventually(|| listed(&mut client, "channel=alerts&status=failed").len() == 1);
+    let letters = client.get(&format!("{ADMIN}/trace-dlq?channel=alerts")).unwrap().json();
+    let why = letters["data"][0]["error_message"].as_str().unwrap();
+    assert_eq!(why, "No active channel is named 'alerts'");
+    let log = server.log_text();
+    for event in
+        ["a channel names a channel for its failures that is not active", "a failure report finds no"]
+    {
+        assert!(log.contains(event), "{event}: {log}");
+    }
 }

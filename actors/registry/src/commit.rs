@@ -48,7 +48,7 @@ impl SnapshotDelta {
             compiled: plan.compiled,
             ..Self::default()
         };
-        // ReloadTargets once, a blocked thread is not waited for again.
+        // A thread that was found blocked once is not waited for again.
         let blocked = &Cell::new(false);
         let mut deployed = futures_util::stream::iter(plan.channels)
             .map(|(id, planned)| async move {

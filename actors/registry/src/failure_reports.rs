@@ -8,10 +8,11 @@ use actix_supervision::Backoff;
 use serde_json::Value;
 use svc_model::Channel;
 use svc_model::config::CronTransport;
-use svc_traces::{FailureReport, PreparedReport};
+use svc_traces::{FAILURE_OF, FailureReport, Job, PreparedReport};
 use tokio::time::sleep;
 use uuid::Uuid;
 
+use crate::failure_target::target;
 use crate::handle::Registry;
 
 /// Delays between reads of a row while the database is away.
@@ -73,9 +74,16 @@ impl Registry {
     }
 }
 
-/// Returns the name of the channel that a stored channel names for its failures.
-pub(crate) fn target(row: &Channel) -> Option<Arc<str>> {
-    row.content.config["on_failure"].as_str().map(Into::into)
+impl Registry {
+    /// Logs a report whose channel is gone. It becomes a dead letter, whose retries find a channel that is
+    /// activated meanwhile.
+    pub(crate) fn warn_of_lost_report(&self, job: &Job) {
+        if let Some(failed) = job.metadata.get(FAILURE_OF) {
+            slog::warn!(self.shared.log, "a failure report finds no active channel of its name";
+                "channel" => &*job.channel, "reported_by" => job.payload["channel"].as_str(),
+                "failed_trace_id" => failed.as_str(), "trace_id" => %job.trace_id);
+        }
+    }
 }
 
 /// Returns the payload that every run of a scheduled channel gets.

@@ -10,7 +10,7 @@ use svc_channels::{CRASHED, PanicFlag, RunJob, refusal};
 use svc_traces::{Job, JobFailure, JobOutcome, JobResult, Runner};
 
 use crate::dispatch::{DispatchError, FirstWorker};
-use crate::failure_reports;
+use crate::failure_target;
 use crate::handle::Registry;
 use crate::resolve;
 use crate::snapshot::{LoadedChannel, Snapshot};
@@ -27,7 +27,7 @@ impl Runner for Registry {
                 Some(entry) => Arc::clone(&entry.row),
                 None => self.stored_channel(channel_id.as_deref(), &channel).await?,
             };
-            failure_reports::target(&row)
+            failure_target::target(&row)
         })
     }
 
@@ -70,6 +70,7 @@ impl Registry {
         match error {
             DispatchError::NotFound { error: Obstacle::NoChannel, message } => {
                 services.metrics.count_lost_job(None);
+                self.warn_of_lost_report(&message.job);
                 failed(resolve::unknown(&message.job.channel).message())
             }
             DispatchError::NotFound { error: Obstacle::Secret { channel, secret }, .. } => {
@@ -91,9 +92,9 @@ impl Registry {
                     (CallErrorKind::Full | CallErrorKind::Restarting { .. }, Some(message)) => {
                         busy(message.job)
                     }
-                    _ => failed(refused.message()),
                     // What panicked is defective, and would panic again over the same message.
                     _ if panicked.is_raised() => permanent(CRASHED),
+                    _ => failed(refused.message()),
                 }
             }
         }
@@ -128,11 +129,11 @@ fn failed(message: &str) -> JobResult {
     JobResult::bare(JobOutcome::Failed(JobFailure::transient(message)), Duration::ZERO)
 }
 
-fn unavailable(message: &str) -> JobResult {
 fn permanent(message: &str) -> JobResult {
     JobResult::bare(JobOutcome::Failed(JobFailure::permanent(message)), Duration::ZERO)
 }
 
+fn unavailable(message: &str) -> JobResult {
     let ended = JobOutcome::Unavailable { message: message.to_owned() };
     JobResult::bare(ended, Duration::ZERO)
 }

@@ -18,6 +18,7 @@ mod compile;
 mod deployer;
 mod dispatch;
 mod failure_reports;
+mod failure_target;
 mod filter;
 mod handle;
 mod jobs;

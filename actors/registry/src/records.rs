@@ -7,7 +7,7 @@ use actix_supervision::CallErrorKind;
 use svc_channels::{RecordResult, RecordRun, RunRecord, refusal};
 
 use crate::dispatch::{DispatchError, FirstWorker};
-use crate::failure_reports;
+use crate::failure_target;
 use crate::handle::Registry;
 use crate::snapshot::LoadedChannel;
 
@@ -31,7 +31,7 @@ impl Registry {
         let result = self.dispatch(first, RunRecord(run), self.same_channel(channel)).await;
         let mut result = result.unwrap_or_else(|error| failed_dispatch(channel, error));
         if let Some(settlement) = &mut result.settlement {
-            settlement.set_report_target(failure_reports::target(&channel.row));
+            settlement.set_report_target(failure_target::target(&channel.row));
         }
         result
     }

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use crate::commit::{SnapshotDelta, loaded_channel};
 use crate::deployer::ChannelDeployer;
+use crate::failure_target::find_lost_targets;
 use crate::filter::ChannelFilter;
 use crate::metrics::RegistryMetrics;
 use crate::prepare::Loader;
@@ -144,6 +145,11 @@ impl RegistryShared {
             {
                 slog::warn!(self.log, "channel quarantined"; "channel" => new.name(), "reason" => &*quarantine.reason);
             }
+        }
+        let changed: Vec<_> = delta.channels.iter().map(|(id, _)| Arc::clone(id)).collect();
+        for (channel, target) in find_lost_targets(&current, &next, &changed) {
+            slog::warn!(self.log, "a channel names a channel for its failures that is not active";
+                "channel" => &*channel, "on_failure" => &*target);
         }
         let report = ReloadReport {
             generation: next.generation(),

@@ -173,6 +173,20 @@ impl<V: Versioned> Repository<V> {
         .await
     }
 
+    /// Lists the active definitions that refer to an entity, as texts for a message.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
+    pub async fn users(&self, id: &str, references: Arc<dyn References>) -> Result<Vec<String>, StoreError> {
+        let id = key(id);
+        self.database
+            .read(operation::<V>("users"), move |conn| {
+                Box::pin(async move { V::users(conn, &id, &*references).await })
+            })
+            .await
+    }
+
     /// Deletes every version and its dependent rows.
     ///
     /// # Errors

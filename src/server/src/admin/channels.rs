@@ -9,7 +9,7 @@ use svc_model::{
     next_fires, parse_channel_update, parse_new_channel, validate_channel,
 };
 use svc_project::rules::ChannelRules;
-use svc_registry::ReloadScope;
+use svc_registry::{ReloadScope, Snapshot};
 use svc_store::{ChannelGates, Merge, Repository, StoreError};
 
 use super::admin_entity::AdminEntity;
@@ -45,9 +45,8 @@ async fn find_workflow_issue(state: &AppState, workflow: Option<&str>) -> Result
 }
 
 /// Returns the reason that keeps the channel for failures from taking a report.
-fn find_report_issue(state: &AppState, config: &Value) -> Option<Issue> {
+pub(super) fn find_report_issue(snapshot: &Snapshot, config: &Value) -> Option<Issue> {
     let target = config.get("on_failure")?.as_str()?;
-    let snapshot = state.registry.snapshot();
     let why = match snapshot.channel_by_name(target) {
         None => format!("no active channel is named '{target}': reports become dead letters until one is"),
         Some(entry) if entry.is_cron() => {
@@ -93,7 +92,7 @@ impl AdminEntity for Channel {
     async fn list_warnings(state: &AppState, content: &ChannelContent) -> Result<Vec<Issue>, StoreError> {
         let mut warnings = channel_warnings(&content.config, &channel_rules(state));
         warnings.extend(list_group_warnings(&state.registry.snapshot(), &content.name, &content.config));
-        warnings.extend(find_report_issue(state, &content.config));
+        warnings.extend(find_report_issue(&state.registry.snapshot(), &content.config));
         warnings.extend(find_workflow_issue(state, content.workflow_id.as_deref()).await?);
         Ok(warnings)
     }
@@ -102,8 +101,9 @@ impl AdminEntity for Channel {
         let mut report = validate_channel(body, &channel_rules(state));
         let name = body.get("name").and_then(Value::as_str).unwrap_or_default();
         if let Some(config) = body.get("config") {
-            report.warnings.extend(list_group_warnings(&state.registry.snapshot(), name, config));
-            report.warnings.extend(find_report_issue(state, config));
+            let snapshot = state.registry.snapshot();
+            report.warnings.extend(list_group_warnings(&snapshot, name, config));
+            report.warnings.extend(find_report_issue(&snapshot, config));
         }
         let workflow = body.get("workflow_id").and_then(Value::as_str).filter(|id| !id.is_empty());
         report.warnings.extend(find_workflow_issue(state, workflow).await?);
@@ -121,6 +121,9 @@ impl AdminEntity for Channel {
         if let Some(quarantine) = entry.quarantine() {
             return vec![Issue::root(format!("the channel is quarantined: {}", quarantine.reason))];
         }
-        list_group_warnings(&snapshot, entry.name(), &entry.row.content.config)
+        let config = &entry.row.content.config;
+        let mut warnings = list_group_warnings(&snapshot, entry.name(), config);
+        warnings.extend(find_report_issue(&snapshot, config));
+        warnings
     }
 }

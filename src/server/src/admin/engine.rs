@@ -5,6 +5,7 @@ use actix_web::web::Data;
 use svc_api::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel};
 use svc_engine::catalogue;
 
+use super::channels::find_report_issue;
 use super::query::QueryParameters;
 use super::rate_groups::RateGroupMembers;
 use super::response::data_response;
@@ -43,7 +44,9 @@ pub(super) async fn reload(
     });
     let rate_groups = RateGroupMembers::from_snapshot(&snapshot);
     let questionable = snapshot.channels().filter_map(|entry| {
-        let warnings = rate_groups.list_warnings(entry.name(), &entry.row.content.config);
+        let config = &entry.row.content.config;
+        let mut warnings = rate_groups.list_warnings(entry.name(), config);
+        warnings.extend(find_report_issue(&snapshot, config));
         (!warnings.is_empty()).then(|| QuestionableChannel {
             channel_id: entry.id().to_owned(),
             channel: entry.name().to_owned(),

@@ -106,17 +106,32 @@ pub(super) async fn delete<V: AdminEntity>(
     let mutation = Mutation { epoch: true, ..change.mutation("delete", V::KIND.name(), &id) };
     let local = state.begin_change(&mutation);
     let stored = V::repository(&state);
+    let mut warnings = Vec::new();
     let outcome = match change.query.flag("force")? {
-        true => stored.delete(&id, mutation).await,
+        true => {
+            warnings = list_users::<V>(&state, &id).await;
+            stored.delete(&id, mutation).await
+        }
         false => stored.delete_unused(&id, references(&state.engine), mutation).await,
     };
     if change.is_dry_run() {
-        return dry_run_response(outcome.map_err(Into::into));
+        return dry_run_response_with(outcome.map_err(Into::into), warnings);
     }
     outcome?;
+    for warning in warnings {
+        slog::warn!(state.log, "deleted by force"; V::KIND.name() => &*id, "reason" => warning.message);
+    }
     state.metrics.record_audit_event("delete", V::KIND.name());
     state.reload_after_change(V::reload_scope(&id), local).await;
     Ok(HttpResponse::NoContent().finish())
+}
+
+/// Lists the active definitions that need this id to be active. A failed lookup yields no warnings.
+pub(super) async fn list_users<V: AdminEntity>(state: &AppState, id: &str) -> Vec<Issue> {
+    let users = V::repository(state).users(id, references(&state.engine)).await.unwrap_or_default();
+    let to_issue =
+        |user| Issue::root(format!("{user} needs {} '{id}': change it, or archive it too", V::KIND.name()));
+    users.into_iter().map(to_issue).collect()
 }
 
 pub(super) async fn versions<V: AdminEntity>(

@@ -9,7 +9,7 @@ use svc_model::{FieldError, LifecycleStatus, ServiceError, Workflow};
 use svc_store::{Mutation, StoreError};
 
 use super::admin_entity::AdminEntity;
-use super::entities::list_warnings;
+use super::entities::{list_users, list_warnings};
 use super::mutation_request::{
     MutationRequest, dry_run_response, dry_run_response_with, parse_version, refusal_to_validation,
 };
@@ -44,10 +44,9 @@ pub(super) async fn change_status<V: AdminEntity>(
     let latest = V::repository(&state).latest(&id).await?;
     let gates = V::activation_gates(&state, latest.as_ref().map(V::content));
     if change.is_dry_run() {
-        let advisories = if target == LifecycleStatus::Active {
-            V::activation_warnings(&state, &gates)
-        } else {
-            Vec::new()
+        let advisories = match target {
+            LifecycleStatus::Active => V::activation_warnings(&state, &gates),
+            _ => list_users::<V>(&state, &id).await,
         };
         let precondition = change.precondition().clone();
         let report = V::repository(&state).check_status(&id, target, rollout, gates, precondition).await;
@@ -63,8 +62,10 @@ pub(super) async fn change_status<V: AdminEntity>(
         }
         return Ok(data_response(ValidationResult::from(report)));
     }
-    let mut warnings =
-        if target == LifecycleStatus::Active { V::activation_warnings(&state, &gates) } else { Vec::new() };
+    let mut warnings = match target {
+        LifecycleStatus::Active => V::activation_warnings(&state, &gates),
+        _ => list_users::<V>(&state, &id).await,
+    };
     let action = match target {
         LifecycleStatus::Active => "status_active",
         _ => "status_archived",
