@@ -27,6 +27,10 @@ fn broken_bodies_and_failed_runs_are_told_in_the_words_of_the_channel() {
         let expected = json!({"own": status, "code": code, "id": "r-1"});
         assert_eq!((answer.status, answer.json()), (status, expected), "{}", answer.text());
     }
+    let answer = client.send("POST", &format!("{PATH}?a=%zz"), &json_headers, b"{}").unwrap();
+    assert_eq!(answer.json(), json!({"own": 400, "code": "VALIDATION_ERROR", "id": "r-1"}));
+    let absent = client.send("POST", "/api/v1/data/nothing?a=%zz", &json_headers, b"{}").unwrap();
+    error(&absent, 400, "VALIDATION_ERROR");
     let answer = client.send("POST", PATH, &[("content-type", "text/csv")], b"a,b").unwrap();
     assert_eq!((answer.status, answer.text().as_str()), (415, "json only"));
     let large = format!("\"{}\"", "x".repeat(200));

@@ -73,13 +73,20 @@ async fn answer_request(
             .with_allow(METHODS.map(|m| m.to_string()).join(", "))
             .into());
     }
-    let query = query::parse(request.query_string())?;
+    let query = query::parse(request.query_string());
     let path = request.uri().path();
     let path = path.get(context.channel_path_start..).unwrap_or(path);
     let resolve = |snapshot: &Snapshot| snapshot.resolve(path, request.method().as_str())?.require_channel();
-    let (mut resolution, generation) = {
+    let (resolved, generation) = {
         let snapshot = state.registry.snapshot();
-        (resolve(&snapshot)?, snapshot.generation())
+        (resolve(&snapshot), snapshot.generation())
+    };
+    let (mut resolution, query) = match (resolved, query) {
+        (Ok(resolution), Ok(query)) => (resolution, query),
+        (Ok(resolution), Err(error)) => {
+            return Ok(to_http_response(resolution.error_response(error, context.id.as_str())?));
+        }
+        (Err(_), Err(error)) | (Err(error), Ok(_)) => return Err(error.into()),
     };
     let received = receive_body(&request, payload, state, body_bytes).await;
     // A body may take long: the current snapshot decides.
