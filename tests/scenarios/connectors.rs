@@ -248,3 +248,48 @@ fn a_start_is_refused_over_a_broken_connector_only_where_that_was_asked_for() {
     assert_eq!(ended.status.code(), Some(78), "{said}");
     assert!(said.contains("connector 'broken': secret_resolution: env://NOT_SET_ANYWHERE"), "{said}");
 }
+
+#[test]
+fn setting_for_all_http_calls_bounds_the_time_of_a_task() {
+    let upstream = Upstream::start(|_| UpstreamReply::Held).unwrap();
+    let server = launch().env("SVC_ENGINE__GLOBAL_HTTP_TIMEOUT_SECS", "1").start().unwrap();
+    let mut client = server.client();
+    let config = json!({"url": upstream.url(""), "allow_private_urls": true, "retry": {"max_retries": 0}});
+    let connector = json!({"id": "held", "name": "held", "connector_type": "http", "config": config});
+    assert_eq!(client.json("POST", CONNECTORS, &connector).unwrap().status, 201);
+    let input = json!({"connector": "held", "timeout_ms": 3_600_000});
+    serve(
+        &mut client,
+        "held",
+        json!([{"id": "t", "name": "", "function": {"name": "http_call", "input": input}}]),
+    );
+    let refused = error(&client.json("POST", "/api/v1/data/held", &json!({})).unwrap(), 500, "ENGINE_ERROR");
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.contains("TIMEOUT_ERROR") && message.contains("within 1000 ms"), "{message}");
+}
+
+#[test]
+fn connection_that_is_refused_is_told_in_plain_words_whatever_the_type() {
+    let server = start();
+    let mut client = server.client();
+    let place = "127.0.0.1:1";
+    for (kind, config) in [
+        ("http", json!({"url": format!("http://{place}")})),
+        ("es", json!({"url": format!("https://{place}")})),
+        ("db", json!({"connection_string": format!("postgres://u:p@{place}/d")})),
+        ("db", json!({"connection_string": format!("mysql://u:p@{place}/d")})),
+        ("cache", json!({"backend": "redis", "url": format!("redis://{place}")})),
+        ("smtp", json!({"host": "127.0.0.1", "port": 1, "from": "a@example.com", "tls": "none"})),
+    ] {
+        let mut config = config;
+        config["allow_private_urls"] = json!(true);
+        let connector = json!({"name": config.to_string(), "connector_type": kind, "config": config});
+        let made = client.json("POST", CONNECTORS, &connector).unwrap();
+        assert_eq!(made.status, 201, "{}", made.text());
+        let id = made.json()["data"]["id"].as_str().unwrap().to_owned();
+        let probed = client.json("POST", &format!("{CONNECTORS}/{id}/test"), &json!({})).unwrap().json();
+        let told = probed["data"]["error"].as_str().unwrap_or_else(|| panic!("{probed}"));
+        let remedy = "connection refused; check that the system runs, and its host and port";
+        assert!(told.contains(remedy) && !told.contains("os error"), "{connector}: {told}");
+    }
+}

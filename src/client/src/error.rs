@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::time::Duration;
 
-use svc_outbound::SetupError;
+use svc_outbound::{SetupError, describe_cause};
 
 use crate::api_error::ApiError;
 
@@ -92,8 +92,7 @@ impl ClientError {
             return Self::Timeout { server, limit };
         }
         // The outer errors repeat the URL; the innermost says what happened.
-        let causes = std::iter::successors(error.source(), |&cause| cause.source());
-        let cause = causes.last().map_or_else(|| error.to_string(), ToString::to_string);
+        let cause = error.source().map_or_else(|| error.to_string(), describe_cause);
         if error.is_connect() { Self::Unreachable { server, cause } } else { Self::Broken { server, cause } }
     }
 

@@ -136,6 +136,14 @@ pub(crate) fn check(url: &Url, allow_private: bool) -> Result<(), AddressError> 
     }
 }
 
+/// Returns the host, and the port if the URL names one, as errors of requests name them.
+pub(crate) fn place_of(url: &Url) -> String {
+    match url.port() {
+        Some(port) => format!("{}:{port}", host_of(url)),
+        None => host_of(url),
+    }
+}
+
 /// Returns the host as errors name it.
 pub(crate) fn host_of(url: &Url) -> String {
     url.host_str().unwrap_or_default().to_owned()

@@ -12,7 +12,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 use url::Url;
 
-use crate::address::{AddressError, check, check_host, host_of, literal};
+use crate::address::{AddressError, check, check_host, literal, place_of};
 use crate::error::{FetchError, SetupError};
 use crate::resolver::{AddressLookup, CheckedResolver, SystemLookup, admit};
 use crate::trust::{TlsSetup, Trust};
@@ -198,8 +198,8 @@ impl OutboundClient {
         // A literal address never comes to the resolver.
         check(url, self.options.allow_private)?;
         let failed =
-            |error: &reqwest::Error| FetchError::from_reqwest(error, host_of(url), self.options.timeout);
-        let too_large = || FetchError::TooLarge { host: host_of(url), cap };
+            |error: &reqwest::Error| FetchError::from_reqwest(error, place_of(url), self.options.timeout);
+        let too_large = || FetchError::TooLarge { host: place_of(url), cap };
         let body = body.filter(|body| !body.is_empty());
         let due = body.is_none() && [Method::POST, Method::PUT, Method::PATCH].contains(&method);
         let mut request = reqwest::Request::new(method, url.clone());

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use crate::address::AddressError;
+use crate::cause::describe_cause;
 
 /// The reason why a client cannot be created.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +30,7 @@ pub enum FetchError {
     /// No complete response within the time limit.
     #[error("no answer from '{host}' within {} ms", .limit.as_millis())]
     Timeout {
-        /// The host asked.
+        /// The host asked, with its port where the URL names one.
         host: String,
         /// The limit that passed.
         limit: Duration,
@@ -37,7 +38,7 @@ pub enum FetchError {
     /// No connection, or no trust in the peer's certificate.
     #[error("no connection to '{host}' ({cause})")]
     Connect {
-        /// The host asked.
+        /// The host asked, with its port where the URL names one.
         host: String,
         /// The cause.
         cause: String,
@@ -45,7 +46,7 @@ pub enum FetchError {
     /// The connection or the answer broke off, or was no HTTP.
     #[error("the answer of '{host}' broke off ({cause})")]
     Broken {
-        /// The host asked.
+        /// The host asked, with its port where the URL names one.
         host: String,
         /// The cause.
         cause: String,
@@ -61,7 +62,7 @@ pub enum FetchError {
     /// The answer is longer than the caller takes.
     #[error("the answer of '{host}' is longer than {cap} bytes")]
     TooLarge {
-        /// The host asked.
+        /// The host asked, with its port where the URL names one.
         host: String,
         /// Maximum length that the caller accepts, in bytes.
         cap: usize,
@@ -77,7 +78,7 @@ impl FetchError {
             return Self::Timeout { host, limit };
         }
         // The outer errors repeat the URL; the innermost says what happened.
-        let cause = causes(error).last().map(ToString::to_string).unwrap_or_default();
+        let cause = error.source().map(describe_cause).unwrap_or_default();
         if error.is_connect() { Self::Connect { host, cause } } else { Self::Broken { host, cause } }
     }
 }

@@ -16,6 +16,7 @@
 //! made on.
 
 mod address;
+mod cause;
 mod client;
 mod error;
 mod peer;
@@ -24,6 +25,7 @@ mod resolver;
 mod trust;
 
 pub use address::{AddressError, PeerUrl, check_host, check_peer_url, check_url};
+pub use cause::describe_cause;
 pub use client::{ClientOptions, Outbound, OutboundClient, OutboundResponse};
 pub use error::{FetchError, SetupError};
 pub use peer::{PeerClient, PeerRequest, PeerResponse, RequestBody};

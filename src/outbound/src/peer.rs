@@ -15,7 +15,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Method, StatusCode};
 use url::{Origin, Url};
 
-use crate::address::host_of;
+use crate::address::place_of;
 use crate::client::{ClientOptions, Outbound, OutboundClient, OutboundResponse};
 use crate::error::{FetchError, SetupError};
 
@@ -114,7 +114,7 @@ impl PeerClient {
     /// # Errors
     /// [`FetchError`] when there is no complete response.
     pub async fn send_with_origin(&self, request: PeerRequest) -> Result<PeerResponse, FetchError> {
-        let (host, limit) = (host_of(&request.url), request.timeout);
+        let (host, limit) = (place_of(&request.url), request.timeout);
         let late = |_| FetchError::Timeout { host, limit };
         tokio::time::timeout(limit, self.follow(request)).await.map_err(late)?
     }
@@ -193,7 +193,7 @@ fn target(answer: &OutboundResponse, from: &Url) -> Result<Option<Url>, FetchErr
 
 /// Builds the error of a redirect from `from` that is not followed.
 fn redirect(from: &Url, cause: &str) -> FetchError {
-    FetchError::Redirect { host: host_of(from), cause: cause.to_owned() }
+    FetchError::Redirect { host: place_of(from), cause: cause.to_owned() }
 }
 
 /// Adds the parameters to the URL. After a redirect (`back` is true) it leaves out those that the target has

@@ -1,11 +1,13 @@
 //! A Redis server, and who calls it.
 
+use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
 use redis::{
     ConnectionAddr, ErrorKind, IntoConnectionInfo, RedisConnectionInfo, RedisError, ServerErrorKind,
 };
+use svc_outbound::describe_cause;
 
 use crate::failure::RedisFailure;
 
@@ -74,7 +76,9 @@ impl RedisTarget {
         }
     }
 
-    pub(crate) fn unreachable(&self, cause: impl fmt::Display) -> RedisFailure {
+    pub(crate) fn unreachable(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> RedisFailure {
+        let cause: Box<dyn Error + Send + Sync> = cause.into();
+        let cause = describe_cause(&*cause);
         RedisFailure::Unreachable(format!("no connection to '{}' ({cause})", self.place()))
     }
 
@@ -87,7 +91,10 @@ impl RedisTarget {
         let place = self.place();
         match error.kind() {
             _ if error.is_timeout() => self.late(limit),
-            ErrorKind::Io => RedisFailure::Broken(format!("the connection to '{place}' broke ({error})")),
+            ErrorKind::Io => {
+                let cause = describe_cause(error);
+                RedisFailure::Broken(format!("the connection to '{place}' broke ({cause})"))
+            }
             ErrorKind::Server(BusyLoading | ClusterDown | MasterDown | TryAgain) => {
                 RedisFailure::Unreachable(format!("'{place}' cannot serve now ({})", said(error)))
             }

@@ -98,7 +98,7 @@ pub(crate) fn unanswered(connector: &str, error: &ExchangeError) -> TaskError {
         ExchangeError::Forbidden { refused, place } => return forbidden(connector, refused, place),
         ExchangeError::Token(TokenError::Rejected { .. }) => ErrorCode::ConnectorDetail,
         ExchangeError::Token(TokenError::Forbidden(refused)) => {
-            return forbidden(connector, refused, "auth.token_url; allow_private_urls lets it");
+            return forbidden(connector, refused, "auth.token_url");
         }
         ExchangeError::Token(TokenError::Unavailable { .. }) => ErrorCode::Io,
     };
@@ -106,8 +106,8 @@ pub(crate) fn unanswered(connector: &str, error: &ExchangeError) -> TaskError {
     TaskError::new(code, error.to_string())
 }
 
-/// Makes the error of a forbidden address: the protection, the place of the address, the setting that allows
-/// it.
+/// Makes the error of a forbidden address: the protection with the setting that permits it, and the place of the
+/// address.
 fn forbidden(connector: &str, refused: &AddressError, place: &str) -> TaskError {
     TaskError::new(ErrorCode::Function, format!("{refused} (connector '{connector}': {place})"))
 }

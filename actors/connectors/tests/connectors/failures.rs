@@ -163,7 +163,7 @@ fn a_name_of_the_machine_is_refused_for_good_where_it_is_dialled() {
             ("FUNCTION_ERROR", false, None)
         );
         assert!(error.message.starts_with("SSRF protection: 'localhost'"), "{}", error.message);
-        let remedy = "(connector 'c': url; allow_private_urls lets it)";
+        let remedy = "(connector 'c': url)";
         assert!(error.message.ends_with(remedy), "{}", error.message);
         assert!(world.probe("c").await.error.unwrap().ends_with(remedy));
         // Nothing lets a redirect go where the connector itself may.

@@ -153,7 +153,7 @@ fn a_token_endpoint_at_an_address_of_the_machine_is_refused_where_it_is_dialled(
         let error = world.fail(json!({})).await;
         assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
         assert!(error.message.starts_with("SSRF protection: "), "{}", error.message);
-        let remedy = "(connector 'c': auth.token_url; allow_private_urls lets it)";
+        let remedy = "(connector 'c': auth.token_url)";
         assert!(error.message.ends_with(remedy), "{}", error.message);
     });
 }

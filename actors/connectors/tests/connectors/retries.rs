@@ -82,7 +82,11 @@ fn an_attempt_ends_with_its_own_limit() {
         world.connect(at(&held, json!({"retry": {"max_retries": 0}}))).await;
         let error = world.fail(json!({"timeout_ms": 50})).await;
         assert_eq!((error.code.name(), error.retryable()), ("TIMEOUT_ERROR", true));
-        assert_eq!(error.message, "connector 'c': no answer from '127.0.0.1' within 50 ms");
+        let told = error.message;
+        assert!(
+            told.starts_with("connector 'c': no answer from '127.0.0.1:") && told.ends_with(" within 50 ms"),
+            "{told}"
+        );
     });
 }
 

@@ -89,7 +89,8 @@ async fn a_redirect_is_an_answer_and_is_not_followed() {
 async fn silence_ends_with_the_timeout() {
     let server = HttpsServer::start(Behaviour::Hang).unwrap();
     let error = ask(&server, 16, Duration::from_millis(200)).await.unwrap_err();
-    assert_eq!(error.to_string(), "no answer from '127.0.0.1' within 200 ms");
+    let told = error.to_string();
+    assert!(told.starts_with("no answer from '127.0.0.1:") && told.ends_with(" within 200 ms"), "{told}");
 }
 
 #[tokio::test]
@@ -109,6 +110,6 @@ async fn a_failure_names_host_and_cause_and_nothing_of_the_query() {
     failures.push(untrusted);
     for failure in failures {
         let text = failure.to_string();
-        assert!(text.contains("'127.0.0.1'") && !text.contains("s3cret") && !text.ends_with("()"), "{text}");
+        assert!(text.contains("'127.0.0.1:") && !text.contains("s3cret") && !text.ends_with("()"), "{text}");
     }
 }

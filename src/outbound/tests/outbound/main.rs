@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod answers;
+mod causes;
 mod environment;
 mod hosts;
 mod redirects;

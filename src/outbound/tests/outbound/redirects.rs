@@ -171,7 +171,8 @@ async fn connections_are_used_again_and_a_slow_answer_ends_with_the_limit() {
     assert!(home.requests().iter().all(|asked| asked.connection == 0));
     let slow = PeerRequest { timeout: Duration::from_millis(50), ..request(&home.url("/slow")) };
     let error = peer.send(slow).await.unwrap_err();
-    assert_eq!(error.to_string(), "no answer from '127.0.0.1' within 50 ms");
+    let told = error.to_string();
+    assert!(told.starts_with("no answer from '127.0.0.1:") && told.ends_with(" within 50 ms"), "{told}");
     let large = PeerRequest { cap: 1023, ..request(&home.url("/")) };
     assert!(matches!(peer.send(large).await, Err(FetchError::TooLarge { cap: 1023, .. })));
 }

@@ -10,7 +10,7 @@ use svc_outbound::{
 use svc_tokens::{AccessToken, TokenError, TokenSource};
 use tokio::time::{Instant, timeout};
 
-const OWN_URL: &str = "url; allow_private_urls lets it";
+const OWN_URL: &str = "url";
 const REDIRECT: &str = "a redirect leads there";
 
 /// The client to an API.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lettre::transport::smtp::Error;
-use svc_outbound::AddressError;
+use svc_outbound::{AddressError, describe_cause};
 
 use super::settings::SmtpSettings;
 
@@ -54,8 +54,12 @@ impl SmtpStep {
 }
 
 impl MailError {
-    pub(super) fn connect(settings: &SmtpSettings, cause: impl ToString) -> Self {
-        Self::Connect { host: settings.host.clone(), cause: cause.to_string() }
+    pub(super) fn connect(
+        settings: &SmtpSettings,
+        cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        let cause: Box<dyn std::error::Error + Send + Sync> = cause.into();
+        Self::Connect { host: settings.host.clone(), cause: describe_cause(&*cause) }
     }
 
     pub(super) fn refused(settings: &SmtpSettings, what: &'static str, said: &str) -> Self {
@@ -95,12 +99,8 @@ fn answer(error: &Error) -> Option<String> {
 }
 
 fn cause(error: &Error) -> String {
-    // The innermost says what happened.
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
+    // The answer of a server that speaks another protocol may have any number of lines.
+    describe_cause(error).lines().next().unwrap_or_default().to_owned()
 }
 
 fn source(error: &Error) -> String {

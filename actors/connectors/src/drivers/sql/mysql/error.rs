@@ -1,6 +1,7 @@
 //! Errors of MySQL and its driver.
 
 use mysql_async::{DriverError, Error, IoError, ServerError};
+use svc_outbound::describe_cause;
 
 use crate::drivers::integrity::Integrity;
 use crate::drivers::sql::encryption::{Encryption, REMEDIES};
@@ -100,7 +101,7 @@ fn away(told: &ServerError) -> bool {
 
 fn cause(error: &Error) -> String {
     match error {
-        Error::Io(IoError::Io(error)) => error.to_string(),
+        Error::Io(IoError::Io(error)) => describe_cause(error),
         Error::Io(IoError::Tls(error)) => format!("TLS: {error}"),
         Error::Driver(DriverError::ConnectionClosed) => "it was closed".to_owned(),
         Error::Driver(DriverError::NoClientSslFlagFromServer) => "the server offers no TLS".to_owned(),

@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::io;
 
 use serde_json::Value;
+use svc_outbound::describe_cause;
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, ErrorPosition};
 use tokio_postgres::types::Type;
@@ -169,13 +170,10 @@ fn parameter(context: &str) -> Option<usize> {
 
 /// Returns the text of an error of the driver, with its innermost cause.
 fn cause(error: &Error) -> String {
-    let mut innermost = error.source();
-    while let Some(deeper) = innermost.and_then(|cause| cause.source()) {
-        innermost = Some(deeper);
-    }
-    match innermost {
-        Some(cause) if cause.is::<io::Error>() || cause.is::<rustls::Error>() => format!("{error}: {cause}"),
-        _ => error.to_string(),
+    let mut sources = std::iter::successors(error.source(), |&cause| cause.source());
+    match sources.find(|cause| cause.is::<io::Error>() || cause.is::<rustls::Error>()) {
+        Some(cause) => describe_cause(cause),
+        None => error.to_string(),
     }
 }
 
