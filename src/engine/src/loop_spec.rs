@@ -53,13 +53,16 @@ pub(crate) fn parse_loop(block: &Value, ceiling: i64, errors: &mut Vec<FieldErro
         (integer("init", Some(0)), integer("increment", Some(1)), integer("max", None));
     let (init, increment, max) = (init?, increment?, max?);
     if increment < 1 {
-        errors.push(FieldError::invalid("loop.increment", "at least 1"));
+        errors.push(FieldError::invalid("loop.increment", "must be at least 1"));
     }
     if max <= init {
-        errors.push(FieldError::invalid("loop.max", "above init"));
+        errors.push(FieldError::invalid("loop.max", "must be above loop.init"));
     }
     if ceiling > 0 && max > ceiling {
-        errors.push(FieldError::invalid("loop.max", format!("at most {ceiling}")));
+        errors.push(FieldError::invalid(
+            "loop.max",
+            format!("must be at most {ceiling} (engine.max_loop_iterations)"),
+        ));
     }
     (errors.len() == before).then_some(Loop { counter, init, increment, max })
 }

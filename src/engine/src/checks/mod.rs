@@ -137,14 +137,20 @@ impl Check<'_, '_> {
             self.input(entry, fields, &input_at);
             self.handler(name, fields, &input_at);
         } else {
-            let message =
-                match (self.engine.catalogue.absence(name), nearest(name, self.engine.catalogue.names())) {
-                    (Some(absence), _) => absence,
-                    (None, Some(meant)) => {
-                        format!("there is no function \"{name}\"; did you mean \"{meant}\"?")
-                    }
-                    (None, None) => format!("there is no function \"{name}\""),
-                };
+            let message = match (
+                self.engine.catalogue.absence(name),
+                nearest(name, self.engine.catalogue.names()),
+            ) {
+                (Some(absence), _) => absence,
+                (None, Some(meant)) => {
+                    format!("there is no function \"{name}\"; did you mean \"{meant}\"?")
+                }
+                (None, None) => {
+                    format!(
+                        "there is no function \"{name}\"; GET /api/v1/admin/functions lists those there are"
+                    )
+                }
+            };
             let error = FieldError::new(format!("{at}.name"), FieldCode::UnknownFunction, message);
             self.errors.push(error.with_got(name));
         }

@@ -25,10 +25,54 @@ pub(super) fn explain(error: &Error, logic: &Logic, source: &Value, context: &Da
     operands.dedup();
     operands.truncate(NAMED);
     match (failed, operands.as_slice()) {
+        (Some(operator @ ("/" | "%")), []) => explain_division(operator, source, context),
         (Some(operator), []) => format!("\"{operator}\" needs numbers, and an operand is none"),
         (None, []) => "an operator needs numbers, and an operand is none".to_owned(),
         (Some(operator), named) => format!("\"{operator}\" needs numbers, and {}", named.join(", ")),
         (None, named) => format!("an operator needs numbers, and {}", named.join(", ")),
+    }
+}
+
+/// Returns the text of a division whose operands are numbers, or whose failing operand is computed.
+fn explain_division(operator: &str, source: &Value, context: &DataValue<'_>) -> String {
+    let mut zeros = Vec::new();
+    find_zero_divisors(source, operator, context, &mut zeros);
+    match zeros.first() {
+        Some(divisor) => format!("\"{operator}\" cannot divide by zero, and {divisor}"),
+        None => {
+            format!("\"{operator}\" needs numbers and a divisor other than zero, and an operand is neither")
+        }
+    }
+}
+
+/// Adds the divisors of an operator that are zero now.
+fn find_zero_divisors(source: &Value, operator: &str, context: &DataValue<'_>, found: &mut Vec<String>) {
+    match source {
+        Value::Array(items) => {
+            items.iter().for_each(|item| find_zero_divisors(item, operator, context, found));
+        }
+        Value::Object(members) => {
+            for (name, argument) in members {
+                find_zero_divisors(argument, operator, context, found);
+                if let (1, true, Some(operands)) = (members.len(), name == operator, argument.as_array()) {
+                    found.extend(
+                        operands.iter().skip(1).filter_map(|operand| describe_zero(operand, context)),
+                    );
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Names an operand that is zero.
+fn describe_zero(operand: &Value, context: &DataValue<'_>) -> Option<String> {
+    let Some(path) = path_of(operand) else {
+        return (operand.as_f64() == Some(0.0)).then(|| "a literal operand is 0".to_owned());
+    };
+    match look_up(context, &path)? {
+        DataValue::Number(number) if number.as_f64() == 0.0 => Some(format!("{path} is 0")),
+        _ => None,
     }
 }
 

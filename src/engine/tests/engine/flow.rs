@@ -154,11 +154,15 @@ fn arithmetic_over_a_text_names_the_operand_and_not_its_value() {
         (json!({"*": [{"var": "payload.q"}, 2]}), "\"*\" needs numbers, and payload.q is a string"),
         (json!({"+": [1, {"*": [2, {"val": ["payload", "list"]}]}]}), "payload.list is an array"),
         (json!({"-": ["many", 1]}), "\"-\" needs numbers, and a literal operand is a string"),
-        (json!({"/": [{"cat": ["a", "b"]}, 2]}), "\"/\" needs numbers, and an operand is none"),
+        (
+            json!({"/": [{"cat": ["a", "b"]}, 2]}),
+            "\"/\" needs numbers and a divisor other than zero, and an operand is neither",
+        ),
+        (json!({"/": [1, {"var": "payload.none"}]}), "\"/\" cannot divide by zero, and payload.none is 0"),
     ] {
         let task = json!({"id": "m", "function": {"name": "map", "input": {"mappings": [
             {"path": "data.x", "logic": logic}]}}});
-        let payload = json!({"q": "three-canary", "list": [1, 2]});
+        let payload = json!({"q": "three-canary", "list": [1, 2], "none": 0});
         let outcome = run(&engine, &json!({"tasks": [task]}), message(payload));
         let text = &outcome.errors[0].message;
         assert!(text.contains(expected), "{logic}: {text}");

@@ -190,7 +190,7 @@ impl Scan<'_> {
     /// Adds an error for a secret reference that is not resolved here.
     fn text(&mut self, path: &str, text: &str) {
         if is_secret_reference(text) && !self.resolving.is_some_and(|resolving| resolving(path)) {
-            let message = "a secret reference is not resolved in this field";
+            let message = "a secret reference is not resolved in this field; declare it under [secrets] and read it with {\"secret\": name}";
             self.errors.push(FieldError::new(path, FieldCode::UnresolvedSecretRef, message));
         }
     }

@@ -156,7 +156,9 @@ async fn restart(
 
 fn restart_error(error: OrderError) -> ServiceError {
     match error {
-        OrderError::Unknown => ServiceError::not_found("No actor has this path"),
+        OrderError::Unknown => {
+            ServiceError::not_found("No actor has this path; GET /api/v1/admin/actors lists them")
+        }
         refused => ServiceError::conflict(refused.to_string()),
     }
 }

@@ -368,7 +368,9 @@ fn refused_by_router(response: &HttpResponse) -> Error {
     };
     let known = |name| methods.split(',').any(|method| method.trim() == name);
     let head = if known("GET") && !known("HEAD") { ", HEAD" } else { "" };
-    Error(error.with_allow(format!("{methods}{head}")))
+    let allowed = format!("{methods}{head}");
+    let message = format!("The path does not take this method; use {allowed}");
+    Error(ServiceError::method_not_allowed(message).with_allow(allowed))
 }
 
 fn is_bodiless(response: &HttpResponse) -> bool {
