@@ -17,16 +17,20 @@ const OFF: &str = "Kafka is off on this server; set kafka.enabled";
 const UNCHECKED: &str = "SSRF protection: the Kafka client resolves the names that brokers announce by itself, so their addresses \
      cannot be checked; a connector with brokers of its own needs allow_private_urls";
 
-/// Defaults below the properties of the operator. The last two end an outage, and the wait for a topic that
-/// does not exist, well before a record is given up.
-const PROPERTIES: [(&str, &str); 10] = [
+/// Defaults below the properties of the operator. The size of a record is bounded by the brokers alone, so that
+/// what was read from a topic can be written to another. Metadata is refreshed often enough that a topic is
+/// written to soon after that is permitted. The last two end an outage, and the wait for a topic that does not
+/// exist, well before a record is given up.
+const PROPERTIES: [(&str, &str); 12] = [
     ("client.id", "svc"),
     ("enable.idempotence", "true"),
     ("acks", "all"),
     ("compression.type", "lz4"),
     ("linger.ms", "5"),
     ("batch.size", "65536"),
+    ("message.max.bytes", "104857600"),
     ("message.timeout.ms", "30000"),
+    ("topic.metadata.refresh.interval.ms", "10000"),
     ("socket.connection.setup.timeout.ms", "10000"),
     ("reconnect.backoff.max.ms", "2000"),
     ("topic.metadata.propagation.max.ms", "5000"),

@@ -19,6 +19,9 @@ use crate::probe::PROBE_TIMEOUT;
 /// Time that records in flight have when their producer ends.
 const FLUSH: Duration = Duration::from_secs(5);
 
+/// The refusal of a record that is too large, with its remedy.
+const TOO_LARGE: &str = "the record is larger than its topic takes; raise max.message.bytes of the topic";
+
 /// A producer. Cheap to clone; ends with the last clone.
 #[derive(Clone)]
 pub(super) struct Producer(Arc<Open>);
@@ -136,6 +139,7 @@ fn failed(error: &KafkaError) -> CallFailure {
         Code::PurgeQueue | Code::PurgeInflight | Code::Fatal => {
             CallFailure::Unreachable(format!("the producer has ended ({code})"))
         }
+        Code::MessageSizeTooLarge => CallFailure::Refused(TOO_LARGE.to_owned()),
         code => CallFailure::Refused(format!("the brokers refused ({code})")),
     }
 }
