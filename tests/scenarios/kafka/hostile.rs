@@ -1,10 +1,11 @@
 //! Kafka ingress under conditions that nobody wishes for: commits that fail, topics that vanish or may not be
-//! read, offsets that are gone, a store of idempotency keys that is away.
+//! read, offsets that are gone, headers that are no text, a store of idempotency keys that is away.
 
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 use serde_json::json;
 use svc_testkit::redis::Redis;
 
+use super::wire::{self, GZIP};
 use super::*;
 
 /// Records that may be done and not committed, and those whose traces may be stored beside them.
@@ -63,6 +64,104 @@ fn commit_of_a_partition_that_is_given_up_outlasts_a_passing_error() {
     assert_eq!(cluster.committed("orders", 0), 2);
 }
 
+/// Returns the number of log lines that contain a text.
+fn lines_with(server: &ServerProcess, text: &str) -> usize {
+    server.log_text().lines().filter(|line| line.contains(text)).count()
+}
+
+#[test]
+fn headers_that_are_no_text_are_left_out_and_the_record_runs() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let (server, sink) = (launch_at(&cluster).start().unwrap(), sink());
+    let mut client = server.client();
+    connect_sink(&mut client, &sink);
+    let config = json!({"deduplication": {"header": "Idempotency-Key", "window_secs": 600}});
+    serve_topic(&mut client, "orders", "orders", config, tell());
+    let headers: [wire::RawHeader<'_>; 4] = [
+        (b"\xff\xfe", Some(b"name")),
+        (b"value", Some(b"\xff\xfe")),
+        (b"none", None),
+        (b"Idempotency-Key", Some(b"a")),
+    ];
+    for value in ["1", "2"] {
+        let batch = wire::batch(0, &wire::record(value.as_bytes(), &headers));
+        wire::produce(&cluster.mock.bootstrap_servers(), "orders", 0, &batch);
+    }
+    cluster.wait_committed("orders", 0, 2);
+    let payloads: Vec<_> = told(&sink).into_iter().map(|(_, payload)| payload).collect();
+    assert_eq!(payloads, [1], "the header beside them is read: the second one is a duplicate");
+    assert_eq!(client.get("/health").unwrap().json()["components"]["kafka"], "ok");
+    end(server);
+}
+
+#[test]
+fn batch_that_cannot_be_unpacked_is_trouble_and_other_partitions_go_on() {
+    let cluster = Cluster::start(&[("orders", 2)]);
+    let server = launch_at(&cluster).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    wire::produce(&cluster.mock.bootstrap_servers(), "orders", 0, &wire::batch(GZIP, b"no gzip at all"));
+    eventually(|| ingest_trouble(&mut client).contains("consumer group 'svc'"));
+    for n in 1..=3 {
+        cluster.send_to("orders", 1, None, Some(br#"{"n": 1}"#), &[]);
+        cluster.wait_committed("orders", 1, n);
+    }
+    assert_eq!(cluster.committed("orders", 0), 0, "it is not passed over");
+    assert_eq!(lines_with(&server, "records cannot be received"), 1);
+    assert_eq!(client.get("/readyz").unwrap().status, 200);
+    end(server);
+}
+
+#[test]
+fn group_that_may_not_be_joined_is_trouble_until_it_may() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let refused = [RDKafkaRespErr::RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED; 3];
+    cluster.mock.request_errors(RDKafkaApiKey::JoinGroup, &refused);
+    let server = launch_at(&cluster).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    eventually(|| ingest_trouble(&mut client).contains("consumer group 'svc'"));
+    cluster.send("orders", r#"{"n": 1}"#);
+    cluster.wait_committed("orders", 0, 1);
+    eventually(|| client.get("/health").unwrap().json()["components"]["kafka"] == "ok");
+    assert_eq!(lines_with(&server, "records cannot be received"), 1);
+    end(server);
+}
+
+#[test]
+fn member_that_is_fenced_joins_anew() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let server = with_properties(launch_at(&cluster), &[("group.instance.id", "node-1")]).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    cluster.send("orders", r#"{"n": 1}"#);
+    cluster.wait_committed("orders", 0, 1);
+    let fenced = [RDKafkaRespErr::RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID];
+    cluster.mock.request_errors(RDKafkaApiKey::Heartbeat, &fenced);
+    eventually(|| lines_with(&server, "a consumer failed and is made anew") == 1);
+    cluster.send("orders", r#"{"n": 2}"#);
+    cluster.wait_committed("orders", 0, 2);
+    eventually(|| client.get("/health").unwrap().json()["components"]["kafka"] == "ok");
+    end(server);
+}
+
+#[test]
+fn record_waits_for_a_topic_of_dead_letters_that_may_not_be_written() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    cluster.mock.topic_error(DEAD, RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED).unwrap();
+    let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    cluster.send("orders", r#"{"n": "x"}"#);
+    eventually(|| ingest_trouble(&mut client).contains("the dead letter was not written"));
+    assert_eq!(cluster.committed("orders", 0), 0);
+    assert_eq!(lines_with(&server, "a record failed and is tried again"), 1);
+    cluster.mock.topic_error(DEAD, RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR).unwrap();
+    cluster.wait_committed("orders", 0, 1);
+    assert_eq!(cluster.read(DEAD, 1)[0].value["original_payload"], r#"{"n": "x"}"#);
+    end(server);
+}
+
 #[test]
 fn topic_that_may_not_be_read_is_trouble_until_it_may() {
     let cluster = Cluster::start(&[("orders", 1), ("secret", 1)]);
@@ -72,6 +171,7 @@ fn topic_that_may_not_be_read_is_trouble_until_it_may() {
     serve_topic(&mut client, "orders", "orders", json!({}), multiply());
     activate(&mut client, "channels", "channel_id", &topic_channel("other", "secret", "orders", json!({})));
     eventually(|| ingest_trouble(&mut client).contains("topic 'secret': this service may not read it"));
+    assert_eq!(lines_with(&server, "a kafka topic cannot be read"), 1);
     cluster.send("orders", r#"{"n": 1}"#);
     cluster.wait_committed("orders", 0, 1);
     cluster.mock.topic_error("secret", RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR).unwrap();
@@ -94,6 +194,7 @@ fn deleted_topic_is_trouble_and_others_go_on() {
     eventually(|| ingest_trouble(&mut client).contains("topic 'gone': it does not exist"));
     cluster.send("orders", r#"{"n": 1}"#);
     cluster.wait_committed("orders", 0, 1);
+    assert_eq!(lines_with(&server, "a kafka topic cannot be read"), 1);
     assert_eq!(client.get("/readyz").unwrap().status, 200);
     end(server);
 }
@@ -115,6 +216,7 @@ fn offset_that_is_out_of_range_starts_again_at_the_earliest_record() {
     cluster.wait_committed("orders", 0, 3);
     let expected = [0, 1, 0, 1, 2].map(|offset| format!("orders:0:{offset}"));
     assert_eq!(run_keys(&sink), expected);
+    assert_eq!(lines_with(&server, "records of a partition are gone"), 1);
     end(server);
 }
 

@@ -1,13 +1,16 @@
 //! Kafka ingress: the real binary against a cluster that librdkafka plays in this process.
 
 mod control;
+mod groups;
 mod hostile;
 mod outcomes;
 mod partitions;
 mod refusals;
+mod wire;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::io::Write;
 use std::time::Duration;
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -52,8 +55,11 @@ impl Cluster {
         for (topic, partitions) in topics.iter().chain(&[(DEAD, 1)]) {
             mock.create_topic(topic, *partitions, 1).unwrap();
         }
-        let producer =
-            ClientConfig::new().set("bootstrap.servers", mock.bootstrap_servers()).create().unwrap();
+        let producer = ClientConfig::new()
+            .set("bootstrap.servers", mock.bootstrap_servers())
+            .set("message.max.bytes", "20000000")
+            .create()
+            .unwrap();
         Self { mock, producer, watchers: RefCell::default() }
     }
 
@@ -143,6 +149,18 @@ fn launch_at(cluster: &Cluster) -> ServerCommand {
 
 fn with_dead_letters(launch: ServerCommand) -> ServerCommand {
     launch.env("SVC_KAFKA__DLQ__ENABLED", "true")
+}
+
+/// Sets properties of the client.
+fn with_properties(launch: ServerCommand, properties: &[(&str, &str)]) -> ServerCommand {
+    let path = launch.directory().join("svc.toml");
+    let mut file = std::fs::File::create(&path).unwrap();
+    writeln!(file, "[kafka.extra_config]").unwrap();
+    for (name, value) in properties {
+        writeln!(file, "\"{name}\" = \"{value}\"").unwrap();
+    }
+    let path = path.to_str().unwrap().to_owned();
+    launch.args(&["-c", &path])
 }
 
 /// A channel that takes the records of a topic.

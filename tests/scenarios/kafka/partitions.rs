@@ -1,7 +1,5 @@
 //! A partition that is stuck: the budget of its record, the operator's way out, revocation.
 
-use std::io::Write;
-
 use serde_json::json;
 
 use super::*;
@@ -9,11 +7,8 @@ use crate::support::error;
 
 /// A server whose consumers must poll often, so that the budget of a record is short.
 fn with_short_budget(launch: ServerCommand) -> ServerCommand {
-    let path = launch.directory().join("svc.toml");
-    let mut file = std::fs::File::create(&path).unwrap();
-    writeln!(file, "[kafka.extra_config]\n\"max.poll.interval.ms\" = \"6000\"").unwrap();
-    let path = path.to_str().unwrap().to_owned();
-    launch.args(&["-c", &path]).env("SVC_KAFKA__PROCESSING_TIMEOUT_MS", "1000")
+    with_properties(launch, &[("max.poll.interval.ms", "6000")])
+        .env("SVC_KAFKA__PROCESSING_TIMEOUT_MS", "1000")
 }
 
 fn skip(client: &mut HttpClient, place: &str) -> svc_testkit::http::HttpResponse {

@@ -6,8 +6,13 @@ use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, RebalanceProtocol};
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::types::RDKafkaRespErr;
+use slog::warn;
 use svc_connectors::ClientLog;
 use tokio::sync::mpsc;
+
+/// The facility in which the client reports that it fetches from another offset than the one it was given: the
+/// brokers do not have that any more.
+const OFFSET_RESET: &str = "OFFSET";
 
 /// An event of the client.
 #[derive(Debug)]
@@ -26,7 +31,13 @@ pub(super) struct GroupContext {
 
 impl ClientContext for GroupContext {
     fn log(&self, level: RDKafkaLogLevel, fac: &str, message: &str) {
-        self.client_log.log(level, fac, message);
+        match (level, fac) {
+            (RDKafkaLogLevel::Warning, OFFSET_RESET) => {
+                warn!(self.client_log.log, "records of a partition are gone, it is read from another offset";
+                    "said" => message);
+            }
+            _ => self.client_log.log(level, fac, message),
+        }
     }
 
     fn error(&self, error: KafkaError, reason: &str) {

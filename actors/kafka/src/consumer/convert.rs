@@ -1,22 +1,19 @@
 //! Conversions between the types of the client and those of the service.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use rdkafka::message::{BorrowedMessage, Headers, Message};
+use rdkafka::message::{BorrowedHeaders, BorrowedMessage, Headers, Message};
 use rdkafka::{Offset, TopicPartitionList};
 use svc_channels::TopicRecord;
 
 use crate::partition::handle::PartitionHandle;
 
-/// Converts a message of the client. Headers whose values are no UTF-8 are left out.
+/// Converts a message of the client. Headers that are no UTF-8 are left out.
 pub(super) fn to_record(topic: &Arc<str>, message: &BorrowedMessage<'_>) -> Arc<TopicRecord> {
-    let headers = message.headers().map(|headers| {
-        let texts = headers.iter().filter_map(|header| {
-            let value = header.value.filter(|value| std::str::from_utf8(value).is_ok())?;
-            Some((header.key.to_lowercase(), value.to_vec()))
-        });
-        texts.collect()
-    });
+    let headers = message
+        .headers()
+        .map(|headers| (0..headers.count()).filter_map(|index| read_header(headers, index)).collect());
     Arc::new(TopicRecord {
         topic: Arc::clone(topic),
         partition: message.partition(),
@@ -25,6 +22,15 @@ pub(super) fn to_record(topic: &Arc<str>, message: &BorrowedMessage<'_>) -> Arc<
         value: message.payload().map(<[u8]>::to_vec),
         headers: headers.unwrap_or_default(),
     })
+}
+
+/// Reads a header: its name in lower case, and its value. `None` if one of them is no UTF-8, or there is no
+/// value.
+fn read_header(headers: &BorrowedHeaders, index: usize) -> Option<(String, Vec<u8>)> {
+    // The client library panics at a name that is no UTF-8.
+    let header = catch_unwind(AssertUnwindSafe(|| headers.try_get(index))).ok()??;
+    let value = header.value.filter(|value| std::str::from_utf8(value).is_ok())?;
+    Some((header.key.to_lowercase(), value.to_vec()))
 }
 
 /// Returns a list of partitions, each with an offset where one is given.

@@ -10,6 +10,7 @@ mod commits;
 mod config;
 mod context;
 mod convert;
+mod error_scope;
 mod measure;
 mod pending_commit;
 mod session;

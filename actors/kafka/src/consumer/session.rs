@@ -10,7 +10,7 @@ use actix_supervision::ChildSpec;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use rdkafka::consumer::{Consumer, StreamConsumer};
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::{Offset, TopicPartitionList};
 use slog::{debug, info, warn};
@@ -23,6 +23,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::config::{consumer_config, max_poll_interval, unusable};
 use super::context::{ClientEvent, GroupContext, give_up, take_over};
 use super::convert::{list_of, to_record};
+use super::error_scope::{ErrorScope, scope_of};
 use super::measure::{Measurement, PartitionOffsets, Questions, measure};
 use super::pending_commit::{PendingCommit, commit_answer};
 use super::{AGAIN, ConsumerPlace, LEAVING};
@@ -39,6 +40,8 @@ const TOPIC_CHECK: Duration = Duration::from_secs(30);
 /// First and longest pause after an error of the client that is no loss of connection.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Time without another error, beyond the pause, after which the last one counts as past.
+const TROUBLE_ENDS: Duration = Duration::from_secs(5);
 /// Records that are received in a row before others get their turn on the thread.
 const IN_A_ROW: usize = 64;
 /// Bytes of waiting records of all partitions of a consumer, and the bounds of one partition's share.
@@ -74,6 +77,8 @@ pub(super) struct Session {
     pub(super) delayed: Vec<(Instant, ConsumerOrder)>,
     has_consumed: bool,
     pause: Duration,
+    /// Time at which an error of the client counts as past, unless it comes again.
+    trouble_ends_at: Option<Instant>,
 }
 
 impl Session {
@@ -102,6 +107,7 @@ impl Session {
             delayed: Vec::new(),
             has_consumed: false,
             pause: FIRST_PAUSE,
+            trouble_ends_at: None,
         };
         session.subscribe()?;
         Ok(session)
@@ -182,6 +188,10 @@ impl Session {
                     measure_at = Instant::now() + interval;
                     measuring = Some(self.start_measurement());
                 }
+                () = until(self.trouble_ends_at) => {
+                    self.trouble_ends_at = None;
+                    self.group.set_trouble(None);
+                }
                 () = until(receive_at) => receive_at = None,
                 message = stream.next(), if receive_at.is_none() => {
                     in_a_row += 1;
@@ -225,33 +235,23 @@ impl Session {
     /// # Errors
     /// The client failed for good.
     fn handle_error(&mut self, error: &KafkaError) -> Result<Option<Duration>, String> {
-        use RDKafkaErrorCode as Code;
-        if matches!(error, KafkaError::MessageConsumptionFatal(_)) {
-            return Err(format!("the client failed for good ({error})"));
-        }
-        let code = error.rdkafka_error_code();
-        let is_away = matches!(
-            code,
-            Some(
-                Code::AllBrokersDown | Code::BrokerTransportFailure | Code::Resolve | Code::OperationTimedOut
-            )
-        );
-        // Topics are looked at one by one, and brokers by their monitor.
-        let is_elsewhere =
-            is_away || matches!(code, Some(Code::UnknownTopicOrPartition | Code::TopicAuthorizationFailed));
-        if !is_elsewhere {
-            (self.shared.settings.errors)(ErrorReason::KafkaConsumer);
-            if self.group.set_trouble(Some(error.to_string())) {
-                warn!(self.shared.log, "records cannot be received"; "group" => &*self.group.name,
-                    "error" => %error);
+        let pause = match scope_of(error) {
+            ErrorScope::Brokers | ErrorScope::Topic => return Ok(None),
+            ErrorScope::Partition => None,
+            ErrorScope::Client => {
+                let pause = self.pause;
+                self.pause = (pause * 2).min(LONGEST_PAUSE);
+                Some(pause)
             }
+            ErrorScope::Fatal => return Err(format!("the client failed for good ({error})")),
+        };
+        (self.shared.settings.errors)(ErrorReason::KafkaConsumer);
+        if self.group.set_trouble(Some(error.to_string())) {
+            warn!(self.shared.log, "records cannot be received"; "group" => &*self.group.name,
+                "error" => %error);
         }
-        if is_away {
-            return Ok(None);
-        }
-        let pause = self.pause;
-        self.pause = (pause * 2).min(LONGEST_PAUSE);
-        Ok(Some(pause))
+        self.trouble_ends_at = Some(Instant::now() + pause.unwrap_or_default() + TROUBLE_ENDS);
+        Ok(pause)
     }
 
     async fn handle_event(&mut self, event: ClientEvent) -> Result<(), String> {
@@ -275,6 +275,7 @@ impl Session {
     async fn assign(&mut self, list: &TopicPartitionList) -> Result<(), String> {
         self.shared.metrics.rebalances.inc();
         self.group.set_trouble(None);
+        self.trouble_ends_at = None;
         let elements = list.elements();
         let total = elements.len() + self.assigned.values().map(HashMap::len).sum::<usize>();
         let max_bytes = (WAITING_BYTES / total.max(1)).clamp(LEAST_BYTES, MOST_BYTES);
