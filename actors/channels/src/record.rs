@@ -3,7 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
+use svc_model::config::RecordFormat;
 
 use crate::compute_gate::ComputeGate;
 
@@ -46,8 +49,13 @@ impl TopicRecord {
     }
 
     /// Returns the metadata of the message: the facts of the record and nothing that its sender chose, but
-    /// for its key.
-    pub(crate) fn metadata(&self, channel: &str, vars: Option<&Value>) -> Map<String, Value> {
+    /// for its key. `encoding` tells how the value was taken, where that depends on the record.
+    pub(crate) fn metadata(
+        &self,
+        channel: &str,
+        encoding: Option<&'static str>,
+        vars: Option<&Value>,
+    ) -> Map<String, Value> {
         let mut metadata = Map::new();
         if let Some(vars) = vars {
             metadata.insert("vars".into(), vars.clone());
@@ -59,6 +67,9 @@ impl TopicRecord {
         if let Some(key) = self.key.as_deref().and_then(|key| std::str::from_utf8(key).ok()) {
             metadata.insert("kafka_key".into(), key.into());
         }
+        if let Some(encoding) = encoding {
+            metadata.insert("kafka_encoding".into(), encoding.into());
+        }
         metadata
     }
 
@@ -66,12 +77,16 @@ impl TopicRecord {
     ///
     /// # Errors
     /// The reason why the value is no payload.
-    pub(crate) async fn parse_value(self: &Arc<Self>, gate: &ComputeGate) -> Result<Value, String> {
+    pub(crate) async fn parse_value(
+        self: &Arc<Self>,
+        format: RecordFormat,
+        gate: &ComputeGate,
+    ) -> Result<RecordPayload, String> {
         if !ComputeGate::is_large(self.value_len()) {
-            return parse(self.value.as_deref());
+            return parse(self.value.as_deref(), format);
         }
         let record = Arc::clone(self);
-        let parsed = gate.run_blocking(move || parse(record.value.as_deref())).await;
+        let parsed = gate.run_blocking(move || parse(record.value.as_deref(), format)).await;
         parsed.unwrap_or_else(|error| Err(format!("the value could not be parsed ({error})")))
     }
 }
@@ -83,10 +98,33 @@ impl fmt::Debug for TopicRecord {
     }
 }
 
-fn parse(value: Option<&[u8]>) -> Result<Value, String> {
+/// The payload of a record.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct RecordPayload {
+    pub(crate) value: Value,
+    /// `json`, `text` or `base64` where the format admits all of them; `None` where it is JSON alone.
+    pub(crate) encoding: Option<&'static str>,
+}
+
+impl RecordPayload {
+    fn raw(value: impl Into<Value>, encoding: &'static str) -> Self {
+        Self { value: value.into(), encoding: Some(encoding) }
+    }
+}
+
+fn parse(value: Option<&[u8]>, format: RecordFormat) -> Result<RecordPayload, String> {
     let value = value.filter(|value| !value.is_empty()).ok_or("the value is empty; a payload is JSON")?;
-    let text = std::str::from_utf8(value).map_err(|error| format!("the value is not UTF-8: {error}"))?;
-    serde_json::from_str(text).map_err(|error| format!("the value is not JSON: {error}"))
+    let is_raw = format == RecordFormat::Raw;
+    let text = match std::str::from_utf8(value) {
+        Ok(text) => text,
+        Err(_) if is_raw => return Ok(RecordPayload::raw(STANDARD.encode(value), "base64")),
+        Err(error) => return Err(format!("the value is not UTF-8: {error}")),
+    };
+    match serde_json::from_str(text) {
+        Ok(value) => Ok(RecordPayload { value, encoding: is_raw.then_some("json") }),
+        Err(_) if is_raw => Ok(RecordPayload::raw(text, "text")),
+        Err(error) => Err(format!("the value is not JSON: {error}")),
+    }
 }
 
 #[cfg(test)]
@@ -110,13 +148,14 @@ mod tests {
     fn metadata_has_the_place_of_the_record_and_its_key_if_that_is_text() {
         let vars = json!({"region": "eu"});
         assert_eq!(
-            json!(record(Some(b"k"), None).metadata("c", Some(&vars))),
+            json!(record(Some(b"k"), None).metadata("c", None, Some(&vars))),
             json!({"vars": {"region": "eu"}, "channel": "c", "kafka_topic": "orders", "kafka_partition": 3,
                 "kafka_offset": 42, "kafka_key": "k"})
         );
         for key in [None, Some(&[0xff, 0xfe][..])] {
-            assert!(!record(key, None).metadata("c", None).contains_key("kafka_key"));
+            assert!(!record(key, None).metadata("c", None, None).contains_key("kafka_key"));
         }
+        assert_eq!(record(None, None).metadata("c", Some("text"), None)["kafka_encoding"], "text");
     }
 
     #[test]
@@ -127,7 +166,8 @@ mod tests {
             (b"null", json!(null)),
             (b"7", json!(7)),
         ] {
-            assert_eq!(parse(Some(value)), Ok(expected));
+            let expected = RecordPayload { value: expected, encoding: None };
+            assert_eq!(parse(Some(value), RecordFormat::Json), Ok(expected));
         }
         for (value, reason) in [
             (None, "the value is empty"),
@@ -136,8 +176,24 @@ mod tests {
             (Some(b"{} {}"), "the value is not JSON"),
             (Some(b"  "), "the value is not JSON"),
         ] {
-            let refused = parse(value).unwrap_err();
+            let refused = parse(value, RecordFormat::Json).unwrap_err();
             assert!(refused.starts_with(reason), "{refused}");
+        }
+    }
+
+    #[test]
+    fn raw_value_is_json_or_else_text_or_else_base64_and_never_empty() {
+        for (value, expected, encoding) in [
+            (&b"{\"a\":1}"[..], json!({"a": 1}), "json"),
+            (b"a;b;c", json!("a;b;c"), "text"),
+            (b"{\"a\": ", json!("{\"a\": "), "text"),
+            (b"\xff\x00", json!("/wA="), "base64"),
+        ] {
+            let expected = RecordPayload::raw(expected, encoding);
+            assert_eq!(parse(Some(value), RecordFormat::Raw), Ok(expected));
+        }
+        for empty in [None, Some(&b""[..])] {
+            assert!(parse(empty, RecordFormat::Raw).unwrap_err().starts_with("the value is empty"));
         }
     }
 

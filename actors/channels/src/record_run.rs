@@ -18,7 +18,7 @@ use crate::guards::{IdempotencyClaim, RecordRefusal};
 use crate::job::stored;
 use crate::metadata;
 use crate::metrics::MessageOutcome;
-use crate::record::TopicRecord;
+use crate::record::{RecordPayload, TopicRecord};
 use crate::response_shape::ResponseControl;
 
 /// The request to run a record.
@@ -182,11 +182,12 @@ impl CompiledChannel {
             is_traced: self.sampled_trace().is_some(),
         };
         let services = &self.services;
-        let payload = match record.parse_value(&services.compute_gate).await {
+        let parsed = record.parse_value(self.record_format, &services.compute_gate).await;
+        let RecordPayload { value: payload, encoding } = match parsed {
             Ok(payload) => payload,
             Err(message) => return self.refuse_record(&attempt, message, is_failure_traced),
         };
-        let mut metadata = record.metadata(&self.name, services.settings.vars.as_ref());
+        let mut metadata = record.metadata(&self.name, encoding, services.settings.vars.as_ref());
         metadata::set_run_key(&mut metadata, record.run_key());
         let admitted = match self.admit_record(&record, &payload, metadata).await {
             Ok(admitted) => admitted,

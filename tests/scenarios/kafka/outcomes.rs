@@ -47,6 +47,36 @@ fn record_runs_with_its_payload_and_metadata_and_is_committed() {
 }
 
 #[test]
+fn raw_records_run_as_json_or_text_or_base64() {
+    let cluster = Cluster::start(&[("lines", 1)]);
+    let (server, sink) = (with_dead_letters(launch_at(&cluster)).start().unwrap(), sink());
+    let mut client = server.client();
+    connect_sink(&mut client, &sink);
+    serve_topic(&mut client, "lines", "lines", json!({"request": {"body": "raw"}}), tell());
+    for value in [&br#"{"n": 1}"#[..], b"7;order;open", b"{\"n\": ", b"\xff\x00", b""] {
+        cluster.send_to("lines", 0, None, Some(value), &[]);
+    }
+    cluster.wait_committed("lines", 0, 5);
+    let taken: Vec<_> = told(&sink)
+        .into_iter()
+        .map(|(metadata, payload)| (metadata["kafka_encoding"].clone(), payload))
+        .collect();
+    let expected = [
+        (json!("json"), json!({"n": 1})),
+        (json!("text"), json!("7;order;open")),
+        (json!("text"), json!("{\"n\": ")),
+        (json!("base64"), json!("/wA=")),
+    ];
+    assert_eq!(taken, expected);
+    let letter = &cluster.read(DEAD, 1)[0].value;
+    assert!(letter["error"].as_str().unwrap().starts_with("the value is empty"), "{letter}");
+    let refused =
+        client.send("POST", "/api/v1/data/lines", &[("content-type", "application/json")], b"7;order");
+    assert_eq!(refused.unwrap().status, 400, "a body over HTTP is JSON");
+    end(server);
+}
+
+#[test]
 fn records_of_a_partition_run_in_order_and_once_over_restarts() {
     let cluster = Cluster::start(&[("orders", 2)]);
     let (server, sink) = (launch_at(&cluster).start().unwrap(), sink());

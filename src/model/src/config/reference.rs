@@ -283,6 +283,13 @@ pub static BLOCKS: [BlockReference; 15] = [
                 "`auto` takes `{\"data\", \"metadata\"}` as an envelope and drops its other keys",
             )
             .default(r#""auto""#),
+            key(
+                "body",
+                "`json`, `raw`",
+                r#""raw""#,
+                "`raw` takes a record that is no JSON as text, or in base64 if it is not UTF-8",
+            )
+            .default(r#""json""#),
             key("cookies_to_metadata", TEXTS, r#"["session"]"#, "cookies that workflows see"),
             key("by_name", SWITCH, "false", "the channel answers to its name, beside its route")
                 .default("true"),

@@ -13,11 +13,23 @@ pub enum BodyMode {
     Payload,
 }
 
+/// The interpretation of the value of a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecordFormat {
+    /// The value is JSON; any other is a failure.
+    #[default]
+    Json,
+    /// A value that is no JSON is taken as text, or in base64 if it is not UTF-8.
+    Raw,
+}
+
 /// The `request` block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestConfig {
     /// The interpretation of the body.
     pub body_mode: BodyMode,
+    /// The interpretation of the value of a record.
+    pub record_format: RecordFormat,
     /// Cookies that are copied to the metadata.
     pub cookies_to_metadata: Vec<String>,
     /// True if the channel is reachable only by its route and not by its name.
@@ -27,6 +39,8 @@ pub struct RequestConfig {
 pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<RequestConfig, FieldError> {
     let modes = [("auto", BodyMode::Auto), ("payload", BodyMode::Payload)];
     let body_mode = block.choice("body_mode", &modes)?.unwrap_or_default();
+    let formats = [("json", RecordFormat::Json), ("raw", RecordFormat::Raw)];
+    let record_format = block.choice("body", &formats)?.unwrap_or_default();
     let cookies = block.strings("cookies_to_metadata")?;
     if let Some(names) = &cookies {
         if names.is_empty() {
@@ -42,7 +56,8 @@ pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<RequestConfig, FieldE
         }
     }
     let is_closed_by_name = block.boolean("by_name")? == Some(false);
-    Ok(RequestConfig { body_mode, cookies_to_metadata: cookies.unwrap_or_default(), is_closed_by_name })
+    let cookies_to_metadata = cookies.unwrap_or_default();
+    Ok(RequestConfig { body_mode, record_format, cookies_to_metadata, is_closed_by_name })
 }
 
 /// Returns true if a request can carry a cookie of this name.

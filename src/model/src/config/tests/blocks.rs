@@ -22,7 +22,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one() {
         (json!({"cors": {}}), "cors", "known: auth"),
         (json!({"cache": {"enabled": true, "ttl_sec": 5}}), "cache.ttl_sec", "'ttl_secs'"),
         (json!({"tracing": {"level": 1}}), "tracing.level", "known:"),
-        (json!({"request": {"zzz": 1}}), "request.zzz", "known: body_mode"),
+        (json!({"request": {"zzz": 1}}), "request.zzz", "known: body"),
     ] {
         let error = refused(&config);
         assert_eq!((error.path, error.code), (format!("channel.config.{path}"), FieldCode::UnknownField));
@@ -83,6 +83,7 @@ fn a_name_out_of_a_set_is_invalid_at_its_member() {
     for (config, path, known) in [
         (json!({"tracing": {"mode": "s3cret"}}), "tracing.mode", json!(["sync", "async", "batch", "off"])),
         (json!({"request": {"body_mode": "s3cret"}}), "request.body_mode", json!(["auto", "payload"])),
+        (json!({"request": {"body": "s3cret"}}), "request.body", json!(["json", "raw"])),
         (json!({"response": {"mode": "s3cret"}}), "response.mode", json!(["envelope", "shaped"])),
         (json!({"auth": {"mode": "s3cret"}}), "auth.mode", json!(["api_key", "hmac", "jwt"])),
     ] {
