@@ -1,16 +1,16 @@
 //! `make drill-kafka`: Kafka ingress under faults. Three processes of one consumer group read eight
-//! partitions; every two seconds one of them is killed, or stopped for longer than its session lasts, and the
-//! brokers answer with errors. Every record tells a witness outside; its log is compared with what was
-//! written and with what was committed.
+//! partitions; every two seconds one of them is killed or stopped, now and then for longer than its session
+//! lasts, and the brokers answer with errors. Every record tells a witness outside; its log is compared with
+//! what was written and with what was committed.
 //!
 //! The verdict is one JSON document on standard output and in a file; the exit code is 1 where anything was
 //! found.
 
+mod faults;
 mod verdict;
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,16 +28,13 @@ use svc_testkit::example::create_and_activate;
 use svc_testkit::server::{ServerCommand, ServerProcess, wait_until};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
+use faults::{ProcessFault, ProcessFaultPlan};
 use verdict::{CommitReading, DrillEvidence, Effect, judge};
 
 const NODES: usize = 3;
 const PARTITIONS: i32 = 8;
 const TOPIC: &str = "drill";
 const GROUP: &str = "svc";
-/// Time from one fault to the next.
-const FAULT_EVERY: Duration = Duration::from_secs(2);
-/// Time for which a process is stopped: longer than its session.
-const PAUSE: Duration = Duration::from_secs(9);
 /// Time after which the group gives a silent member up.
 const SESSION_MS: &str = "6000";
 /// Longest time without any progress.
@@ -80,9 +77,8 @@ fn drill(binary: &Path, records: i64) -> Result<DrillEvidence, AnyError> {
         (0..NODES).map(|_| start(binary, &brokers, &witness).map(Some)).collect::<Result<_, _>>()?;
     let watcher = watcher(&brokers)?;
     let mut evidence = DrillEvidence { written, ..DrillEvidence::default() };
-    let random = RandomState::new();
-    let (mut fault_at, mut progress_at, mut progress) = (Instant::now() + FAULT_EVERY, Instant::now(), 0);
-    let mut stopped: Option<(usize, Instant)> = None;
+    let mut plan = ProcessFaultPlan::new(NODES, Instant::now());
+    let (mut progress_at, mut progress) = (Instant::now(), 0);
     loop {
         let done = read_commits(&watcher, &effects, &mut evidence)?;
         if done {
@@ -96,38 +92,42 @@ fn drill(binary: &Path, records: i64) -> Result<DrillEvidence, AnyError> {
             // What is missing is for the judge to see.
             break;
         }
-        if let Some((index, _)) = stopped.filter(|(_, until)| *until <= Instant::now()) {
-            signal(&nodes, index, "CONT")?;
-            stopped = None;
-        }
-        if Instant::now() >= fault_at {
-            fault_at = Instant::now() + FAULT_EVERY;
-            let round = evidence.kills + evidence.pauses;
-            let index = random.hash_one(round) as usize % NODES;
-            inject_errors(&cluster, round, &mut evidence);
-            match stopped {
-                None if round % 3 == 2 => {
-                    signal(&nodes, index, "STOP")?;
-                    stopped = Some((index, Instant::now() + PAUSE));
-                    evidence.pauses += 1;
-                }
-                Some((stopped, _)) if stopped == index => {}
-                _ => {
-                    if let Some(node) = nodes[index].take() {
-                        nodes[index] = Some(node.crash_and_restart()?);
-                        evidence.kills += 1;
-                    }
-                }
+        while let Some(fault) = plan.next(Instant::now()) {
+            carry_out(fault, &mut nodes, &mut evidence)?;
+            if !matches!(fault, ProcessFault::Continue(_)) {
+                inject_errors(&cluster, evidence.kills + evidence.pauses, &mut evidence);
             }
         }
         wait_until(Duration::from_millis(100), || Ok(false))?;
     }
-    if let Some((index, _)) = stopped {
-        signal(&nodes, index, "CONT")?;
+    for node in plan.stopped() {
+        signal(&nodes, node, "CONT")?;
     }
     drop(nodes);
     evidence.effects = effects.lock().clone();
     Ok(evidence)
+}
+
+/// Kills, stops or continues a process.
+fn carry_out(
+    fault: ProcessFault,
+    nodes: &mut [Option<ServerProcess>],
+    evidence: &mut DrillEvidence,
+) -> io::Result<()> {
+    match fault {
+        ProcessFault::Kill(index) => {
+            if let Some(node) = nodes[index].take() {
+                nodes[index] = Some(node.crash_and_restart()?);
+                evidence.kills += 1;
+            }
+            Ok(())
+        }
+        ProcessFault::Stop(index) => {
+            evidence.pauses += 1;
+            signal(nodes, index, "STOP")
+        }
+        ProcessFault::Continue(index) => signal(nodes, index, "CONT"),
+    }
 }
 
 /// Writes the records, evenly over the partitions.

@@ -5,6 +5,10 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Value, json};
 
+/// Records of a partition that run again at most after a process was killed: those that are done and not
+/// committed, those whose traces are being stored, and the one in progress.
+const REPEATED_BY_KILL: usize = 512 + 64 + 1;
+
 /// Examples of each finding.
 const EXAMPLES: usize = 5;
 
@@ -68,6 +72,11 @@ pub(crate) fn judge(evidence: &DrillEvidence, least_faults: usize) -> KafkaVerdi
     none("records had no effect", &without_effect(evidence));
     none("offsets were committed before their effect", &ahead(evidence));
     none("partitions are not committed to their end", &unfinished(evidence));
+    // A process that was stopped runs as many once more before it learns that it has lost its partitions.
+    let most = (evidence.kills + 2 * evidence.pauses) * evidence.written.len() * REPEATED_BY_KILL;
+    if duplicates > most {
+        failures.push(format!("{duplicates} effects were repeated, the faults explain {most}"));
+    }
     let faults = evidence.kills + evidence.pauses;
     if faults < least_faults {
         failures.push(format!("too little was shown: {faults} faults, {least_faults} are due"));
@@ -75,7 +84,7 @@ pub(crate) fn judge(evidence: &DrillEvidence, least_faults: usize) -> KafkaVerdi
     let records: i64 = evidence.written.values().sum();
     let figures = json!({
         "records": records, "partitions": evidence.written.len(), "effects": evidence.effects.len(),
-        "duplicates": duplicates, "kills": evidence.kills, "pauses": evidence.pauses,
+        "duplicates": duplicates, "duplicates_explained": most, "kills": evidence.kills, "pauses": evidence.pauses,
         "broker_errors": evidence.broker_errors, "commit_readings": evidence.readings.len(),
     });
     KafkaVerdict { failures, figures }

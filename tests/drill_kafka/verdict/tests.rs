@@ -61,6 +61,16 @@ fn commit_ahead_of_its_effect_is_found() {
 }
 
 #[test]
+fn more_duplicates_than_the_faults_explain_are_found() {
+    let mut evidence = clean();
+    let repeated = Effect { partition: 0, offset: 3 };
+    evidence.effects.extend(vec![repeated; 2 * 577 - 1]);
+    assert_eq!(found(&evidence), Vec::<String>::new());
+    evidence.effects.push(repeated);
+    assert_eq!(found(&evidence), ["1155 effects were repeated, the faults explain 1154"]);
+}
+
+#[test]
 fn drill_without_faults_proves_nothing() {
     let evidence = DrillEvidence { kills: 0, ..clean() };
     assert!(found(&evidence)[0].starts_with("too little was shown"));
