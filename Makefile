@@ -87,7 +87,7 @@ features: ## check the service without drivers, with each heavy driver alone, wi
 fmt: ## format the sources
 	$(CARGO) fmt --all
 
-bench: ## measure beside a bare actix-web handler, in one run (PART=traces|submissions|credentials|population|admin|tls|engine|connectors|cron|cluster|project|soak)
+bench: ## measure beside a bare actix-web handler, in one run (PART=traces|submissions|credentials|population|admin|tls|engine|connectors|kafka|cron|cluster|project|soak)
 	@bench/run $(PART)
 
 budget: ## count the instructions of the hot paths; a case that costs 5 % more than bench/budget.txt fails

@@ -11,6 +11,7 @@ mod connectors;
 mod credentials;
 mod cron;
 mod engine;
+mod kafka;
 mod load;
 mod paced;
 mod population;
@@ -46,7 +47,7 @@ const ORDERS: &str = "/api/v1/data/orders";
 type Part = fn(&BenchContext) -> io::Result<()>;
 
 /// The parts that can be measured; a soak takes minutes and runs only if named.
-const PARTS: [(&str, Part); 12] = [
+const PARTS: [(&str, Part); 13] = [
     ("engine", engine::measure),
     ("traces", traces::measure),
     ("submissions", submissions::measure),
@@ -55,6 +56,7 @@ const PARTS: [(&str, Part); 12] = [
     ("admin", admin::measure),
     ("tls", tls::measure),
     ("connectors", connectors::measure),
+    ("kafka", kafka::measure),
     ("cron", cron::measure),
     ("cluster", cluster::measure),
     ("project", project::measure),
