@@ -171,23 +171,50 @@ struct RecordAttempt {
     is_traced: bool,
 }
 
+/// A record with its payload.
+struct ParsedRecord {
+    run: RecordRun,
+    attempt: RecordAttempt,
+    payload: RecordPayload,
+}
+
 impl CompiledChannel {
-    /// Passes a record through its guards and runs it.
+    /// Parses a record, passes it through its guards and runs it.
     pub(crate) async fn run_record(self: &Arc<Self>, run: RecordRun) -> RecordResult {
-        let RecordRun { record, limit, is_failure_traced } = run;
+        match self.parse_record(run).await {
+            Ok(parsed) => self.run_parsed(parsed).await,
+            Err(refused) => *refused,
+        }
+    }
+
+    /// Does the same for a large record, in turns with other large messages. It is parsed in a turn of its own:
+    /// waiting for that within a turn could last for ever.
+    pub(crate) async fn run_large_record(self: &Arc<Self>, run: RecordRun) -> RecordResult {
+        match self.parse_record(run).await {
+            Ok(parsed) => self.services.compute_gate.run(self.run_parsed(parsed)).await,
+            Err(refused) => *refused,
+        }
+    }
+
+    async fn parse_record(self: &Arc<Self>, run: RecordRun) -> Result<ParsedRecord, Box<RecordResult>> {
         let attempt = RecordAttempt {
             trace_id: Uuid::now_v7(),
             started_at: Timestamp::now(),
             started: Instant::now(),
             is_traced: self.sampled_trace().is_some(),
         };
-        let services = &self.services;
-        let parsed = record.parse_value(self.record_format, &services.compute_gate).await;
-        let RecordPayload { value: payload, encoding } = match parsed {
-            Ok(payload) => payload,
-            Err(message) => return self.refuse_record(&attempt, message, is_failure_traced),
-        };
-        let mut metadata = record.metadata(&self.name, encoding, services.settings.vars.as_ref());
+        match run.record.parse_value(self.record_format, &self.services.compute_gate).await {
+            Ok(payload) => Ok(ParsedRecord { run, attempt, payload }),
+            Err(message) => Err(Box::new(self.refuse_record(&attempt, message, run.is_failure_traced))),
+        }
+    }
+
+    async fn run_parsed(self: &Arc<Self>, parsed: ParsedRecord) -> RecordResult {
+        let ParsedRecord { run, attempt, payload } = parsed;
+        let RecordRun { record, limit, is_failure_traced } = run;
+        let RecordPayload { value: payload, encoding } = payload;
+        let vars = self.services.settings.vars.as_ref();
+        let mut metadata = record.metadata(&self.name, encoding, vars);
         metadata::set_run_key(&mut metadata, record.run_key());
         let admitted = match self.admit_record(&record, &payload, metadata).await {
             Ok(admitted) => admitted,

@@ -1,5 +1,6 @@
 //! Kafka ingress under conditions that nobody wishes for: commits that fail, topics that vanish or may not be
-//! read, offsets that are gone, headers that are no text, a store of idempotency keys that is away.
+//! read, offsets that are gone, records of ten mebibytes, headers that are no text, a store of idempotency
+//! keys that is away.
 
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 use serde_json::json;
@@ -67,6 +68,28 @@ fn commit_of_a_partition_that_is_given_up_outlasts_a_passing_error() {
 /// Returns the number of log lines that contain a text.
 fn lines_with(server: &ServerProcess, text: &str) -> usize {
     server.log_text().lines().filter(|line| line.contains(text)).count()
+}
+
+#[test]
+fn record_of_ten_mebibytes_runs_and_a_failed_one_becomes_a_dead_letter() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({"tracing": {"mode": "off"}}), multiply());
+    let padding = "x".repeat(10 * 1024 * 1024);
+    let failing = format!(r#"{{"n": "three", "padding": "{padding}"}}"#);
+    // This cluster keeps 5 MiB of a partition, or one batch: the next record is written when the last one is done.
+    cluster.send("orders", &format!(r#"{{"n": 1, "padding": "{padding}"}}"#));
+    cluster.wait_committed("orders", 0, 1);
+    cluster.send("orders", &failing);
+    cluster.wait_committed("orders", 0, 2);
+    cluster.send("orders", r#"{"n": 1}"#);
+    cluster.wait_committed("orders", 0, 3);
+    let letters = cluster.read(DEAD, 1);
+    assert!(letters[0].value["original_payload"] == failing.as_str(), "it is whole");
+    let completed = "svc_kafka_records_total{topic=\"orders\",outcome=\"completed\"}";
+    assert_eq!(metric(&mut client, completed), Some(2.0));
+    end(server);
 }
 
 #[test]

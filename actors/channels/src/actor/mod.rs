@@ -82,7 +82,7 @@ impl ReadHandler<RunRecord> for ChannelActor {
     fn read(&self, RunRecord(run): RunRecord) -> ReadReply<<RunRecord as actix::Message>::Result> {
         let channel = Arc::clone(&self.channel);
         if ComputeGate::is_large(run.record.value_len()) {
-            ReadReply::later(async move { channel.services.compute_gate.run(channel.run_record(run)).await })
+            ReadReply::later(async move { channel.run_large_record(run).await })
         } else {
             ReadReply::later(async move { channel.run_record(run).await })
         }
