@@ -35,6 +35,15 @@ fn lints_are_expected_with_a_reason_never_allowed() {
 }
 
 #[test]
+fn changelog_has_what_is_unreleased_and_a_dated_entry_for_the_version() {
+    let version = env!("CARGO_PKG_VERSION");
+    let (_, changelog) = files_with(&["CHANGELOG.md"]).remove(0);
+    let entries: Vec<_> = changelog.lines().filter(|line| line.starts_with("## ")).collect();
+    assert_eq!(entries[0], "## [Unreleased]");
+    assert!(entries[1].starts_with(&format!("## [{version}] - 20")), "{entries:?}");
+}
+
+#[test]
 fn modules_lie_where_the_compiler_looks_for_them() {
     for (path, text) in files_with(&[".rs"]) {
         let attribute = text.lines().find(|line| line.trim_start().starts_with("#[path"));
