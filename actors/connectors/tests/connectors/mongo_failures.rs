@@ -140,9 +140,9 @@ fn a_server_that_hangs_costs_the_time_it_may_take_by_wire_contract() {
     run(async |world| {
         let database = fresh("hanging");
         let url = format!("{}/?appName={database}", server.url());
-        connect(world, &url, json!({"query_timeout_ms": 200})).await;
+        connect(world, &url, json!({"query_timeout_ms": 1000})).await;
         assert_eq!(world.done("mongo_read", read(&database), Value::Null).await["out"], json!([]));
-        let data = doc! {"failCommands": ["find", "insert"], "blockConnection": true, "blockTimeMS": 3000};
+        let data = doc! {"failCommands": ["find", "insert"], "blockConnection": true, "blockTimeMS": 6000};
         fail(server.url(), &database, doc! {"times": 2}, data).await;
         let insert = over(&database, json!({"op": "insert_one", "document": {}}));
         for (function, input) in [("mongo_read", read(&database)), ("mongo_write", insert)] {
