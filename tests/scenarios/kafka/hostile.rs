@@ -72,23 +72,24 @@ fn lines_with(server: &ServerProcess, text: &str) -> usize {
 
 #[test]
 fn record_of_ten_mebibytes_runs_and_a_failed_one_becomes_a_dead_letter() {
-    let cluster = Cluster::start(&[("orders", 1)]);
+    let cluster = Cluster::start(&[("orders", 2)]);
     let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
     let mut client = server.client();
     serve_topic(&mut client, "orders", "orders", json!({"tracing": {"mode": "off"}}), multiply());
     let padding = "x".repeat(10 * 1024 * 1024);
+    let completing = format!(r#"{{"n": 1, "padding": "{padding}"}}"#);
     let failing = format!(r#"{{"n": "three", "padding": "{padding}"}}"#);
-    // This cluster keeps 5 MiB of a partition, or one batch: the next record is written when the last one is done.
-    cluster.send("orders", &format!(r#"{{"n": 1, "padding": "{padding}"}}"#));
-    cluster.wait_committed("orders", 0, 1);
-    cluster.send("orders", &failing);
-    cluster.wait_committed("orders", 0, 2);
-    cluster.send("orders", r#"{"n": 1}"#);
-    cluster.wait_committed("orders", 0, 3);
+    // This cluster keeps 5 MiB of a partition: a large record stays only if it is the first one.
+    for (partition, large) in [(0, &completing), (1, &failing)] {
+        cluster.send_to("orders", partition, None, Some(large.as_bytes()), &[]);
+        cluster.wait_committed("orders", partition, 1);
+        cluster.send_to("orders", partition, None, Some(br#"{"n": 1}"#), &[]);
+        cluster.wait_committed("orders", partition, 2);
+    }
     let letters = cluster.read(DEAD, 1);
     assert!(letters[0].value["original_payload"] == failing.as_str(), "it is whole");
     let completed = "svc_kafka_records_total{topic=\"orders\",outcome=\"completed\"}";
-    assert_eq!(metric(&mut client, completed), Some(2.0));
+    assert_eq!(metric(&mut client, completed), Some(3.0));
     end(server);
 }
 
