@@ -73,5 +73,6 @@ fn more_duplicates_than_the_faults_explain_are_found() {
 #[test]
 fn drill_without_faults_proves_nothing() {
     let evidence = DrillEvidence { kills: 0, ..clean() };
-    assert!(found(&evidence)[0].starts_with("too little was shown"));
+    let found = found(&evidence);
+    assert!(found.iter().any(|failure| failure.starts_with("too little was shown")), "{found:?}");
 }

@@ -135,10 +135,9 @@ fn what_may_pass_is_tried_again_and_what_is_refused_is_not() {
             .request_errors(RDKafkaApiKey::Produce, &[RDKafkaRespErr::RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE]);
         let error = world.failed("publish_kafka", publish(json!({"value": 2})), Value::Null).await;
         assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false), "{}", error.message);
+        assert!(error.message.contains("max.message.bytes"), "{}", error.message);
         let large = json!({"value": {"var": "payload"}});
-        let error = world.failed("publish_kafka", publish(large), json!("x".repeat(2_000_000))).await;
-        assert_eq!(error.code.name(), "FUNCTION_ERROR", "{}", error.message);
-        assert!(error.message.len() < 200, "the record is not repeated");
+        world.done("publish_kafka", publish(large), json!("x".repeat(2_000_000))).await;
         world.done("publish_kafka", publish(json!({"value": 3})), Value::Null).await;
     });
 }
