@@ -8,7 +8,7 @@ use super::directory::{Directory, PACKAGE, Ran, with_fragment};
 use super::kit::{CHANNEL, Files, note};
 
 fn document(ran: &Ran) -> Value {
-    serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+    serde_json::from_str(&ran.out).unwrap()
 }
 
 /// Returns a directory with a package whose content was changed, and which holds a warning.
