@@ -12,7 +12,7 @@ use svc_testkit::http::HttpClient;
 
 use crate::paced::paced;
 use crate::population::{IMPORT_BATCH, channel, expect};
-use crate::process::timed;
+use crate::process::measure_time;
 use crate::{BenchContext, ROUND};
 
 /// Channels that the server holds.
@@ -43,14 +43,14 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     example::load(&mut client, &setting.quickstart)?;
     println!("The admin API with {CHANNELS} channels");
     let channels: Vec<_> = (0..CHANNELS).map(channel).collect();
-    let ((), import) = timed(|| {
+    let ((), import) = measure_time(|| {
         for batch in channels.chunks(IMPORT_BATCH) {
             expect(client.json("POST", &format!("{ADMIN}/channels/import"), &json!(batch))?, 200)?;
         }
         Ok(())
     })?;
     println!("  import                          {:>10.0} ms", millis(import));
-    let ((), activation) = timed(|| {
+    let ((), activation) = measure_time(|| {
         for number in 0..CHANNELS {
             activate(&mut client, number, "?reload=defer")?;
         }
@@ -61,8 +61,8 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     for number in CHANNELS..CHANNELS + SINGLES {
         let create =
             || expect(client.json("POST", &format!("{ADMIN}/channels"), &channel(number))?, 201).map(drop);
-        creations.push(timed(create)?.1);
-        activations.push(timed(|| activate(&mut client, number, ""))?.1);
+        creations.push(measure_time(create)?.1);
+        activations.push(measure_time(|| activate(&mut client, number, ""))?.1);
     }
     print_times("create", creations);
     print_times("activate", activations);
@@ -96,7 +96,7 @@ fn read(client: &mut HttpClient, is_over: &AtomicBool) -> io::Result<Vec<(&'stat
     while number < SINGLES || !is_over.load(Ordering::SeqCst) {
         for ((_, path), (_, times)) in READS.iter().zip(&mut reads) {
             let path = format!("{ADMIN}{}", path.replace('%', &(number % CHANNELS).to_string()));
-            times.push(timed(|| expect(client.get(&path)?, 200).map(drop))?.1);
+            times.push(measure_time(|| expect(client.get(&path)?, 200).map(drop))?.1);
         }
         number += 1;
     }
@@ -111,7 +111,7 @@ fn activate(client: &mut HttpClient, number: usize, query: &str) -> io::Result<(
 /// Runs `svc-cli --version`.
 fn start_of_the_client(setting: &BenchContext) -> io::Result<Duration> {
     let mut command = Command::new(setting.binaries.join("svc-cli"));
-    let (status, time) = timed(|| command.arg("--version").stdout(Stdio::null()).status())?;
+    let (status, time) = measure_time(|| command.arg("--version").stdout(Stdio::null()).status())?;
     if status.success() { Ok(time) } else { Err(io::Error::other(format!("svc-cli: {status}"))) }
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let server = setting.launch()?.env("SVC_TRACE_STORAGE__MODE", "off").start()?;
     let mut client = server.client().keep_alive();
     for link in (1..=LINKS).rev() {
-        serve(&mut client, &format!("link-{link}"), &chained(link))?;
+        serve(&mut client, &format!("link-{link}"), &chain_tasks(link))?;
     }
     let single: Vec<_> = (1..=LINKS).map(|n| count(n, if n == 1 { "payload.n" } else { "data.n" })).collect();
     serve(&mut client, "single", &single)?;
@@ -43,7 +43,7 @@ fn count(n: usize, from: &str) -> Value {
 }
 
 /// Counts, and lets the next link count on.
-fn chained(link: usize) -> Vec<Value> {
+fn chain_tasks(link: usize) -> Vec<Value> {
     let count = count(link, "payload.n");
     if link == LINKS {
         return vec![count];

@@ -15,7 +15,7 @@ use svc_testkit::server::{ServerCommand, ServerProcess, wait_until};
 
 use crate::load::{Load, Round, wrk};
 use crate::population::expect;
-use crate::process::{let_run, processor_time, timed};
+use crate::process::{let_run, measure_time, processor_time};
 use crate::statements::{CountingPostgres, CountingRedis, Counts, growth};
 use crate::{BenchContext, CONNECTIONS, ROUND, credentials};
 
@@ -102,7 +102,7 @@ impl Peers {
     fn count(&self, work: impl FnOnce() -> io::Result<()>) -> io::Result<Counted> {
         let_run(SETTLE);
         let (before, redis) = (self.postgres.read()?, CountingRedis::start(&self.redis)?);
-        let ((), took) = timed(work)?;
+        let ((), took) = measure_time(work)?;
         Ok(Counted { statements: growth(&before, &self.postgres.read()?), commands: redis.read(), took })
     }
 }
@@ -335,7 +335,7 @@ fn leases(peers: &Peers, setting: &BenchContext) -> io::Result<()> {
         let node = node.start()?;
         let_run(SETTLE);
         let before = processor_time(node.pid())?;
-        let ((), took) = timed(|| {
+        let ((), took) = measure_time(|| {
             let_run(SETTLE);
             Ok(())
         })?;

@@ -53,9 +53,9 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
         .args(&["-c", &config.to_string_lossy()])
         .env("SVC_TRACE_STORAGE__MODE", "off")
         .env("SVC_KAFKA__ENABLED", "true")
-        .env("SVC_KAFKA__BROKERS", brokers.said())
+        .env("SVC_KAFKA__BROKERS", brokers.output_text())
         .start()?;
-    let mut sides = vec![bare::http(api.address()), bare::kafka(brokers.said())];
+    let mut sides = vec![bare::http(api.address()), bare::kafka(brokers.output_text())];
     if let Some(postgres) = &postgres {
         sides.push(bare::postgres(&postgres.database().map_err(io::Error::other)?)?);
     }
@@ -74,8 +74,8 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
         let mut input = side.input.clone();
         input["connector"] = side.function.into();
         serve(&mut client, side.function, &[json!({"name": side.function, "input": input})])?;
-        let nothing = fastest(|| called(&server, &mut client, "nothing"))?;
-        let service = fastest(|| called(&server, &mut client, side.function))?.saturating_sub(nothing);
+        let nothing = fastest(|| measure_call(&server, &mut client, "nothing"))?;
+        let service = fastest(|| measure_call(&server, &mut client, side.function))?.saturating_sub(nothing);
         let bare = fastest(|| own_time(|| (side.bare)(REQUESTS * TASKS)))?;
         let own = service.saturating_sub(bare);
         println!("  {:<16} {} {} {}", side.function, micros(service), micros(bare), micros(own));
@@ -97,7 +97,7 @@ fn fastest(mut round: impl FnMut() -> io::Result<Duration>) -> io::Result<Durati
 }
 
 /// Measures the processor time of the service for the requests of a round.
-fn called(server: &ServerProcess, client: &mut HttpClient, channel: &str) -> io::Result<Duration> {
+fn measure_call(server: &ServerProcess, client: &mut HttpClient, channel: &str) -> io::Result<Duration> {
     let before = processor_time(server.pid())?;
     for _ in 0..REQUESTS {
         expect(client.json("POST", &format!("/api/v1/data/{channel}"), &json!({}))?, 200)?;

@@ -13,7 +13,7 @@ use svc_testkit::server::{ServerCommand, ServerProcess};
 
 use crate::BenchContext;
 use crate::population::{create_channels, expect};
-use crate::process::{let_run, processor_time, resident_mib, restarted_in, timed};
+use crate::process::{let_run, measure_time, processor_time, resident_mib, restarted_in};
 
 /// Active schedules of the one node.
 const SCHEDULES: usize = 10_000;
@@ -40,8 +40,8 @@ enum Backend<'p> {
 pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let postgres = Postgres::own();
     for backend in std::iter::once(Backend::Sqlite).chain(postgres.as_ref().map(Backend::Postgres)) {
-        many(setting, &backend)?;
-        saturated(setting, &backend)?;
+        run_many(setting, &backend)?;
+        run_saturated(setting, &backend)?;
     }
     for backend in std::iter::once(Backend::Sqlite).chain(postgres.as_ref().map(Backend::Postgres)) {
         long(setting, &backend)?;
@@ -91,7 +91,7 @@ fn seed(client: &mut HttpClient, busy: usize, all: usize) -> io::Result<()> {
 
 /// Many schedules, of which few are due.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
-fn many(setting: &BenchContext, backend: &Backend) -> io::Result<()> {
+fn run_many(setting: &BenchContext, backend: &Backend) -> io::Result<()> {
     let server = backend.launch(setting)?.start()?;
     seed(&mut server.client(), BUSY, SCHEDULES)?;
     let (server, start) = restarted_in(server)?;
@@ -107,7 +107,7 @@ fn many(setting: &BenchContext, backend: &Backend) -> io::Result<()> {
 
 /// More due than can run.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
-fn saturated(setting: &BenchContext, backend: &Backend) -> io::Result<()> {
+fn run_saturated(setting: &BenchContext, backend: &Backend) -> io::Result<()> {
     let server = backend.launch(setting)?.env("SVC_CRON__MISFIRE_GRACE_SECS", "600").start()?;
     seed(&mut server.client(), TOO_MANY, TOO_MANY)?;
     let during = observe(&server)?;
@@ -145,7 +145,7 @@ fn long(setting: &BenchContext, backend: &Backend) -> io::Result<()> {
         let path = format!("/api/v1/admin/cron/occurrences?limit=50{filter}");
         let mut times = Vec::new();
         for _ in 0..READS {
-            let (page, time) = timed(|| expect(client.get(&path)?, 200))?;
+            let (page, time) = measure_time(|| expect(client.get(&path)?, 200))?;
             if page.json()["data"].as_array().map(Vec::len) != Some(50) {
                 return Err(io::Error::other(format!("not a page: {}", page.text())));
             }
@@ -212,7 +212,7 @@ impl Observed {
 fn observe(server: &ServerProcess) -> io::Result<Observed> {
     let_run(SETTLE);
     let (before, processor_before) = (scrape(server)?, processor_time(server.pid())?);
-    let (_, took) = timed(|| {
+    let (_, took) = measure_time(|| {
         let_run(WINDOW);
         Ok(())
     })?;

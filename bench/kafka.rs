@@ -61,9 +61,9 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
         for round in 0..ROUNDS {
             for ((index, (_, side)), rates) in SIDES.iter().enumerate().zip(&mut rates) {
                 // A cluster of its own, so that no side meets what another has left.
-                let cluster = Cluster::new(1).map_err(failed)?;
+                let cluster = Cluster::new(1).map_err(io_error)?;
                 let topic = format!("orders-{partitions}-{round}-{index}");
-                cluster.create_topic(&topic, partitions, 1).map_err(failed)?;
+                cluster.create_topic(&topic, partitions, 1).map_err(io_error)?;
                 let brokers = cluster.bootstrap_servers();
                 fill(&brokers, &topic, partitions)?;
                 rates.push(match side {
@@ -84,30 +84,30 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
 
 /// Writes the records, evenly over the partitions.
 fn fill(brokers: &str, topic: &str, partitions: i32) -> io::Result<()> {
-    let producer: ThreadedProducer<DefaultProducerContext> = client(brokers).create().map_err(failed)?;
+    let producer: ThreadedProducer<DefaultProducerContext> = client(brokers).create().map_err(io_error)?;
     for number in 0..RECORDS {
         let value = json!({"order_id": format!("A-{number}"), "qty": 3, "price": 50}).to_string();
         let record: BaseRecord<'_, (), str> =
             BaseRecord::to(topic).partition(number % partitions).payload(&value);
-        producer.send(record).map_err(|(error, _)| failed(error))?;
+        producer.send(record).map_err(|(error, _)| io_error(error))?;
     }
-    producer.flush(PATIENCE).map_err(failed)
+    producer.flush(PATIENCE).map_err(io_error)
 }
 
 /// Reads and parses every record, and commits; returns the records a second.
 fn consume(brokers: &str, topic: &str) -> io::Result<f64> {
     let mut config = client(brokers);
     config.set("group.id", "bare").set("enable.auto.commit", "false").set("auto.offset.reset", "earliest");
-    let consumer: BaseConsumer = config.create().map_err(failed)?;
-    consumer.subscribe(&[topic]).map_err(failed)?;
+    let consumer: BaseConsumer = config.create().map_err(io_error)?;
+    consumer.subscribe(&[topic]).map_err(io_error)?;
     let (begin, mut read, mut first) = (Instant::now(), 0, Instant::now());
     while read < RECORDS {
         if begin.elapsed() > LONGEST {
-            return Err(failed("the bare consumer did not read every record in time"));
+            return Err(io_error("the bare consumer did not read every record in time"));
         }
         // A change of the assignment ends a poll early.
         let Some(record) = consumer.poll(PATIENCE) else { continue };
-        let record = record.map_err(failed)?;
+        let record = record.map_err(io_error)?;
         let value: Value = serde_json::from_slice(record.payload().unwrap_or_default())?;
         std::hint::black_box(value);
         if read == 0 {
@@ -115,7 +115,7 @@ fn consume(brokers: &str, topic: &str) -> io::Result<f64> {
         }
         read += 1;
         if read % COMMIT_EVERY == 0 {
-            consumer.commit_consumer_state(CommitMode::Async).map_err(failed)?;
+            consumer.commit_consumer_state(CommitMode::Async).map_err(io_error)?;
         }
     }
     consumer.commit_consumer_state(CommitMode::Sync).or_else(ignore_nothing_to_commit)?;
@@ -125,7 +125,7 @@ fn consume(brokers: &str, topic: &str) -> io::Result<f64> {
 /// The last commit may have covered everything.
 fn ignore_nothing_to_commit(error: rdkafka::error::KafkaError) -> io::Result<()> {
     use rdkafka::error::RDKafkaErrorCode::NoOffset;
-    if error.rdkafka_error_code() == Some(NoOffset) { Ok(()) } else { Err(failed(error)) }
+    if error.rdkafka_error_code() == Some(NoOffset) { Ok(()) } else { Err(io_error(error)) }
 }
 
 /// Lets a server run every record; returns the records a second, by what is committed.
@@ -147,11 +147,11 @@ fn serve(
     let channel = json!({"channel_id": "orders", "name": "orders", "channel_type": "async", "protocol": "kafka",
         "topic": topic, "workflow_id": "total", "config": {"tracing": {"mode": traces}}});
     create_and_activate(&mut client, "channels", "channel_id", &channel)?;
-    let watcher: BaseConsumer = self::client(brokers).set("group.id", "svc").create().map_err(failed)?;
+    let watcher: BaseConsumer = self::client(brokers).set("group.id", "svc").create().map_err(io_error)?;
     let mut first = None;
     let begin = Instant::now();
     while begin.elapsed() < LONGEST {
-        let committed = committed(&watcher, topic, partitions)?;
+        let committed = committed_offsets(&watcher, topic, partitions)?;
         match first {
             None if committed > 0 => first = Some((Instant::now(), committed)),
             Some((at, before)) if committed == i64::from(RECORDS) => {
@@ -161,14 +161,14 @@ fn serve(
             _ => let_run(Duration::from_millis(5)),
         }
     }
-    Err(failed("the service did not run every record in time"))
+    Err(io_error("the service did not run every record in time"))
 }
 
 /// Reads how many records of a topic are committed.
-fn committed(watcher: &BaseConsumer, topic: &str, partitions: i32) -> io::Result<i64> {
+fn committed_offsets(watcher: &BaseConsumer, topic: &str, partitions: i32) -> io::Result<i64> {
     let mut asked = TopicPartitionList::new();
     asked.add_partition_range(topic, 0, partitions - 1);
-    let known = watcher.committed_offsets(asked, PATIENCE).map_err(failed)?;
+    let known = watcher.committed_offsets(asked, PATIENCE).map_err(io_error)?;
     Ok(known.elements().iter().map(|element| element.offset().to_raw().unwrap_or(0).max(0)).sum())
 }
 
@@ -183,6 +183,6 @@ fn median(mut rates: Vec<f64>) -> f64 {
     rates[rates.len() / 2]
 }
 
-fn failed(error: impl std::fmt::Display) -> io::Error {
+fn io_error(error: impl std::fmt::Display) -> io::Error {
     io::Error::other(error.to_string())
 }

@@ -56,9 +56,9 @@ impl Load {
     fn script(&self) -> String {
         let mut lua = String::from("wrk.method = 'POST'\nwrk.headers['content-type'] = 'application/json'\n");
         for (name, value) in &self.headers {
-            lua.push_str(&format!("wrk.headers['{}'] = '{}'\n", quoted(name), quoted(value)));
+            lua.push_str(&format!("wrk.headers['{}'] = '{}'\n", quote(name), quote(value)));
         }
-        lua.push_str(&format!("wrk.body = '{}'\n", quoted(&self.body)));
+        lua.push_str(&format!("wrk.body = '{}'\n", quote(&self.body)));
         if let Some(name) = self.numbered {
             let round = Uuid::new_v4();
             lua.push_str(&format!(
@@ -75,7 +75,7 @@ impl Load {
 }
 
 /// A text between the single quotes of Lua.
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\'', "\\'").replace('\n', "\\n")
 }
 

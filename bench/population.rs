@@ -8,7 +8,7 @@ use svc_testkit::example;
 use svc_testkit::http::{HttpClient, HttpResponse};
 
 use crate::BenchContext;
-use crate::process::{resident_mib, restarted_in, started_in, timed};
+use crate::process::{measure_time, resident_mib, restarted_in, started_in};
 
 /// Items of one import request.
 pub(crate) const IMPORT_BATCH: usize = 1_000;
@@ -94,7 +94,7 @@ fn median_change(client: &mut HttpClient) -> io::Result<Duration> {
         expect(client.json("POST", &format!("{id}/versions"), &json!({}))?, 201)?;
         let limit = json!({"config": {"timeout_ms": 1_000 + change}});
         expect(client.json("PUT", &id, &limit)?, 200)?;
-        let (_, time) = timed(|| {
+        let (_, time) = measure_time(|| {
             expect(client.json("PATCH", &format!("{id}/status"), &json!({"status": "active"}))?, 200)?;
             expect(order(client, change % 10)?, 200)
         })?;

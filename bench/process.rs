@@ -51,7 +51,7 @@ impl Companion {
     }
 
     /// Returns its first line.
-    pub(crate) fn said(&self) -> &str {
+    pub(crate) fn output_text(&self) -> &str {
         &self.1
     }
 }
@@ -65,7 +65,7 @@ impl Drop for Companion {
 
 /// Runs `work` and returns its duration.
 #[expect(clippy::disallowed_methods, reason = "a bench measures real time")]
-pub(crate) fn timed<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<(T, Duration)> {
+pub(crate) fn measure_time<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<(T, Duration)> {
     let begin = Instant::now();
     let done = work()?;
     Ok((done, begin.elapsed()))
@@ -73,12 +73,12 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<(T, D
 
 /// Starts a server; the time runs from the process's birth to `/readyz`.
 pub(crate) fn started_in(launch: ServerCommand) -> io::Result<(ServerProcess, Duration)> {
-    timed(|| launch.start())
+    measure_time(|| launch.start())
 }
 
 /// Kills a server and starts it on the same database.
 pub(crate) fn restarted_in(server: ServerProcess) -> io::Result<(ServerProcess, Duration)> {
-    timed(|| server.crash_and_restart())
+    measure_time(|| server.crash_and_restart())
 }
 
 /// Resident memory of a process in MiB.

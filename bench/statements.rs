@@ -92,12 +92,12 @@ impl CountingRedis {
 
     /// Returns the number of commands so far.
     pub(crate) fn read(&self) -> u64 {
-        sent(&self.0.lines())
+        count_sent(&self.0.lines())
     }
 }
 
 /// Returns the number of commands that clients have sent; those within scripts are listed too.
-fn sent(lines: &[String]) -> u64 {
+fn count_sent(lines: &[String]) -> u64 {
     lines.iter().filter(|line| line.contains("] \"") && !line.contains(" lua] ")).count() as u64
 }
 
@@ -138,6 +138,6 @@ mod tests {
             "1700000000.2 [0 lua] \"INCR\" \"k\"",
             "1700000000.3 [0 127.0.0.1:1] \"PING\"",
         ];
-        assert_eq!(sent(&lines.map(str::to_owned)), 2);
+        assert_eq!(count_sent(&lines.map(str::to_owned)), 2);
     }
 }

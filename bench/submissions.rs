@@ -7,7 +7,7 @@ use svc_testkit::postgres::Postgres;
 use svc_testkit::server::{ServerProcess, wait_until};
 
 use crate::load::{Load, Round, wrk};
-use crate::process::timed;
+use crate::process::measure_time;
 use crate::{BenchContext, CONNECTIONS, ROUND, ROUNDS};
 
 /// Longest time for the queue to drain after a round.
@@ -30,7 +30,7 @@ impl Side {
 
     /// Submits for one round and waits until all of it is on record.
     fn round(&mut self, submission: &Load) -> io::Result<()> {
-        let (round, took) = timed(|| {
+        let (round, took) = measure_time(|| {
             let round = wrk(self.server.address(), submission, CONNECTIONS, ROUND)?;
             drain(&self.server)?;
             Ok(round)

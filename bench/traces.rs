@@ -40,13 +40,13 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     sides.extend(servers.iter().map(|(name, server)| (name.as_str(), server.address(), order.clone())));
     compare("The quickstart order", &sides)?;
     for (name, server) in &servers {
-        println!("  {name:<34} {:>7} rows, {:.1} MiB", stored(server)?, resident_mib(server.pid())?);
+        println!("  {name:<34} {:>7} rows, {:.1} MiB", count_stored(server)?, resident_mib(server.pid())?);
     }
     Ok(())
 }
 
 /// Traces in the database, as its API counts them.
-pub(crate) fn stored(server: &ServerProcess) -> io::Result<u64> {
+pub(crate) fn count_stored(server: &ServerProcess) -> io::Result<u64> {
     let answer = server.client().get("/api/v1/admin/traces?limit=1&include_total=true")?;
     answer.json()["total"].as_u64().ok_or_else(|| io::Error::other(format!("no total: {}", answer.text())))
 }

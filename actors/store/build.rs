@@ -37,14 +37,14 @@ fn checksums(directory: &Path) -> Result<Vec<EmbeddedMigration>, Box<dyn Error>>
             write!(checksum, "{byte:02x}")?;
         }
         let name = migration.file_name().to_string_lossy().into_owned();
-        checksums.push((name, checksum, required(&sql)));
+        checksums.push((name, checksum, required_version(&sql)));
     }
     checksums.sort();
     Ok(checksums)
 }
 
 /// Returns the version after `-- contract:`, as the record of applied migrations writes it.
-fn required(sql: &str) -> Option<String> {
+fn required_version(sql: &str) -> Option<String> {
     let version = sql.lines().find_map(|line| line.strip_prefix("-- contract:"))?;
     Some(version.trim().replace('-', ""))
 }

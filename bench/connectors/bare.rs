@@ -23,7 +23,7 @@ fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }
 
-fn failed(error: impl std::fmt::Display) -> io::Error {
+fn io_error(error: impl std::fmt::Display) -> io::Error {
     io::Error::other(error.to_string())
 }
 
@@ -41,7 +41,7 @@ pub(super) fn http(address: SocketAddr) -> Side {
             for _ in 0..calls {
                 let request =
                     client.post(&url).header("content-type", "application/json").body(body.to_string());
-                let answer = request.send().await.map_err(failed)?.bytes().await.map_err(failed)?;
+                let answer = request.send().await.map_err(io_error)?.bytes().await.map_err(io_error)?;
                 let _: Value = serde_json::from_slice(&answer)?;
             }
             Ok(())
@@ -59,23 +59,23 @@ pub(super) fn http(address: SocketAddr) -> Side {
 pub(super) fn postgres(database: &PostgresDatabase) -> io::Result<Side> {
     let fill = "CREATE TABLE people (id int8 PRIMARY KEY, name text NOT NULL); \
                 INSERT INTO people SELECT n, 'name ' || n FROM generate_series(1, 1000) n";
-    database.rows(fill).map_err(failed)?;
+    database.rows(fill).map_err(io_error)?;
     let url = database.url().to_owned();
     let connector = json!({"type": "db", "connection_string": url, "allow_private_urls": true});
     let bare = move |calls: usize| {
         runtime()?.block_on(async {
-            let (client, connection) = tokio_postgres::connect(&url, NoTls).await.map_err(failed)?;
+            let (client, connection) = tokio_postgres::connect(&url, NoTls).await.map_err(io_error)?;
             let driven = tokio::task::spawn(connection);
-            let statement = client.prepare(QUERY).await.map_err(failed)?;
+            let statement = client.prepare(QUERY).await.map_err(io_error)?;
             for _ in 0..calls {
-                let rows = client.query(&statement, &[&7_i64]).await.map_err(failed)?;
+                let rows = client.query(&statement, &[&7_i64]).await.map_err(io_error)?;
                 let of = |row: &tokio_postgres::Row| {
                     json!({"id": row.get::<_, i64>(0), "name": row.get::<_, String>(1)})
                 };
                 std::hint::black_box(rows.iter().map(of).collect::<Vec<_>>());
             }
             drop(client);
-            driven.await.map_err(failed)?.map_err(failed)
+            driven.await.map_err(io_error)?.map_err(io_error)
         })
     };
     Ok(Side {
@@ -88,13 +88,13 @@ pub(super) fn postgres(database: &PostgresDatabase) -> io::Result<Side> {
 
 /// `cache_read` beside redis.
 pub(super) fn redis(url: &str) -> io::Result<Side> {
-    let client = redis::Client::open(url).map_err(failed)?;
+    let client = redis::Client::open(url).map_err(io_error)?;
     let bare = move |calls| {
         runtime()?.block_on(async {
-            let mut connection = client.get_multiplexed_async_connection().await.map_err(failed)?;
-            let _: () = connection.set(KEY, json!({"a": 1}).to_string()).await.map_err(failed)?;
+            let mut connection = client.get_multiplexed_async_connection().await.map_err(io_error)?;
+            let _: () = connection.set(KEY, json!({"a": 1}).to_string()).await.map_err(io_error)?;
             for _ in 0..calls {
-                let value: String = connection.get(KEY).await.map_err(failed)?;
+                let value: String = connection.get(KEY).await.map_err(io_error)?;
                 std::hint::black_box(serde_json::from_str::<Value>(&value)?);
             }
             Ok(())
@@ -120,10 +120,10 @@ pub(super) fn kafka(brokers: &str) -> Side {
         config.set("bootstrap.servers", &brokers).set("enable.idempotence", "true").set("acks", "all");
         config.set("linger.ms", "0").set("compression.type", "lz4");
         runtime()?.block_on(async {
-            let producer: FutureProducer = config.create().map_err(failed)?;
+            let producer: FutureProducer = config.create().map_err(io_error)?;
             for _ in 0..calls {
                 let record = FutureRecord::<str, str>::to(TOPIC).payload(r#"{"a":1}"#);
-                producer.send(record, Duration::from_secs(10)).await.map_err(|(error, _)| failed(error))?;
+                producer.send(record, Duration::from_secs(10)).await.map_err(|(error, _)| io_error(error))?;
             }
             Ok(())
         })

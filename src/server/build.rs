@@ -21,9 +21,9 @@ fn main() -> io::Result<()> {
     for path in watched.iter().filter_map(|name| git_path(name)).filter(|path| path.exists()) {
         writeln!(out, "cargo:rerun-if-changed={}", path.display())?;
     }
-    let commit = given("SVC_BUILD_COMMIT").or_else(|| git(&["rev-parse", "HEAD"]));
-    let time = given("SVC_BUILD_TIME")
-        .or_else(|| seconds(&given("SOURCE_DATE_EPOCH")?))
+    let commit = env_value("SVC_BUILD_COMMIT").or_else(|| git(&["rev-parse", "HEAD"]));
+    let time = env_value("SVC_BUILD_TIME")
+        .or_else(|| seconds(&env_value("SOURCE_DATE_EPOCH")?))
         .or_else(|| seconds(&git(&["show", "-s", "--format=%ct", "HEAD"])?));
     for (name, value) in [("SVC_BUILD_COMMIT", commit), ("SVC_BUILD_TIME", time)] {
         if let Some(value) = value {
@@ -34,7 +34,7 @@ fn main() -> io::Result<()> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the environment of the build is what it is told by")]
-fn given(name: &str) -> Option<String> {
+fn env_value(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 

@@ -44,7 +44,7 @@ const DESCRIPTOR_LIMIT: usize = 256;
 const HOLDERS: usize = 400;
 
 fn bodies(target: &AttackTarget) -> io::Result<AttackOutcome> {
-    let clients: usize = target.sized(300, 1_500);
+    let clients: usize = target.pick_size(300, 1_500);
     let server = target.launch()?.start()?;
     let before = resident_mib(server.pid())?;
     let chunk = vec![b' '; 1 << 20];

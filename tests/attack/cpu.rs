@@ -42,7 +42,7 @@ fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
     let tasks = json!([{"id": "compare", "name": "Compare", "function": {"name": "map", "input": {"mappings": compare}}}]);
     serve(&mut client, "compare", &json!({"timeout_ms": 1000}), &tasks)?;
     let (address, body) = (server.address(), body());
-    let probes = target.sized(50, 250);
+    let probes = target.pick_size(50, 250);
     let stop = AtomicBool::new(false);
     let (lost, mut latencies, attacked) = thread::scope(|scope| {
         let attackers: Vec<_> = (0..ATTACKERS)

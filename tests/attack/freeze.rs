@@ -42,7 +42,7 @@ fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
             thread::spawn(move || client.json("POST", "/api/v1/data/echo", &json!({"n": 2})))
         })
         .collect();
-    thread::sleep(Duration::from_secs(target.sized(12, 30)));
+    thread::sleep(Duration::from_secs(target.pick_size(12, 30)));
     server.signal("CONT")?;
     let answers = asking.into_iter().filter_map(|client| client.join().ok()?.ok());
     let answered = answers.filter(|answer| answer.status == 200).count();

@@ -34,7 +34,7 @@ fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
     let database = postgres.database().map_err(io::Error::other)?;
     let server = target.launch()?.env("SVC_STORAGE__URL", database.url()).start()?;
     serve_echo(&mut server.client(), "echo", &json!({"timeout_ms": 60_000}))?;
-    let clients: usize = target.sized(200, 1_000);
+    let clients: usize = target.pick_size(200, 1_000);
     let row = format!("{{\"sku\":\"{}\",\"qty\":1}},", "x".repeat(24));
     let body = format!("{{\"rows\":[{}0]}}", row.repeat(20_000)).into_bytes();
     let locked = database.clone();

@@ -9,7 +9,7 @@ use svc_testkit::server::{ServerProcess, wait_until};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::Attack;
-use crate::target::{AttackTarget, serve_call, serve_echo, until};
+use crate::target::{AttackTarget, expect_soon, serve_call, serve_echo};
 use crate::verdict::{AttackOutcome, Promise};
 
 pub(crate) const ATTACK: Attack = (
@@ -45,7 +45,7 @@ fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
             Ok(upstream.requests().len() > runs || status(&server, &poison)? == "failed")
         })?;
     }
-    until("the job behind has ended", || Ok(status(&server, &behind)? == "completed"))?;
+    expect_soon("the job behind has ended", || Ok(status(&server, &behind)? == "completed"))?;
     let runs = upstream.requests().len();
     let letters = server.client().get("/api/v1/admin/trace-dlq?exhausted=true")?.text();
     let given_up = letters.contains("attempts_exhausted:");

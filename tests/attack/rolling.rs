@@ -14,7 +14,7 @@ use svc_testkit::postgres::{Postgres, PostgresDatabase};
 use svc_testkit::server::{ServerCommand, wait_until};
 
 use crate::Attack;
-use crate::target::{AttackTarget, serve, until};
+use crate::target::{AttackTarget, expect_soon, serve};
 use crate::verdict::{AttackOutcome, Promise};
 
 pub(crate) const ATTACK: Attack = (
@@ -42,7 +42,7 @@ fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
     };
     let mut first = node()?.start()?;
     serve_writes(&mut first.client(), witness.url())?;
-    let phase = Duration::from_secs(target.sized(2, 5));
+    let phase = Duration::from_secs(target.pick_size(2, 5));
     let load =
         Load { stop: AtomicBool::new(false), next: AtomicU64::new(0), accepted: Mutex::new(Vec::new()) };
     let (second, took) = thread::scope(|scope| -> io::Result<_> {
@@ -129,7 +129,7 @@ fn serve_writes(client: &mut HttpClient, url: &str) -> io::Result<()> {
     let input = json!({"connector": "witness", "query": "INSERT INTO runs (n) VALUES ($1)", "params": [{"var": "payload.n"}]});
     let tasks = json!([{"id": "write", "name": "Write", "function": {"name": "db_write", "input": input}}]);
     serve(client, "jobs", &json!({}), &tasks)?;
-    until("the channel serves", || {
+    expect_soon("the channel serves", || {
         Ok(client.json("POST", "/api/v1/data/jobs", &json!({"n": -1}))?.status == 200)
     })
 }

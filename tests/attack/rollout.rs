@@ -23,7 +23,7 @@ const TOLERANCE: f64 = 1.0;
 fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
     let launch = target.launch()?.env("SVC_ENGINE__ROLLOUT_STICKY_HEADER", rollout::STICKY_HEADER);
     let server = launch.start()?;
-    let report = rollout::run(server.address(), target.sized(4, 16), target.sized(10, 500))?;
+    let report = rollout::run(server.address(), target.pick_size(4, 16), target.pick_size(10, 500))?;
     let worst = report.phases.iter().map(rollout::RolloutPhase::deviation).fold(0.0, f64::max);
     let (failed, failures) = &report.failed;
     let mut figure = format!("{failed} of {} requests failed, shares {worst:.2} points off", report.answered);

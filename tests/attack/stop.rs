@@ -10,7 +10,7 @@ use svc_testkit::http::HttpClient;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::Attack;
-use crate::target::{AttackTarget, serve_call, until};
+use crate::target::{AttackTarget, expect_soon, serve_call};
 use crate::verdict::{AttackOutcome, Promise};
 
 pub(crate) const ATTACK: Attack = (
@@ -37,7 +37,7 @@ fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
         .into_iter()
         .collect();
     let dripping = thread::spawn(move || drip(address));
-    until("both runs wait", || Ok(upstream.requests().len() == 2))?;
+    expect_soon("both runs wait", || Ok(upstream.requests().len() == 2))?;
     let begin = Instant::now();
     server.signal("TERM")?;
     let ended = server.wait(Duration::from_secs(60));

@@ -23,8 +23,8 @@ impl AttackTarget {
         ServerCommand::new(&self.binary)
     }
 
-    /// The larger value in the full form, the smaller one in the short form.
-    pub(crate) fn sized<T>(&self, short: T, full: T) -> T {
+    /// Returns the value for the full form or for the short form of the attack.
+    pub(crate) fn pick_size<T>(&self, short: T, full: T) -> T {
         if self.short { short } else { full }
     }
 }
@@ -68,7 +68,7 @@ pub(crate) fn resident_mib(pid: u32) -> io::Result<u64> {
 }
 
 /// Waits for a state that an attack needs before it can go on.
-pub(crate) fn until(what: &str, look: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
+pub(crate) fn expect_soon(what: &str, look: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
     if wait_until(Duration::from_secs(60), look)? {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use crate::support::{CliClient, serve_echo, start};
 #[test]
 fn benchmark_measures_and_leaves_nothing_behind() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     for scenario in ["simple", "chain", "async"] {
         let report = cli.json(&["bench", "-n", "30", "-c", "4", "--scenario", scenario]);
         assert_eq!((&report["requests"], &report["failed"]), (&json!(30), &json!(0)), "{report}");
@@ -27,7 +27,7 @@ fn benchmark_measures_and_leaves_nothing_behind() {
 #[test]
 fn benchmark_of_what_exists_leaves_it_and_counts_failures() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     serve_echo(&cli, "a");
     assert_eq!(cli.json(&["benchmark", "-n", "5", "--channel", "a", "-d", "{}"])["failed"], 0);
     assert_eq!(cli.json(&["benchmark", "-n", "5", "--workflow", "a"])["failed"], 0);

@@ -7,7 +7,7 @@ use crate::support::{CliClient, channel, echo_workflow, failing_workflow, launch
 #[test]
 fn workflow_lives_from_creation_to_deletion() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     let document = echo_workflow("w").to_string();
 
     assert_eq!(
@@ -44,7 +44,7 @@ fn workflow_lives_from_creation_to_deletion() {
 #[test]
 fn deletion_asks_and_only_yes_deletes() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     cli.ok(&["workflows", "create", "-d", &echo_workflow("w").to_string()]);
     for answer in ["n\n", "", "\n", "no\n"] {
         let run = cli.run_with(&["workflows", "delete", "w"], answer);
@@ -62,7 +62,7 @@ fn deletion_asks_and_only_yes_deletes() {
 #[test]
 fn deletion_of_what_is_used_needs_force() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     serve_echo(&cli, "a");
     assert!(cli.fails(&["workflows", "delete", "a", "-y"], 1).contains("[CONFLICT]"));
     cli.ok(&["workflows", "delete", "a", "-y", "--force"]);
@@ -71,7 +71,7 @@ fn deletion_of_what_is_used_needs_force() {
 #[test]
 fn documents_come_from_file_argument_and_standard_input() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     let file = cli.file("w.json", &echo_workflow("from-file"));
     cli.ok(&["workflows", "create", "-f", &file]);
     for (id, args) in [("from-stdin", ["--stdin", "-q"]), ("from-dash", ["-f", "-"])] {
@@ -93,7 +93,7 @@ fn documents_come_from_file_argument_and_standard_input() {
 #[test]
 fn validation_exits_with_1_when_it_is_invalid() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     assert_eq!(cli.ok(&["workflows", "validate", "-d", &echo_workflow("w").to_string()]), "valid\n");
     let run = cli.run(&["workflows", "validate", "-d", r#"{"name": "w", "tasks": []}"#]);
     assert_eq!(run.code, 1, "{run:?}");
@@ -107,7 +107,7 @@ fn validation_exits_with_1_when_it_is_invalid() {
 #[test]
 fn export_is_an_array_that_imports_unchanged() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     serve_echo(&cli, "a");
     let exported = cli.ok(&["workflows", "export"]);
     let items: Value = serde_json::from_str(&exported).unwrap();
@@ -123,7 +123,7 @@ fn export_is_an_array_that_imports_unchanged() {
 #[test]
 fn import_goes_in_batches_and_exits_with_1_when_an_item_failed() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     let many: Vec<Value> = (0..1_101).map(|number| echo_workflow(&format!("w{number:04}"))).collect();
     let file = cli.file("many.json", &many.into());
     let report = cli.json(&["workflows", "import", "-f", &file, "--dry-run"]);
@@ -144,7 +144,7 @@ fn import_goes_in_batches_and_exits_with_1_when_an_item_failed() {
 #[test]
 fn diff_exits_with_1_when_something_differs_or_is_missing() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     cli.ok(&["workflows", "create", "-d", &echo_workflow("w").to_string()]);
     let same = cli.file("same.json", &json!([echo_workflow("w")]));
     assert!(cli.ok(&["workflows", "diff", "-f", &same]).contains("unchanged"));
@@ -161,7 +161,7 @@ fn diff_exits_with_1_when_something_differs_or_is_missing() {
 #[test]
 fn channel_has_the_commands_of_a_workflow_and_a_trigger() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     serve_echo(&cli, "a");
     assert_eq!(cli.ok(&["ch", "list", "--channel-type", "sync", "-q"]), "a\n");
     assert_eq!(cli.ok(&["ch", "list", "--protocol", "kafka", "-q"]), "");
@@ -183,7 +183,7 @@ fn channel_has_the_commands_of_a_workflow_and_a_trigger() {
 #[test]
 fn connector_is_tested_disabled_and_its_breakers_shown() {
     let server = launch().env("SVC_ENGINE__CIRCUIT_BREAKER__ENABLED", "true").start().unwrap();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     let connector = json!({"id": "c1", "name": "crm", "connector_type": "http",
         "config": {"type": "http", "url": "http://127.0.0.1:9", "allow_private_urls": true}});
     assert!(cli.ok(&["conn", "create", "-d", &connector.to_string()]).starts_with("Created connector 'crm'"));

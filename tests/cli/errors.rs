@@ -10,7 +10,7 @@ const KEY: &str = "an-admin-key-that-must-never-be-printed";
 #[test]
 fn refusal_has_its_code_and_the_paths_of_its_fields() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     let error = cli.fails(&["workflows", "create", "-d", r#"{"name": "w", "tasks": [{"id": "a"}]}"#], 1);
     assert!(error.starts_with("Error: [VALIDATION_ERROR] "), "{error}");
     assert!(error.contains("\n  tasks[0].function"), "{error}");
@@ -37,7 +37,7 @@ fn server_that_is_not_there_is_named_with_the_remedy() {
 fn missing_and_wrong_keys_have_their_remedies_and_no_key_is_printed() {
     let server =
         launch().env("SVC_ADMIN_AUTH__ENABLED", "true").env("SVC_ADMIN_AUTH__API_KEYS", KEY).start().unwrap();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     let missing = cli.fails(&["workflows", "list"], 1);
     assert!(missing.contains("[UNAUTHORIZED]") && missing.contains("hint: no key was sent"), "{missing}");
     let wrong = cli.fails(&["workflows", "list", "--api-key", "not-the-key-at-all", "-v"], 1);

@@ -11,7 +11,7 @@ use crate::support::{CliClient, channel, failing_workflow, serve_echo, start};
 /// Starts a server with an echo channel `a` and a channel `f` whose runs fail.
 fn serving() -> (ServerProcess, CliClient) {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     serve_echo(&cli, "a");
     let nowhere = json!({"id": "nowhere", "name": "nowhere", "connector_type": "db",
         "config": {"type": "db", "connection_string": "sqlite:/nonexistent/x.db"}});

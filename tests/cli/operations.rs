@@ -7,7 +7,7 @@ use crate::support::{CliClient, launch, serve_echo, start};
 #[test]
 fn health_exits_with_1_when_a_component_is_degraded() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     assert_eq!(cli.ok(&["health", "-q"]), "ok\n");
     assert!(cli.ok(&["health"]).contains("database"));
     let broken = json!({"id": "c", "name": "c", "connector_type": "http", "config": {"type": "http", "url": "env://ABSENT_VARIABLE"}});
@@ -22,7 +22,7 @@ fn health_exits_with_1_when_a_component_is_degraded() {
 #[test]
 fn engine_shows_its_status_and_reloads() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     serve_echo(&cli, "a");
     assert_eq!(cli.json(&["engine", "status"])["data"]["channels"], json!(["a"]));
     assert!(cli.ok(&["eng", "reload"]).starts_with("Reloaded the engine: "));
@@ -31,7 +31,7 @@ fn engine_shows_its_status_and_reloads() {
 #[test]
 fn supervision_tree_is_shown_and_a_part_of_it_restarted() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     serve_echo(&cli, "a");
     let tree = cli.ok(&["actors"]);
     assert!(tree.starts_with("ACTOR") && tree.contains("  writer"), "{tree}");
@@ -46,7 +46,7 @@ fn supervision_tree_is_shown_and_a_part_of_it_restarted() {
 fn status_is_shown_again_and_again_until_it_is_interrupted() {
     use std::io::{BufRead as _, BufReader};
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     let mut command = cli.command(&["health", "-q", "--watch=0.1"]);
     let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
     let lines: Vec<_> =
@@ -60,7 +60,7 @@ fn status_is_shown_again_and_again_until_it_is_interrupted() {
 #[test]
 fn nodes_functions_audit_log_and_metrics_are_shown() {
     let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
-    let cli = CliClient::of(&server).env("SVC_CHANGE_CONTEXT", "release 7");
+    let cli = CliClient::with_server(&server).env("SVC_CHANGE_CONTEXT", "release 7");
     serve_echo(&cli, "a");
     assert_eq!(cli.json(&["nodes"])["data"][0]["is_this"], true);
     let functions = cli.ok(&["functions", "list", "-q"]);
@@ -85,7 +85,7 @@ fn nodes_functions_audit_log_and_metrics_are_shown() {
 #[test]
 fn schedules_and_their_occurrences_are_shown() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     serve_echo(&cli, "a");
     let cron = json!({"channel_id": "nightly", "name": "nightly", "channel_type": "async", "protocol": "cron",
         "workflow_id": "a", "transport_config": {"schedule": "0 0 3 * * *"}});
@@ -101,7 +101,7 @@ fn schedules_and_their_occurrences_are_shown() {
 #[test]
 fn backups_and_packages_are_listed_by_their_names() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     assert_eq!(cli.ok(&["backups", "list", "-q"]), "");
     let file = cli.ok(&["backups", "create", "-q"]);
     assert!(file.starts_with("svc_backup_") && file.ends_with(".db\n"), "{file}");

@@ -30,7 +30,7 @@ impl CliClient {
     }
 
     /// Returns a client of a server.
-    pub(crate) fn of(server: &ServerProcess) -> Self {
+    pub(crate) fn with_server(server: &ServerProcess) -> Self {
         Self { server: Some(format!("http://{}", server.address())), ..Self::new() }
     }
 

@@ -7,7 +7,7 @@ use crate::support::{CliClient, assert_golden, serve_echo, stable, start};
 #[test]
 fn tables_fit_their_width() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     serve_echo(&cli, "orders-intake");
     let mut long = crate::support::echo_workflow("a-workflow-with-quite-a-long-identifier");
     long["name"] = "Prices orders, asks the warehouse and tells the customer".into();
@@ -15,7 +15,7 @@ fn tables_fit_their_width() {
     cli.ok(&["workflows", "create", "-d", &long.to_string()]);
     cli.ok(&["send", "orders-intake", "-d", "{}"]);
     for columns in ["80", "200"] {
-        let cli = CliClient::of(&server).env("COLUMNS", columns);
+        let cli = CliClient::with_server(&server).env("COLUMNS", columns);
         let mut text = String::new();
         for args in [
             &["workflows", "list"][..],
@@ -42,7 +42,7 @@ fn tables_fit_their_width() {
 #[test]
 fn piped_output_has_neither_colours_nor_wrapped_lines() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     serve_echo(&cli, "a");
     for args in [&["workflows", "list"][..], &["health"], &["actors"], &["functions", "list"]] {
         let out = cli.ok(args);
@@ -55,7 +55,7 @@ fn piped_output_has_neither_colours_nor_wrapped_lines() {
 #[test]
 fn json_is_the_answer_of_the_server_and_yaml_says_the_same() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     serve_echo(&cli, "a");
     let mut client = server.client();
     for (args, path) in [
@@ -84,6 +84,6 @@ fn json_is_the_answer_of_the_server_and_yaml_says_the_same() {
 #[test]
 fn empty_list_is_a_heading_and_a_note() {
     let server = start();
-    let run = CliClient::of(&server).run(&["workflows", "list"]);
+    let run = CliClient::with_server(&server).run(&["workflows", "list"]);
     assert_eq!((run.code, run.out.lines().count(), run.err.as_str()), (0, 1, "no workflows\n"));
 }

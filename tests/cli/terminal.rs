@@ -32,7 +32,7 @@ fn bare(text: &str) -> String {
 #[test]
 fn terminal_gives_width_and_colours() {
     let server = start();
-    let cli = CliClient::of(&server);
+    let cli = CliClient::with_server(&server);
     serve_echo(&cli, "orders-intake");
     for columns in [80, 200] {
         let Some(screen) = in_terminal(&cli, columns, "functions list") else { return };
@@ -44,8 +44,8 @@ fn terminal_gives_width_and_colours() {
         let Some(screen) = in_terminal(&cli, 80, args) else { return };
         assert!(!screen.contains('\u{1b}'), "{args}: {screen:?}");
     }
-    let plain = CliClient::of(&server).env("NO_COLOR", "1");
+    let plain = CliClient::with_server(&server).env("NO_COLOR", "1");
     assert!(in_terminal(&plain, 80, "workflows list").is_none_or(|screen| !screen.contains('\u{1b}')));
-    let empty = CliClient::of(&server).env("NO_COLOR", "");
+    let empty = CliClient::with_server(&server).env("NO_COLOR", "");
     assert!(in_terminal(&empty, 80, "workflows list").is_none_or(|screen| screen.contains('\u{1b}')));
 }

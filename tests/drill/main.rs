@@ -57,7 +57,7 @@ fn main() -> io::Result<ExitCode> {
     let document = serde_json::to_string_pretty(&verdict.json())?;
     std::fs::write(&file, &document)?;
     say(&document);
-    Ok(if verdict.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if verdict.has_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 #[expect(clippy::print_stdout, reason = "the verdict is what a drill is for")]
@@ -70,7 +70,7 @@ fn drill(binary: &PathBuf, database: &PostgresDatabase, occurrences: usize) -> i
     cron::store(ServerCommand::new(binary)?, database, &witness, &channels())?;
     let channels: Vec<_> = (0..CHANNELS).map(|number| format!("c{number}")).collect();
     let mut nodes = DrillNodes::start(binary, database, NODES)?;
-    if !wait_until(SOON, || Ok(verdict::seen(&rows(database)?).len() == channels.len()))? {
+    if !wait_until(SOON, || Ok(verdict::channels_with_rows(&rows(database)?).len() == channels.len()))? {
         return Err(io::Error::other("not every channel fires"));
     }
     let first = witness.unix_now().as_secs() as i64 + 1;
@@ -86,7 +86,7 @@ fn drill(binary: &PathBuf, database: &PostgresDatabase, occurrences: usize) -> i
         nodes.kill_one()?;
     }
     // What does not come to its end is for the judge to see.
-    wait_until(SOON, || settled(database, &window, channels.len()))?;
+    wait_until(SOON, || is_settled(database, &window, channels.len()))?;
     let runs = witness.runs();
     let (rows, began_unix) = (rows(database)?, witness.unix(Duration::ZERO));
     Ok(Evidence { channels, window, rows, runs, began_unix, kills: nodes.kills() })
@@ -116,7 +116,11 @@ fn rows(database: &PostgresDatabase) -> io::Result<Vec<RecordedOccurrence>> {
 
 /// Returns `true` once every schedule has passed every instant of the window and its rows are final. A lost
 /// instant does not block: the judge finds it.
-fn settled(database: &PostgresDatabase, window: &RangeInclusive<i64>, channels: usize) -> io::Result<bool> {
+fn is_settled(
+    database: &PostgresDatabase,
+    window: &RangeInclusive<i64>,
+    channels: usize,
+) -> io::Result<bool> {
     let sql = format!(
         "SELECT count(*) FROM cron_schedule_state WHERE extract(epoch FROM next_fire_at) > {}",
         window.end()

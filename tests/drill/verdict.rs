@@ -47,12 +47,12 @@ pub(crate) struct DrillVerdict {
 }
 
 impl DrillVerdict {
-    pub(crate) fn passed(&self) -> bool {
+    pub(crate) fn has_passed(&self) -> bool {
         self.failures.is_empty()
     }
 
     pub(crate) fn json(&self) -> Value {
-        json!({"passed": self.passed(), "failures": self.failures, "figures": self.figures})
+        json!({"passed": self.has_passed(), "failures": self.failures, "figures": self.figures})
     }
 }
 
@@ -62,32 +62,32 @@ pub(crate) fn judge(evidence: &Evidence, limits: &DrillLimits) -> DrillVerdict {
     let in_window: Vec<&RecordedOccurrence> =
         evidence.rows.iter().filter(|row| evidence.window.contains(&row.scheduled_for)).collect();
     let lost = missing_instants(&in_window, &evidence.channels, &evidence.window);
-    judge.none("instants were lost", &lost);
+    judge.expect_none("instants were lost", &lost);
     let duplicates = duplicate_instants(&evidence.rows);
-    judge.none("instants have two rows", &duplicates);
-    let by_occurrence = grouped(evidence.runs.iter().map(|run| (run.occurrence.as_str(), run)));
+    judge.expect_none("instants have two rows", &duplicates);
+    let by_occurrence = group_by_channel(evidence.runs.iter().map(|run| (run.occurrence.as_str(), run)));
     let twice = overlaps(&by_occurrence);
-    judge.none("occurrences ran twice at once", &twice);
-    let by_key = grouped(evidence.runs.iter().filter_map(|run| Some((run.key.as_deref()?, run))));
+    judge.expect_none("occurrences ran twice at once", &twice);
+    let by_key = group_by_channel(evidence.runs.iter().filter_map(|run| Some((run.key.as_deref()?, run))));
     let beside = overlaps(&by_key);
-    judge.none("keys had two runs at once", &beside);
+    judge.expect_none("keys had two runs at once", &beside);
     let early = early(evidence);
-    judge.none("runs began before their instant", &early);
-    let unsettled = said(&in_window, |row| !row.is_terminal());
-    judge.none("rows never came to an end", &unsettled);
-    let failed = said(&in_window, |row| row.status == "failed");
-    judge.none("rows failed", &failed);
-    let misfires = said(&in_window, |row| row.status == "skipped_misfire");
-    judge.none("rows stand for missed instants", &misfires);
+    judge.expect_none("runs began before their instant", &early);
+    let unsettled = describe(&in_window, |row| !row.is_terminal());
+    judge.expect_none("rows never came to an end", &unsettled);
+    let failed = describe(&in_window, |row| row.status == "failed");
+    judge.expect_none("rows failed", &failed);
+    let misfires = describe(&in_window, |row| row.status == "skipped_misfire");
+    judge.expect_none("rows stand for missed instants", &misfires);
     let answered: HashSet<&str> =
         evidence.runs.iter().filter(|run| run.answered).map(|run| run.occurrence.as_str()).collect();
     let unwitnessed =
-        said(&in_window, |row| row.status == "completed" && !answered.contains(row.id.as_str()));
-    judge.none("rows completed and nobody saw them run", &unwitnessed);
+        describe(&in_window, |row| row.status == "completed" && !answered.contains(row.id.as_str()));
+    judge.expect_none("rows completed and nobody saw them run", &unwitnessed);
     let recorded: HashSet<&str> = evidence.rows.iter().map(|row| row.id.as_str()).collect();
     let unrecorded: Vec<String> =
         by_occurrence.keys().filter(|id| !recorded.contains(**id)).map(|id| (*id).to_owned()).collect();
-    judge.none("runs have no row", &unrecorded);
+    judge.expect_none("runs have no row", &unrecorded);
     let takeovers = takeovers(&by_occurrence);
     let late: Vec<String> = takeovers
         .iter()
@@ -96,7 +96,7 @@ pub(crate) fn judge(evidence: &Evidence, limits: &DrillLimits) -> DrillVerdict {
             format!("{occurrence} after {took:?} and {attempts} attempt(s)")
         })
         .collect();
-    judge.none(&format!("takeovers took longer than {:?}", limits.takeover), &late);
+    judge.expect_none(&format!("takeovers took longer than {:?}", limits.takeover), &late);
 
     let completed = in_window.iter().filter(|row| row.status == "completed").count();
     judge.at_least("occurrences", in_window.len(), limits.occurrences);
@@ -124,7 +124,7 @@ pub(crate) fn judge(evidence: &Evidence, limits: &DrillLimits) -> DrillVerdict {
     DrillVerdict { failures: judge.failures, figures }
 }
 
-fn said(rows: &[&RecordedOccurrence], is: impl Fn(&RecordedOccurrence) -> bool) -> Vec<String> {
+fn describe(rows: &[&RecordedOccurrence], is: impl Fn(&RecordedOccurrence) -> bool) -> Vec<String> {
     let line = |row: &&RecordedOccurrence| {
         let RecordedOccurrence { id, channel, scheduled_for, status, message, .. } = row;
         format!("{channel} at {scheduled_for} ({id}) {status} {}", message.as_deref().unwrap_or_default())
@@ -133,7 +133,7 @@ fn said(rows: &[&RecordedOccurrence], is: impl Fn(&RecordedOccurrence) -> bool) 
 }
 
 /// Runs by what they have in common, in order of their beginnings.
-fn grouped<'r>(
+fn group_by_channel<'r>(
     runs: impl Iterator<Item = (&'r str, &'r WitnessedRun)>,
 ) -> BTreeMap<&'r str, Vec<&'r WitnessedRun>> {
     let mut groups = BTreeMap::<_, Vec<&WitnessedRun>>::new();
@@ -212,7 +212,7 @@ fn takeovers<'r>(runs: &BTreeMap<&'r str, Vec<&'r WitnessedRun>>) -> Vec<Takeove
 }
 
 /// The channels that have a row.
-pub(crate) fn seen(rows: &[RecordedOccurrence]) -> BTreeSet<&str> {
+pub(crate) fn channels_with_rows(rows: &[RecordedOccurrence]) -> BTreeSet<&str> {
     rows.iter().map(|row| row.channel.as_str()).collect()
 }
 

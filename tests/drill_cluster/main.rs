@@ -101,7 +101,7 @@ fn main() -> io::Result<ExitCode> {
     let document = serde_json::to_string_pretty(&verdict.json())?;
     std::fs::write(&file, &document)?;
     say(&document);
-    Ok(if verdict.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if verdict.has_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 impl Drill {

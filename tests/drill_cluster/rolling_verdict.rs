@@ -54,19 +54,19 @@ pub(crate) struct RollingEvidence {
 pub(crate) fn judge(evidence: &RollingEvidence, rate: u64, restarts: usize) -> ClusterVerdict {
     let mut findings = Findings::default();
     let failed: Vec<_> = evidence.failures.iter().map(FailedRequest::describe).collect();
-    findings.none("requests failed", &failed);
+    findings.expect_none("requests failed", &failed);
     let is_lost = |trace: &&String| evidence.jobs.get(*trace).is_none_or(|job| job.status != "completed");
     let lost: Vec<_> = evidence.accepted.iter().filter(is_lost).cloned().collect();
-    findings.none("accepted jobs did not complete", &lost);
+    findings.expect_none("accepted jobs did not complete", &lost);
     let is_repeated = |trace: &&String| evidence.jobs.get(*trace).is_some_and(|job| job.recoveries > 0);
     let repeated: Vec<_> = evidence.accepted.iter().filter(is_repeated).cloned().collect();
-    findings.none("accepted jobs were begun again", &repeated);
+    findings.expect_none("accepted jobs were begun again", &repeated);
     let problems: Vec<_> = evidence
         .restarts
         .iter()
         .filter_map(|restart| Some(format!("node {}: {}", restart.node, restart.problem.as_ref()?)))
         .collect();
-    findings.none("nodes did not end in good order", &problems);
+    findings.expect_none("nodes did not end in good order", &problems);
     let offered = (rate as f64 * evidence.length.as_secs_f64()) as usize;
     findings.at_least("answered requests", evidence.answered, offered / 2);
     findings.at_least("accepted jobs", evidence.accepted.len(), offered / 5);
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn clean_rolling_restart_passes() {
         let verdict = judge(&clean(), 10, 3);
-        assert!(verdict.passed(), "{:?}", verdict.failures);
+        assert!(verdict.has_passed(), "{:?}", verdict.failures);
         assert_eq!(verdict.json()["figures"]["latency_ms"]["p99"], 3);
     }
 

@@ -66,12 +66,12 @@ impl ClusterVerdict {
         Self { failures: findings.failures, figures }
     }
 
-    pub(crate) fn passed(&self) -> bool {
+    pub(crate) fn has_passed(&self) -> bool {
         self.failures.is_empty()
     }
 
     pub(crate) fn json(&self) -> Value {
-        json!({"passed": self.passed(), "failures": self.failures, "figures": self.figures})
+        json!({"passed": self.has_passed(), "failures": self.failures, "figures": self.figures})
     }
 }
 
@@ -79,30 +79,30 @@ impl ClusterVerdict {
 pub(crate) fn judge(evidence: &ClusterEvidence, limits: &ClusterLimits) -> ClusterVerdict {
     let mut findings = Findings::default();
     let runs = runs_by_name(&evidence.runs);
-    let lost = lost(evidence);
-    findings.none("accepted jobs neither completed nor left a dead letter", &lost);
-    let unseen = unseen(evidence, &runs);
-    findings.none("jobs completed and nobody saw them run", &unseen);
-    let (doubled, excused) = doubled(evidence, &runs);
-    findings.none("jobs ran twice without a fault of their node", &doubled);
+    let lost = find_lost(evidence);
+    findings.expect_none("accepted jobs neither completed nor left a dead letter", &lost);
+    let unseen = find_unseen(evidence, &runs);
+    findings.expect_none("jobs completed and nobody saw them run", &unseen);
+    let (doubled, excused) = find_doubled(evidence, &runs);
+    findings.expect_none("jobs ran twice without a fault of their node", &doubled);
     let refused = unexcused_refusals(evidence);
-    findings.none("requests were refused by a node that said it is ready", &refused);
+    findings.expect_none("requests were refused by a node that said it is ready", &refused);
     let unready = unexcused_unreadiness(evidence);
-    findings.none("times a node said without a fault that it is not ready", &unready);
+    findings.expect_none("times a node said without a fault that it is not ready", &unready);
     let in_window: Vec<_> =
         evidence.rows.iter().filter(|row| evidence.window.contains(&row.scheduled_for)).collect();
     let missing = missing_instants(&in_window, &evidence.channels, &evidence.window);
-    findings.none("instants of schedules were lost", &missing);
-    findings.none("instants of schedules have two rows", &duplicate_instants(&evidence.rows));
+    findings.expect_none("instants of schedules were lost", &missing);
+    findings.expect_none("instants of schedules have two rows", &duplicate_instants(&evidence.rows));
     let unsettled: Vec<String> =
         in_window.iter().filter(|row| row.status != "completed").map(|row| occurrence(row)).collect();
-    findings.none("occurrences did not complete", &unsettled);
+    findings.expect_none("occurrences did not complete", &unsettled);
     let repeated = repeated_occurrences(evidence, &runs);
-    findings.none("occurrences ran more often than they were attempted", &repeated);
+    findings.expect_none("occurrences ran more often than they were attempted", &repeated);
     let delays = live_propagations(evidence);
     let (p50, p99) = (percentile(&delays, 50), percentile(&delays, 99));
     let late = p99.filter(|p99| *p99 > PROPAGATION);
-    findings.none(
+    findings.expect_none(
         "percentile of the time until a change serves is too long",
         &late.map(|late| format!("{late:?}")).into_iter().collect::<Vec<_>>(),
     );
@@ -137,7 +137,7 @@ fn runs_by_name(runs: &[WitnessedRun]) -> BTreeMap<&str, Vec<&WitnessedRun>> {
     named
 }
 
-fn lost(evidence: &ClusterEvidence) -> Vec<String> {
+fn find_lost(evidence: &ClusterEvidence) -> Vec<String> {
     let is_accounted = |job: &&AcceptedWork| {
         evidence.statuses.get(&job.trace).is_some_and(|status| status == "completed")
             || evidence.dead_letters.contains(&job.trace)
@@ -147,7 +147,7 @@ fn lost(evidence: &ClusterEvidence) -> Vec<String> {
         .collect()
 }
 
-fn unseen(evidence: &ClusterEvidence, runs: &BTreeMap<&str, Vec<&WitnessedRun>>) -> Vec<String> {
+fn find_unseen(evidence: &ClusterEvidence, runs: &BTreeMap<&str, Vec<&WitnessedRun>>) -> Vec<String> {
     let is_seen = |name: &str| runs.get(name).is_some_and(|runs| runs.iter().any(|run| run.answered));
     let completed = evidence
         .told
@@ -160,7 +160,10 @@ fn unseen(evidence: &ClusterEvidence, runs: &BTreeMap<&str, Vec<&WitnessedRun>>)
 /// Jobs whose repetition no fault explains, and the number of those that one explains. The node that accepted a job has
 /// to fail before its second run; a further run needs a fault since the run before. Without the database no node keeps
 /// its lease.
-fn doubled(evidence: &ClusterEvidence, runs: &BTreeMap<&str, Vec<&WitnessedRun>>) -> (Vec<String>, usize) {
+fn find_doubled(
+    evidence: &ClusterEvidence,
+    runs: &BTreeMap<&str, Vec<&WitnessedRun>>,
+) -> (Vec<String>, usize) {
     let (mut found, mut excused) = (Vec::new(), 0);
     for job in &evidence.told.accepted {
         let Some(runs) = runs.get(job.name.as_str()).filter(|runs| runs.len() > 1) else { continue };

@@ -53,7 +53,7 @@ impl ProcessFaultPlan {
     }
 
     /// Returns the fault that is due. Called again until there is none.
-    pub(crate) fn next(&mut self, now: Instant) -> Option<ProcessFault> {
+    pub(crate) fn take_due(&mut self, now: Instant) -> Option<ProcessFault> {
         if let Some(index) = self.stopped.iter().position(|(_, until)| *until <= now) {
             return Some(ProcessFault::Continue(self.stopped.swap_remove(index).0));
         }
@@ -79,7 +79,7 @@ impl ProcessFaultPlan {
     }
 
     /// Returns the processes that are to go on at the end of the drill.
-    pub(crate) fn stopped(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn stopped_nodes(&self) -> impl Iterator<Item = usize> {
         self.stopped.iter().map(|(node, _)| *node)
     }
 
@@ -105,7 +105,7 @@ mod tests {
         let (mut kills, mut long_stops) = (0, 0);
         for tick in 0..6_000 {
             let now = start + Duration::from_millis(100) * tick;
-            while let Some(fault) = plan.next(now) {
+            while let Some(fault) = plan.take_due(now) {
                 match fault {
                     ProcessFault::Kill(node) => {
                         assert!(now >= away_until && !stopped.contains(&node), "{node}");

@@ -57,7 +57,7 @@ fn main() -> Result<ExitCode, AnyError> {
     let document = serde_json::to_string_pretty(&verdict.json())?;
     std::fs::write(&file, &document)?;
     say(&document);
-    Ok(if verdict.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if verdict.has_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 #[expect(clippy::print_stdout, reason = "the verdict is what a drill is for")]
@@ -92,7 +92,7 @@ fn drill(binary: &Path, records: i64) -> Result<DrillEvidence, AnyError> {
             // What is missing is for the judge to see.
             break;
         }
-        while let Some(fault) = plan.next(Instant::now()) {
+        while let Some(fault) = plan.take_due(Instant::now()) {
             carry_out(fault, &mut nodes, &mut evidence)?;
             if !matches!(fault, ProcessFault::Continue(_)) {
                 inject_errors(&cluster, evidence.kills + evidence.pauses, &mut evidence);
@@ -100,7 +100,7 @@ fn drill(binary: &Path, records: i64) -> Result<DrillEvidence, AnyError> {
         }
         wait_until(Duration::from_millis(100), || Ok(false))?;
     }
-    for node in plan.stopped() {
+    for node in plan.stopped_nodes() {
         signal(&nodes, node, "CONT")?;
     }
     drop(nodes);

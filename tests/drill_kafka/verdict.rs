@@ -49,12 +49,12 @@ pub(crate) struct KafkaVerdict {
 }
 
 impl KafkaVerdict {
-    pub(crate) fn passed(&self) -> bool {
+    pub(crate) fn has_passed(&self) -> bool {
         self.failures.is_empty()
     }
 
     pub(crate) fn json(&self) -> Value {
-        json!({"passed": self.passed(), "failures": self.failures, "figures": self.figures})
+        json!({"passed": self.has_passed(), "failures": self.failures, "figures": self.figures})
     }
 }
 
@@ -70,8 +70,8 @@ pub(crate) fn judge(evidence: &DrillEvidence, least_faults: usize) -> KafkaVerdi
     let (early, duplicates) = out_of_order(&evidence.effects);
     none("records had their effect before one that precedes them", &early);
     none("records had no effect", &without_effect(evidence));
-    none("offsets were committed before their effect", &ahead(evidence));
-    none("partitions are not committed to their end", &unfinished(evidence));
+    none("offsets were committed before their effect", &find_ahead(evidence));
+    none("partitions are not committed to their end", &find_unfinished(evidence));
     // A process that was stopped runs as many once more before it learns that it has lost its partitions.
     let most = (evidence.kills + 2 * evidence.pauses) * evidence.written.len() * REPEATED_BY_KILL;
     if duplicates > most {
@@ -118,7 +118,7 @@ fn without_effect(evidence: &DrillEvidence) -> Vec<String> {
 }
 
 /// Returns the readings of an offset whose records had not all had their effect by then.
-fn ahead(evidence: &DrillEvidence) -> Vec<String> {
+fn find_ahead(evidence: &DrillEvidence) -> Vec<String> {
     let mut first_seen = BTreeMap::<(i32, i64), usize>::new();
     for (index, effect) in evidence.effects.iter().enumerate() {
         first_seen.entry((effect.partition, effect.offset)).or_insert(index);
@@ -132,7 +132,7 @@ fn ahead(evidence: &DrillEvidence) -> Vec<String> {
 }
 
 /// Returns the partitions whose last reading is not their end.
-fn unfinished(evidence: &DrillEvidence) -> Vec<String> {
+fn find_unfinished(evidence: &DrillEvidence) -> Vec<String> {
     let last: BTreeMap<i32, i64> =
         evidence.readings.iter().map(|reading| (reading.partition, reading.committed)).collect();
     let open = evidence.written.iter().filter(|(partition, count)| last.get(partition) != Some(count));

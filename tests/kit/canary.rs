@@ -45,13 +45,13 @@ pub fn forms(value: &[u8]) -> BTreeSet<String> {
     let every: String = value.iter().map(|byte| format!("%{byte:02X}")).collect();
     let encoded = [RESERVED, NON_ALPHANUMERIC].map(|set| percent_encode(value, set).to_string());
     for text in encoded.into_iter().chain([every]) {
-        forms.extend([lowered(&text), text]);
+        forms.extend([lower(&text), text]);
     }
     forms
 }
 
 /// Percent escapes in lower case.
-fn lowered(text: &str) -> String {
+fn lower(text: &str) -> String {
     let mut escape = 0;
     let lower = |letter: char| {
         escape = if letter == '%' { 3_u8 } else { escape.saturating_sub(1) };
@@ -87,7 +87,7 @@ impl Canaries {
     }
 
     /// Returns the names of the secrets that a text from a place contains.
-    pub fn found(&self, place: &str, text: &str) -> BTreeSet<&str> {
+    pub fn find_in(&self, place: &str, text: &str) -> BTreeSet<&str> {
         let hidden = self.0.iter().filter(|canary| !canary.shown.contains(&place));
         let found = hidden.filter(|canary| canary.forms.iter().any(|form| text.contains(form.as_str())));
         found.map(|canary| canary.name.as_str()).collect()
@@ -128,12 +128,12 @@ mod tests {
             canaries.add("the key", secret.as_bytes(), &["its place"]);
             for (form, leak) in leaks(&secret) {
                 let text = format!("{{\"at\":\"{leak}\"}}");
-                assert_eq!(canaries.found("a log", &text), BTreeSet::from(["the key"]), "{form}, {length}");
-                assert!(canaries.found("its place", &text).is_empty());
+                assert_eq!(canaries.find_in("a log", &text), BTreeSet::from(["the key"]), "{form}, {length}");
+                assert!(canaries.find_in("its place", &text).is_empty());
             }
             let other = value(8, length);
             for (form, text) in leaks(&other) {
-                assert!(canaries.found("a log", &text).is_empty(), "{form}, {length}");
+                assert!(canaries.find_in("a log", &text).is_empty(), "{form}, {length}");
             }
         }
     }

@@ -142,18 +142,18 @@ impl DnsRecord {
             Self::Srv { target, port, .. } => {
                 let mut data = vec![0; 4];
                 data.extend(port.to_be_bytes());
-                target.split('.').for_each(|label| data.extend(prefixed(label)));
+                target.split('.').for_each(|label| data.extend(with_length_prefix(label)));
                 data.push(0);
                 data
             }
-            Self::Txt { text, .. } => prefixed(text),
+            Self::Txt { text, .. } => with_length_prefix(text),
             Self::A { address, .. } => address.octets().to_vec(),
         }
     }
 }
 
 /// Returns a text behind its length.
-fn prefixed(text: &str) -> Vec<u8> {
+fn with_length_prefix(text: &str) -> Vec<u8> {
     let length = u8::try_from(text.len()).unwrap_or(u8::MAX);
     [length].into_iter().chain(text.bytes().take(usize::from(length))).collect()
 }

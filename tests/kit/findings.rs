@@ -12,7 +12,7 @@ pub struct Findings {
 
 impl Findings {
     /// Records a finding, with examples, unless nothing was found.
-    pub fn none(&mut self, what: &str, found: &[String]) {
+    pub fn expect_none(&mut self, what: &str, found: &[String]) {
         if !found.is_empty() {
             let examples = found.iter().take(EXAMPLES).map(String::as_str).collect::<Vec<_>>().join("; ");
             self.failures.push(format!("{} {what}: {examples}", found.len()));

@@ -11,7 +11,7 @@ use std::{process, thread};
 const SKIPS: &str = "SVC_TEST_SKIPS";
 
 /// Returns `true` if a missing peer must fail the run (`SVC_TEST_REQUIRE=all`).
-pub fn required() -> bool {
+pub fn is_required() -> bool {
     env::var_os("SVC_TEST_REQUIRE").is_some_and(|value| value == "all")
 }
 
@@ -19,14 +19,14 @@ pub fn required() -> bool {
 /// every peer is required.
 ///
 /// # Panics
-/// The peer is [`required`], or the skip cannot be recorded.
+/// The peer is [`is_required`], or the skip cannot be recorded.
 #[expect(
     clippy::panic,
     clippy::print_stdout,
     reason = "the test's verdict: the line is what the reader looks for"
 )]
 pub fn report_missing(peer: &str, why: &str) {
-    if required() {
+    if is_required() {
         panic!("{peer} is required here and missing: {why}");
     }
     println!("skipped: {peer}: {why}");

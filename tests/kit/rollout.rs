@@ -78,7 +78,7 @@ struct Shared {
 /// The operator is refused, or a phase takes too long.
 pub fn run(address: SocketAddr, clients: usize, rounds: u64) -> io::Result<RolloutReport> {
     let mut operator = HttpClient::new(address);
-    create_and_activate(&mut operator, "workflows", "workflow_id", &numbered(1))?;
+    create_and_activate(&mut operator, "workflows", "workflow_id", &numbered_workflow(1))?;
     let channel = json!({"channel_id": "tier", "name": "tier", "channel_type": "sync", "protocol": "rest",
         "methods": ["POST"], "route_pattern": "/tier", "workflow_id": "tier", "config": {}});
     create_and_activate(&mut operator, "channels", "channel_id", &channel)?;
@@ -209,7 +209,7 @@ fn bucket(identity: &str) -> u64 {
     hash % 100
 }
 
-fn numbered(version: i64) -> Value {
+fn numbered_workflow(version: i64) -> Value {
     json!({"workflow_id": "tier", "name": "tier", "tasks": [{"id": "v", "name": "", "function":
         {"name": "map", "input": {"mappings": [{"path": "data.version", "logic": version}]}}}]})
 }
@@ -218,7 +218,7 @@ fn numbered(version: i64) -> Value {
 fn activate(operator: &mut HttpClient, version: i64, mut terms: Value) -> io::Result<()> {
     let path = format!("{ADMIN}/workflows/tier");
     expect(operator.json("POST", &format!("{path}/versions"), &json!({}))?, 201)?;
-    expect(operator.json("PUT", &path, &json!({"tasks": numbered(version)["tasks"]}))?, 200)?;
+    expect(operator.json("PUT", &path, &json!({"tasks": numbered_workflow(version)["tasks"]}))?, 200)?;
     terms["status"] = "active".into();
     expect(operator.json("PATCH", &format!("{path}/status"), &terms)?, 200)
 }

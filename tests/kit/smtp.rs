@@ -42,7 +42,7 @@ pub struct Mail(Value);
 impl Mail {
     /// A field of the server's report: `sender`, `recipients`, `login`, `tls`, `hello`, `connection`,
     /// `source`.
-    pub fn at(&self, name: &str) -> &Value {
+    pub fn report_field(&self, name: &str) -> &Value {
         &self.0[name]
     }
 
@@ -114,7 +114,7 @@ impl MailServer {
     /// Returns the received mails.
     pub fn mails(&self) -> Vec<Mail> {
         let mut mails = self.earlier.clone();
-        mails.extend(self.process.iter().flat_map(ChildProcess::lines).filter_map(|line| received(&line)));
+        mails.extend(self.process.iter().flat_map(ChildProcess::lines).filter_map(|line| parse_mail(&line)));
         mails
     }
 
@@ -126,7 +126,7 @@ impl MailServer {
     #[expect(clippy::expect_used, reason = "the test's verdict")]
     pub fn mail(&self, id: &Value) -> Mail {
         let own = |lines: &[String]| {
-            let mut mails = lines.iter().filter_map(|line| received(line));
+            let mut mails = lines.iter().filter_map(|line| parse_mail(line));
             mails.find(|mail| mail.header("Message-ID").is_some_and(|known| id == known))
         };
         let process = self.process.as_ref().expect("the server runs");
@@ -168,7 +168,7 @@ fn spawn(arguments: &[String], port: u16) -> Result<(ChildProcess, u16), String>
     Ok((process, port))
 }
 
-fn received(line: &str) -> Option<Mail> {
+fn parse_mail(line: &str) -> Option<Mail> {
     let said: Value = serde_json::from_str(line).ok()?;
     said.get("sender").is_some().then_some(Mail(said))
 }

@@ -96,7 +96,7 @@ pub fn disguises(plain: &str) -> Vec<String> {
 }
 
 /// Returns IPv6 addresses that embed an IPv4 address.
-pub fn embedded(address: Ipv4Addr) -> Vec<String> {
+pub fn embedded_forms(address: Ipv4Addr) -> Vec<String> {
     let bits = u32::from(address);
     let (high, low) = (bits >> 16, bits & 0xffff);
     vec![
@@ -121,7 +121,7 @@ pub fn corpus() -> BTreeSet<String> {
             hosts.extend((0..5).map(|base| parts(address, count, [base; 4])));
             hosts.insert(parts(address, count, [2, 1, 0, 4]));
         }
-        hosts.extend(embedded(address));
+        hosts.extend(embedded_forms(address));
     }
     hosts
 }

@@ -113,7 +113,7 @@ impl Watch {
         stream.set_nodelay(true)?;
         let mut stream = BufReader::new(stream);
         while let Some(asked) = read(&mut stream, 0)? {
-            let run = told(&asked.body);
+            let run = parse_report(&asked.body);
             let hold = (self.hold)(&run);
             let at = self.begin(run);
             let held = stays(&mut stream, hold);
@@ -141,7 +141,7 @@ impl Watch {
 }
 
 /// Parses the report of a run: its `metadata.trigger`.
-fn told(body: &[u8]) -> WitnessedRun {
+fn parse_report(body: &[u8]) -> WitnessedRun {
     let trigger: Value = serde_json::from_slice(body).unwrap_or_default();
     let text = |name: &str| trigger[name].as_str().unwrap_or_default().to_owned();
     WitnessedRun {

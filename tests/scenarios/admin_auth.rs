@@ -8,7 +8,7 @@ const KEY: &str = "an-admin-key-of-more-than-32-characters";
 const READ: &str = "a-read-only-key-of-more-than-32-characters";
 const BASE: &str = "/api/v1/admin/workflows";
 
-fn guarded() -> svc_testkit::server::ServerProcess {
+fn start_guarded() -> svc_testkit::server::ServerProcess {
     launch()
         .env("SVC_ADMIN_AUTH__ENABLED", "true")
         .env("SVC_ADMIN_AUTH__API_KEYS", KEY)
@@ -20,7 +20,7 @@ fn guarded() -> svc_testkit::server::ServerProcess {
 
 #[test]
 fn both_header_forms_are_accepted_and_the_first_present_decides_alone() {
-    let server = guarded();
+    let server = start_guarded();
     let mut client = server.client();
     let bearer = format!("bearer {KEY}");
     assert_eq!(client.send("GET", BASE, &[("x-api-key", KEY)], b"").unwrap().status, 200);
@@ -35,7 +35,7 @@ fn both_header_forms_are_accepted_and_the_first_present_decides_alone() {
 
 #[test]
 fn a_read_only_key_reads_and_writes_nothing() {
-    let server = guarded();
+    let server = start_guarded();
     let mut client = server.client().with_header("x-api-key", READ);
     assert_eq!(client.get(BASE).unwrap().status, 200);
     error(&client.json("POST", BASE, &echo_workflow("w")).unwrap(), 403, "FORBIDDEN");
@@ -44,7 +44,7 @@ fn a_read_only_key_reads_and_writes_nothing() {
 
 #[test]
 fn an_unregistered_path_is_guarded_and_the_probes_are_open() {
-    let server = guarded();
+    let server = start_guarded();
     let mut client = server.client();
     error(&client.get("/api/v1/admin/no/such/thing").unwrap(), 401, "UNAUTHORIZED");
     error(&client.get("/metrics").unwrap(), 401, "UNAUTHORIZED");
@@ -59,7 +59,7 @@ fn an_unregistered_path_is_guarded_and_the_probes_are_open() {
 }
 
 /// The series of refused credentials with this reason.
-fn refused(client: &mut svc_testkit::http::HttpClient, reason: &str) -> f64 {
+fn count_refusals(client: &mut svc_testkit::http::HttpClient, reason: &str) -> f64 {
     let page = client.send("GET", "/metrics", &[("x-api-key", KEY)], b"").unwrap().text();
     let series = format!("svc_admin_auth_failures_total{{reason=\"{reason}\"}} ");
     page.lines().find_map(|line| line.strip_prefix(&series)).map_or(0.0, |value| value.parse().unwrap())
@@ -67,7 +67,7 @@ fn refused(client: &mut svc_testkit::http::HttpClient, reason: &str) -> f64 {
 
 #[test]
 fn wrong_keys_at_open_paths_keep_no_operator_out() {
-    let server = guarded();
+    let server = start_guarded();
     let mut client = server.client();
     for _ in 0..20 {
         assert_eq!(client.send("GET", "/health", &[("x-api-key", "wrong")], b"").unwrap().status, 200);
@@ -82,7 +82,7 @@ fn wrong_keys_at_open_paths_keep_no_operator_out() {
 
 #[test]
 fn guesses_of_a_read_only_key_holder_are_counted_as_locked_out() {
-    let server = guarded();
+    let server = start_guarded();
     let mut client = server.client();
     let mut answers = Vec::new();
     for _ in 0..50 {
@@ -95,12 +95,12 @@ fn guesses_of_a_read_only_key_holder_are_counted_as_locked_out() {
     let created = [("x-api-key", KEY), ("content-type", "application/json")];
     let created = client.send("POST", BASE, &created, json!(echo_workflow("w")).to_string().as_bytes());
     assert_eq!(created.unwrap().status, 201, "the right key does not wait");
-    assert!(refused(&mut client, "locked_out") > 0.0);
+    assert!(count_refusals(&mut client, "locked_out") > 0.0);
 }
 
 #[test]
 fn forwarded_headers_without_trusted_proxies_are_noted_in_health() {
-    let server = guarded();
+    let server = start_guarded();
     let mut client = server.client();
     let notes = |client: &mut svc_testkit::http::HttpClient, headers: &[(&str, &str)]| {
         client.send("GET", "/health", headers, b"").unwrap().json()["notes"].clone()

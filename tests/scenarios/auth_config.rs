@@ -14,24 +14,24 @@ const HS256: &str = "0123456789abcdef0123456789abcdef";
 type Fault = (Value, &'static str, &'static str);
 
 fn api_key(extra: Value) -> Value {
-    merged(json!({"mode": "api_key", "keys": ["k1"]}), extra)
+    merge(json!({"mode": "api_key", "keys": ["k1"]}), extra)
 }
 
 fn hmac(extra: Value) -> Value {
-    merged(json!({"mode": "hmac", "secret": "s"}), extra)
+    merge(json!({"mode": "hmac", "secret": "s"}), extra)
 }
 
 fn jwt(extra: Value) -> Value {
-    merged(json!({"mode": "jwt", "algorithms": ["RS256"], "jwks_url": "https://id.example/keys"}), extra)
+    merge(json!({"mode": "jwt", "algorithms": ["RS256"], "jwks_url": "https://id.example/keys"}), extra)
 }
 
 /// A `jwt` block with one static key.
 fn key(extra: Value) -> Value {
-    let entry = merged(json!({"algorithm": "HS256", "key": HS256}), extra);
+    let entry = merge(json!({"algorithm": "HS256", "key": HS256}), extra);
     json!({"mode": "jwt", "algorithms": ["HS256"], "jwt_keys": [entry]})
 }
 
-fn merged(mut base: Value, extra: Value) -> Value {
+fn merge(mut base: Value, extra: Value) -> Value {
     base.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
     base
 }

@@ -6,7 +6,7 @@ use svc_testkit::example::create_and_activate;
 use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::server::ServerProcess;
 
-use crate::support::{channel, echo, error, launch, serve, serve_with, settled, start};
+use crate::support::{channel, echo, error, launch, serve, serve_with, start, wait_until_stable};
 
 const ADMIN: &str = "/api/v1/admin";
 
@@ -27,11 +27,13 @@ fn post(client: &mut HttpClient, channel: &str, payload: &Value) -> HttpResponse
 }
 
 /// Submits a payload and returns the trace of its run when it has ended.
-fn submitted(client: &mut HttpClient, channel: &str, payload: &Value) -> Value {
+fn submit(client: &mut HttpClient, channel: &str, payload: &Value) -> Value {
     let accepted = post(client, &format!("{channel}/async"), payload).json();
     let (id, token) = (accepted["trace_id"].as_str().unwrap(), accepted["trace_token"].as_str().unwrap());
     let path = format!("{ADMIN}/traces/{id}");
-    settled(|| client.send("GET", &path, &[("x-trace-token", token)], b"").unwrap().json()["data"].clone())
+    wait_until_stable(|| {
+        client.send("GET", &path, &[("x-trace-token", token)], b"").unwrap().json()["data"].clone()
+    })
 }
 
 /// Channels `c1` to the last, each of which calls the next; the last takes the payload.
@@ -65,7 +67,7 @@ fn a_submission_calls_when_it_runs() {
     let server = start();
     let mut client = server.client();
     chain(&mut client, 2);
-    let trace = submitted(&mut client, "c1", &json!({"n": 1}));
+    let trace = submit(&mut client, "c1", &json!({"n": 1}));
     assert_eq!(trace["message"]["context"]["data"], json!({"got": {"input": {"n": 1}}}), "{trace}");
 }
 
@@ -333,7 +335,7 @@ fn a_secret_given_to_a_called_channel_is_recorded_nowhere() {
     let got = answer.json()["data"]["got"].clone();
     assert_eq!(got["kept"]["key"], "******", "{got}");
     let mut seen = vec![answer.text(), post(&mut client, "front", &json!({"throw": true})).text()];
-    let trace = submitted(&mut client, "front", &json!({}));
+    let trace = submit(&mut client, "front", &json!({}));
     assert_eq!(trace["message"]["context"]["data"]["got"], got, "{trace}");
     seen.push(trace.to_string());
     let rows = client.get(&format!("{ADMIN}/traces?limit=50")).unwrap().json();
@@ -353,7 +355,7 @@ fn a_secret_given_to_a_called_channel_is_recorded_nowhere() {
         assert!(!text.contains("canary") && !text.contains("0123456789"), "{text}");
         assert!(!text.contains("bearer"), "what was made of it is hidden too: {text}");
         assert!(!text.contains(r#"["c","a","n""#), "what a run makes of it stays out of its log: {text}");
-        assert!(canaries.found("what was seen", text).is_empty(), "{text}");
+        assert!(canaries.find_in("what was seen", text).is_empty(), "{text}");
     }
     assert!(seen.len() > 6, "traces were read");
 }

@@ -19,7 +19,7 @@ const ROUNDS: u64 = 4;
 const UPDATES: u64 = 60;
 
 /// The binary on a database that outlives it, with a key that writes and one that only reads.
-fn on(directory: &Path, current: Option<&str>, previous: Option<&str>) -> ServerCommand {
+fn command(directory: &Path, current: Option<&str>, previous: Option<&str>) -> ServerCommand {
     let url = format!("sqlite:{}", directory.join("kept.db").display());
     let launch = launch().env("SVC_STORAGE__URL", &url);
     let launch = match current {
@@ -77,7 +77,7 @@ fn through_kills_and_changes_of_key_every_row_is_readable_and_no_secret_is_on_di
     let told: Vec<Told> = (0..WRITERS).map(|_| Told::default()).collect();
     for round in 0..=ROUNDS {
         let (current, previous) = (&keys[round as usize % 2], &keys[(round as usize + 1) % 2]);
-        let server = on(directory.path(), Some(current), Some(previous)).start().unwrap();
+        let server = command(directory.path(), Some(current), Some(previous)).start().unwrap();
         let mut client = server.client();
         if round == 0 {
             for id in 0..WRITERS {
@@ -110,19 +110,23 @@ fn through_kills_and_changes_of_key_every_row_is_readable_and_no_secret_is_on_di
     // Rewritten, the former key is not needed any more.
     let (current, former) = (&keys[1], &keys[0]);
     let run = |launch: ServerCommand| launch.args(&["reencrypt"]).run_to_end().unwrap();
-    let done = run(on(directory.path(), Some(current), Some(former)));
+    let done = run(command(directory.path(), Some(current), Some(former)));
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     assert_eq!(done.status.code(), Some(0), "{said}");
     assert!(
         said.contains("connectors rewritten: ") && said.contains(", stored tokens rewritten: 0"),
         "{said}"
     );
-    let server = on(directory.path(), Some(current), None).start().unwrap();
+    let server = command(directory.path(), Some(current), None).start().unwrap();
     assert!(rows(&mut server.client()).iter().all(|row| row["load_status"] == "loaded"));
     drop(server);
-    assert_eq!(run(on(directory.path(), Some(former), None)).status.code(), Some(1), "no row can be read");
     assert_eq!(
-        run(on(directory.path(), None, Some(current))).status.code(),
+        run(command(directory.path(), Some(former), None)).status.code(),
+        Some(1),
+        "no row can be read"
+    );
+    assert_eq!(
+        run(command(directory.path(), None, Some(current))).status.code(),
         Some(78),
         "nothing to encrypt with"
     );
@@ -140,7 +144,7 @@ struct Count {
 }
 
 /// Counts the rewritten rows.
-fn rewritten(directory: &Path) -> i64 {
+fn count_rewritten(directory: &Path) -> i64 {
     let file = directory.join("kept.db");
     let mut database = open_database(&file);
     let query = "SELECT count(*) AS count FROM audit_logs WHERE action = 'reencrypt'";
@@ -164,7 +168,7 @@ fn assert_readable(client: &mut HttpClient) {
 fn repeatedly_killed_reencryption_leaves_every_row_under_one_of_the_keys() {
     let directory = tempfile::tempdir().unwrap();
     let keys = ["d4".repeat(32), "e5".repeat(32)];
-    let server = on(directory.path(), Some(&keys[0]), None).start().unwrap();
+    let server = command(directory.path(), Some(&keys[0]), None).start().unwrap();
     let items = (0..ROWS).map(|id| {
         json!({"id": id.to_string(), "name": format!("c{id}"), "connector_type": "http", "config": config(id)})
     });
@@ -174,15 +178,15 @@ fn repeatedly_killed_reencryption_leaves_every_row_under_one_of_the_keys() {
     drop(server);
     let mut kills = 0;
     for round in 0..2 {
-        let launch = || on(directory.path(), Some(&keys[(round + 1) % 2]), Some(&keys[round % 2]));
+        let launch = || command(directory.path(), Some(&keys[(round + 1) % 2]), Some(&keys[round % 2]));
         let server = launch().start().unwrap();
         let (address, mut client, told) = (server.address(), server.client(), Told::default());
         std::thread::scope(|scope| {
             scope.spawn(|| update(address, 0, &told));
             loop {
-                let enough = rewritten(directory.path()) + STEP;
+                let enough = count_rewritten(directory.path()) + STEP;
                 let killed =
-                    launch().args(&["reencrypt"]).kill_when(|| rewritten(directory.path()) >= enough);
+                    launch().args(&["reencrypt"]).kill_when(|| count_rewritten(directory.path()) >= enough);
                 assert_readable(&mut client);
                 if !killed.unwrap() {
                     break;
@@ -196,9 +200,9 @@ fn repeatedly_killed_reencryption_leaves_every_row_under_one_of_the_keys() {
     }
     assert!(kills >= 6, "{kills} kills");
     // But for the first row, which a server may have been quicker with.
-    let recorded = u64::try_from(rewritten(directory.path())).unwrap();
+    let recorded = u64::try_from(count_rewritten(directory.path())).unwrap();
     assert!((2 * (ROWS - 1)..=2 * ROWS).contains(&recorded), "{recorded} on record");
-    let server = on(directory.path(), Some(&keys[0]), None).start().unwrap();
+    let server = command(directory.path(), Some(&keys[0]), None).start().unwrap();
     assert_readable(&mut server.client());
     assert!(!files_hold(directory.path(), "swordfish"));
 }
@@ -207,18 +211,18 @@ fn repeatedly_killed_reencryption_leaves_every_row_under_one_of_the_keys() {
 fn without_its_key_a_connector_fails_alone_and_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let key = "c3".repeat(32);
-    let server = on(directory.path(), None, None).start().unwrap();
+    let server = command(directory.path(), None, None).start().unwrap();
     let body = |name: &str| json!({"id": name, "name": name, "connector_type": "http", "config": config(7)});
     assert_eq!(server.client().json("POST", CONNECTORS, &body("plain")).unwrap().status, 201);
     drop(server);
-    let server = on(directory.path(), Some(&key), None).start().unwrap();
+    let server = command(directory.path(), Some(&key), None).start().unwrap();
     assert_eq!(server.client().json("POST", CONNECTORS, &body("sealed")).unwrap().status, 201);
     assert!(
         rows(&mut server.client()).iter().all(|row| row["load_status"] == "loaded"),
         "plain rows are read"
     );
     drop(server);
-    let server = on(directory.path(), None, None).start().unwrap();
+    let server = command(directory.path(), None, None).start().unwrap();
     let mut client = server.client();
     let found = rows(&mut client);
     assert_eq!((&found[0]["load_status"], &found[1]["load_status"]), (&json!("loaded"), &json!("failed")));
@@ -229,7 +233,7 @@ fn without_its_key_a_connector_fails_alone_and_is_kept() {
         client.json("PATCH", &format!("{CONNECTORS}/sealed/status"), &json!({"status": "archived"})).unwrap();
     assert_eq!(off.status, 200, "{}", off.text());
     drop(server);
-    let server = on(directory.path(), Some(&key), None).start().unwrap();
+    let server = command(directory.path(), Some(&key), None).start().unwrap();
     let sealed = client_row(&mut server.client(), "sealed");
     assert_eq!((&sealed["config"]["max_response_size"], &sealed["enabled"]), (&json!(8), &json!(false)));
 }

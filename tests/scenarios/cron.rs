@@ -43,7 +43,7 @@ pub(crate) fn calling() -> Value {
 }
 
 /// A peer that answers nothing until it is opened, and the connector to it.
-pub(crate) fn held(client: &mut HttpClient) -> Upstream {
+pub(crate) fn held_upstream(client: &mut HttpClient) -> Upstream {
     let upstream = Upstream::start(|_| UpstreamReply::Held).unwrap();
     let config = json!({"url": upstream.url(""), "allow_private_urls": true, "timeout_secs": 600,
         "retry": {"max_retries": 0}});
@@ -166,7 +166,7 @@ fn an_edited_schedule_begins_anew_and_an_archived_one_stands_still() {
 fn a_forbidden_overlap_is_skipped_and_a_run_that_takes_too_long_is_ended() {
     let server = start();
     let mut client = server.client();
-    let upstream = held(&mut client);
+    let upstream = held_upstream(&mut client);
     let transport = json!({"schedule": "* * * * * *", "concurrency": {"policy": "forbid", "key": "api"}});
     schedule(&mut client, "slow", calling(), transport, json!({"timeout_ms": 2500}));
     let failed = come_to(&server, "slow", "failed", 2);
@@ -192,7 +192,7 @@ fn what_a_kill_interrupts_runs_again_and_what_was_missed_is_summed_up() {
         .start()
         .unwrap();
     let mut client = server.client();
-    let upstream = held(&mut client);
+    let upstream = held_upstream(&mut client);
     let once = json!({"schedule": "@yearly", "misfire_policy": "skip"});
     schedule(&mut client, "long", calling(), once, json!({}));
     let skips = json!({"schedule": "* * * * * *", "misfire_policy": "skip"});
@@ -232,7 +232,7 @@ fn a_process_that_was_stopped_past_its_lease_writes_nothing_about_its_run() {
         .start()
         .unwrap();
     let mut client = server.client();
-    let upstream = held(&mut client);
+    let upstream = held_upstream(&mut client);
     schedule(&mut client, "long", calling(), json!({"schedule": "@yearly"}), json!({}));
     assert_eq!(client.send("POST", &format!("{CHANNELS}/long/trigger"), &[], b"").unwrap().status, 202);
     upstream.wait_for(1);
@@ -263,7 +263,7 @@ fn a_run_is_on_record_and_traced_though_traces_are_off() {
 fn running_work_gets_its_time_at_shutdown_and_is_given_back_then() {
     let server = launch().env("SVC_CRON__SHUTDOWN_TIMEOUT_SECS", "1").start().unwrap();
     let mut client = server.client();
-    let upstream = held(&mut client);
+    let upstream = held_upstream(&mut client);
     let forbids = json!({"schedule": "@yearly", "concurrency": {"policy": "forbid"}});
     schedule(&mut client, "long", calling(), forbids, json!({}));
     assert_eq!(client.send("POST", &format!("{CHANNELS}/long/trigger"), &[], b"").unwrap().status, 202);

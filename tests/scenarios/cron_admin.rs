@@ -5,7 +5,7 @@ use svc_testkit::example::create_and_activate;
 use svc_testkit::http::HttpClient;
 use svc_testkit::server::ServerProcess;
 
-use crate::support::{channel, echo_workflow, error, eventually, launch, settled, start};
+use crate::support::{channel, echo_workflow, error, eventually, launch, start, wait_until_stable};
 
 const CHANNELS: &str = "/api/v1/admin/channels";
 const OCCURRENCES: &str = "/api/v1/admin/cron/occurrences";
@@ -51,16 +51,16 @@ fn read(client: &mut HttpClient, id: &Value) -> Value {
 /// Runs a channel out of turn and returns the row once the run has ended.
 fn run(client: &mut HttpClient, id: &str) -> Value {
     let id = trigger(client, id)["id"].clone();
-    settled(|| read(client, &id))
+    wait_until_stable(|| read(client, &id))
 }
 
-fn listed(client: &mut HttpClient, query: &str) -> Value {
+fn list(client: &mut HttpClient, query: &str) -> Value {
     let page = client.get(&format!("{OCCURRENCES}?{query}")).unwrap();
     assert_eq!(page.status, 200, "{}", page.text());
     page.json()
 }
 
-fn audited(client: &mut HttpClient, action: &str, resource_type: &str) -> Value {
+fn audit_entry(client: &mut HttpClient, action: &str, resource_type: &str) -> Value {
     let query = format!("action={action}&resource_type={resource_type}");
     client.get(&format!("/api/v1/admin/audit-logs?{query}")).unwrap().json()
 }
@@ -78,7 +78,7 @@ const SUMMARY: &str =
 const REST: &str = "channel_version executing_version workflow_id claimed_by claimed_until singleton_key \
                     fencing_token singleton_slot trace_id error_message updated_at";
 
-fn guarded() -> ServerProcess {
+fn start_guarded() -> ServerProcess {
     launch()
         .env("SVC_ADMIN_AUTH__ENABLED", "true")
         .env("SVC_ADMIN_AUTH__API_KEYS", KEY)
@@ -111,7 +111,7 @@ fn a_run_out_of_turn_is_on_record_before_it_begins_and_after_it_ended() {
     }
     let due = taken["scheduled_for"].as_str().unwrap();
     assert!(due.ends_with('Z'), "{due}");
-    let ended = settled(|| read(&mut client, &taken["id"]));
+    let ended = wait_until_stable(|| read(&mut client, &taken["id"]));
     assert_eq!(
         (&ended["status"], &ended["attempt"], &ended["executing_version"], &ended["scheduled_for"]),
         (&json!("completed"), &json!(1), &json!(1), &taken["scheduled_for"]),
@@ -123,7 +123,7 @@ fn a_run_out_of_turn_is_on_record_before_it_begins_and_after_it_ended() {
     let trace = client.get(&path).unwrap().json()["data"].clone();
     assert_eq!((&trace["mode"], &trace["channel_id"]), (&json!("cron"), &json!("tidy")), "{trace}");
     assert!(trace["message"].to_string().contains("span"), "the run had the payload: {trace}");
-    let audit = audited(&mut client, "trigger", "channel");
+    let audit = audit_entry(&mut client, "trigger", "channel");
     assert_eq!((&audit["total"], &audit["data"][0]["resource_id"]), (&json!(1), &json!("tidy")), "{audit}");
 }
 
@@ -134,7 +134,7 @@ fn the_list_is_newest_first_and_every_filter_counts() {
     echo_on(&mut client, "a", json!({"schedule": RARELY}));
     broken_on(&mut client, "b", json!({"schedule": RARELY}));
     let (first, second, third) = (run(&mut client, "a"), run(&mut client, "b"), run(&mut client, "a"));
-    let page = listed(&mut client, "");
+    let page = list(&mut client, "");
     assert_eq!(keys(&page), ["data", "total", "limit", "offset"]);
     assert_eq!((&page["total"], &page["limit"], &page["offset"]), (&json!(3), &json!(50), &json!(0)));
     assert_eq!(keys(&page["data"][0]), words(SUMMARY));
@@ -153,11 +153,11 @@ fn the_list_is_newest_first_and_every_filter_counts() {
         (format!("until={}", due.trim_end_matches('Z')), vec![&two, &one]),
         (format!("since={}%2B00:00&until={due}", due.trim_end_matches('Z')), vec![&two]),
     ] {
-        let page = listed(&mut client, &query);
+        let page = list(&mut client, &query);
         assert_eq!(ids(&page).iter().collect::<Vec<_>>(), due, "{query}");
         assert_eq!(page["total"], due.len(), "{query}");
     }
-    let second_page = listed(&mut client, "limit=1&offset=1");
+    let second_page = list(&mut client, "limit=1&offset=1");
     assert_eq!((ids(&second_page), &second_page["total"]), (vec![two], &json!(3)));
     for name in ["since", "until", "limit", "offset"] {
         let refused = client.get(&format!("{OCCURRENCES}?{name}=soon")).unwrap();
@@ -187,10 +187,10 @@ fn what_failed_is_tried_again_as_the_same_occurrence_and_only_by_an_operator() {
     for key in words("claimed_by claimed_until singleton_key fencing_token completed_at error_message") {
         assert_eq!(retried[key], Value::Null, "{key}: {retried}");
     }
-    let ended = settled(|| read(&mut client, &failed["id"]));
+    let ended = wait_until_stable(|| read(&mut client, &failed["id"]));
     assert_eq!((&ended["status"], &ended["attempt"]), (&json!("failed"), &json!(2)), "{ended}");
     assert_ne!(ended["trace_id"], failed["trace_id"], "each attempt has its trace");
-    let audit = audited(&mut client, "retry", "cron_occurrence");
+    let audit = audit_entry(&mut client, "retry", "cron_occurrence");
     assert_eq!((&audit["total"], &audit["data"][0]["resource_id"]), (&json!(1), &failed["id"]), "{audit}");
 }
 
@@ -208,7 +208,7 @@ fn what_completed_or_does_not_exist_is_not_tried_again() {
         let retry = format!("{OCCURRENCES}/{id}/retry");
         error(&client.send("POST", &retry, &[], b"").unwrap(), 404, "NOT_FOUND");
     }
-    assert_eq!(audited(&mut client, "retry", "cron_occurrence")["total"], 0);
+    assert_eq!(audit_entry(&mut client, "retry", "cron_occurrence")["total"], 0);
 }
 
 #[test]
@@ -226,13 +226,13 @@ fn only_an_active_schedule_is_triggered_and_every_refusal_reads_the_same() {
         let refused = error(&refused, 400, "VALIDATION_ERROR");
         assert_eq!(refused["message"], format!("No active cron channel '{id}'"));
     }
-    assert_eq!(listed(&mut client, "")["total"], 0);
-    assert_eq!(audited(&mut client, "trigger", "channel")["total"], 0);
+    assert_eq!(list(&mut client, "")["total"], 0);
+    assert_eq!(audit_entry(&mut client, "trigger", "channel")["total"], 0);
 }
 
 #[test]
 fn a_read_only_key_looks_and_does_not_touch() {
-    let server = guarded();
+    let server = start_guarded();
     let (mut admin, mut reader) =
         (server.client().with_header("x-api-key", KEY), server.client().with_header("x-api-key", READ));
     broken_on(&mut admin, "b", json!({"schedule": RARELY}));
@@ -247,7 +247,7 @@ fn a_read_only_key_looks_and_does_not_touch() {
         error(&server.client().send("POST", &path, &[], b"").unwrap(), 401, "UNAUTHORIZED");
     }
     assert_eq!(read(&mut admin, &failed["id"]), failed);
-    assert_eq!(listed(&mut admin, "")["total"], 1);
+    assert_eq!(list(&mut admin, "")["total"], 1);
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn a_validation_shows_the_next_instants_of_a_schedule_that_is_valid() {
 
 #[test]
 fn health_tells_how_schedules_fare_and_only_an_admin_how_well() {
-    let server = guarded();
+    let server = start_guarded();
     let mut admin = server.client().with_header("x-api-key", KEY);
     echo_on(&mut admin, "a", json!({"schedule": RARELY}));
     let mut health = Value::Null;
@@ -409,8 +409,8 @@ fn schedules_and_audit_show_in_the_metrics_from_the_start() {
         assert!(text.contains(line), "{line} not in\n{text}");
     }
     echo_on(&mut client, "a", json!({"schedule": "* * * * * *"}));
-    eventually(|| listed(&mut client, "channel_id=a&status=completed")["total"].as_i64() > Some(0));
-    let row = listed(&mut client, "channel_id=a&status=completed")["data"][0].clone();
+    eventually(|| list(&mut client, "channel_id=a&status=completed")["total"].as_i64() > Some(0));
+    let row = list(&mut client, "channel_id=a&status=completed")["data"][0].clone();
     assert_eq!((&row["trigger"], &row["attempt"]), (&json!("cron"), &json!(1)), "{row}");
     trigger(&mut client, "a");
     let mut text = String::new();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::server::ServerProcess;
 
-use crate::cron::{calling, come_to, held, occurrences, of_status, pass, schedule, telling};
+use crate::cron::{calling, come_to, held_upstream, occurrences, of_status, pass, schedule, telling};
 use crate::support::{error, eventually, launch, start};
 
 const OCCURRENCES: &str = "/api/v1/admin/cron/occurrences";
@@ -28,7 +28,7 @@ fn retry(client: &mut HttpClient, row: &Value) -> HttpResponse {
 }
 
 /// Asks for another attempt and returns the row of the answer, which waits.
-fn retried(client: &mut HttpClient, row: &Value) -> Value {
+fn retry_accepted(client: &mut HttpClient, row: &Value) -> Value {
     let taken = retry(client, row);
     assert_eq!(taken.status, 200, "{}", taken.text());
     let again = taken.json()["data"].clone();
@@ -46,7 +46,7 @@ fn retried(client: &mut HttpClient, row: &Value) -> Value {
 }
 
 /// Waits until a row is in that status, and returns it.
-fn come(server: &ServerProcess, row: &Value, status: &str) -> Value {
+fn wait_for_status(server: &ServerProcess, row: &Value, status: &str) -> Value {
     let path = format!("{OCCURRENCES}/{}", row["id"].as_str().unwrap());
     let mut seen = Value::Null;
     eventually(|| {
@@ -72,8 +72,8 @@ fn what_was_missed_runs_at_the_word_of_an_operator() {
     server.signal("CONT").unwrap();
     let missed = come_to(&server, "tick", "skipped_misfire", 1).remove(0);
     assert_eq!(missed["attempt"], 0, "it never ran: {missed}");
-    let again = retried(&mut client, &missed);
-    let done = come(&server, &missed, "completed");
+    let again = retry_accepted(&mut client, &missed);
+    let done = wait_for_status(&server, &missed, "completed");
     assert_eq!((&done["attempt"], &done["scheduled_for"]), (&again["attempt"], &missed["scheduled_for"]));
     assert_eq!((&done["error_message"], &done["trigger"]), (&Value::Null, &json!("cron")), "{done}");
 }
@@ -82,7 +82,7 @@ fn what_was_missed_runs_at_the_word_of_an_operator() {
 fn what_finds_its_key_busy_is_skipped_and_runs_at_the_word_of_an_operator() {
     let server = start();
     let mut client = server.client();
-    let upstream = held(&mut client);
+    let upstream = held_upstream(&mut client);
     let forbids = json!({"schedule": RARELY, "concurrency": {"policy": "forbid", "key": "api"}});
     schedule(&mut client, "slow", calling(), forbids, json!({}));
     assert_eq!(slots_held(&mut client), 0);
@@ -92,18 +92,18 @@ fn what_finds_its_key_busy_is_skipped_and_runs_at_the_word_of_an_operator() {
 
     let second = trigger(&mut client, "slow");
     assert_eq!(second["status"], "pending", "an order is taken: {second}");
-    let skipped = come(&server, &second, "skipped_singleton");
+    let skipped = wait_for_status(&server, &second, "skipped_singleton");
     assert!(skipped["error_message"].as_str().unwrap().contains("api"), "{skipped}");
     assert!(skipped["started_at"].is_null() && skipped["completed_at"].is_string(), "{skipped}");
     error(&retry(&mut client, &first), 409, "CONFLICT");
 
-    retried(&mut client, &skipped);
-    let skipped = come(&server, &second, "skipped_singleton");
+    retry_accepted(&mut client, &skipped);
+    let skipped = wait_for_status(&server, &second, "skipped_singleton");
     upstream.open();
-    come(&server, &first, "completed");
+    wait_for_status(&server, &first, "completed");
     assert_eq!(slots_held(&mut client), 0);
-    let again = retried(&mut client, &skipped);
-    let done = come(&server, &second, "completed");
+    let again = retry_accepted(&mut client, &skipped);
+    let done = wait_for_status(&server, &second, "completed");
     assert_eq!((&done["attempt"], &done["singleton_key"]), (&again["attempt"], &json!("api")), "{done}");
     assert_eq!(upstream.requests().len(), 2);
 }
@@ -112,7 +112,7 @@ fn what_finds_its_key_busy_is_skipped_and_runs_at_the_word_of_an_operator() {
 fn what_waits_for_a_worker_is_not_tried_again() {
     let server = launch().env("SVC_CRON__WORKERS", "1").start().unwrap();
     let mut client = server.client();
-    let upstream = held(&mut client);
+    let upstream = held_upstream(&mut client);
     schedule(&mut client, "slow", calling(), json!({"schedule": RARELY}), json!({}));
     let first = trigger(&mut client, "slow");
     upstream.wait_for(1);
@@ -122,7 +122,7 @@ fn what_waits_for_a_worker_is_not_tried_again() {
     assert_eq!(of_status(&mut client, "slow", "pending").len(), 1);
     upstream.open();
     for row in [first, second] {
-        assert_eq!(come(&server, &row, "completed")["attempt"], 1);
+        assert_eq!(wait_for_status(&server, &row, "completed")["attempt"], 1);
     }
 }
 

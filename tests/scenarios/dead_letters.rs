@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
 
-use crate::support::{error, eventually, launch, serve, settled};
+use crate::support::{error, eventually, launch, serve, wait_until_stable};
 
 const LETTERS: &str = "/api/v1/admin/trace-dlq";
 const TRACES: &str = "/api/v1/admin/traces";
 
 /// A channel that fails whatever comes in, for a reason that time may heal.
-fn broken(client: &mut HttpClient) {
+fn create_broken(client: &mut HttpClient) {
     let nowhere = json!({"name": "nowhere", "connector_type": "http", "config": {
         "url": "http://127.0.0.1:1", "allow_private_urls": true, "retry": {"max_retries": 0}}});
     let created = client.json("POST", "/api/v1/admin/connectors", &nowhere).unwrap();
@@ -27,13 +27,13 @@ fn wrong(client: &mut HttpClient) {
 }
 
 /// Submits, waits until it has failed, and returns its trace.
-fn failed(client: &mut HttpClient) -> Value {
+fn wait_for_letter(client: &mut HttpClient) -> Value {
     let taken = client.json("POST", "/api/v1/data/broken/async", &json!({"n": 1})).unwrap();
     assert_eq!(taken.status, 202, "{}", taken.text());
     let taken = taken.json();
     let told = |key: &str| taken[key].as_str().unwrap().to_owned();
     let path = format!("{TRACES}/{}?token={}", told("trace_id"), told("trace_token"));
-    settled(|| client.get(&path).unwrap().json()["data"].clone())
+    wait_until_stable(|| client.get(&path).unwrap().json()["data"].clone())
 }
 
 fn letters(client: &mut HttpClient, query: &str) -> Vec<Value> {
@@ -46,8 +46,8 @@ fn letters(client: &mut HttpClient, query: &str) -> Vec<Value> {
 fn a_failed_submission_is_a_dead_letter_that_an_operator_requeues() {
     let server = launch().env("SVC_TRACE_QUEUE__DLQ_RETRY_ENABLED", "false").start().unwrap();
     let mut client = server.client();
-    broken(&mut client);
-    let trace = failed(&mut client);
+    create_broken(&mut client);
+    let trace = wait_for_letter(&mut client);
     assert_eq!(trace["status"], "failed", "{trace}");
     assert!(trace["error"].as_str().is_some_and(|text| !text.is_empty()), "{trace}");
     assert_eq!(trace.get("message"), None, "{trace}");
@@ -91,8 +91,8 @@ fn retries_run_as_new_traces_until_they_are_exhausted_and_purged() {
         .start()
         .unwrap();
     let mut client = server.client();
-    broken(&mut client);
-    let first = failed(&mut client);
+    create_broken(&mut client);
+    let first = wait_for_letter(&mut client);
     eventually(|| letters(&mut client, "?exhausted=true").len() == 1);
     let letter = letters(&mut client, "")[0].clone();
     assert_eq!((&letter["retry_count"], &letter["max_retries"]), (&json!(1), &json!(1)), "{letter}");
@@ -111,7 +111,7 @@ fn permanent_failure_is_an_exhausted_letter_that_a_requeue_runs_at_once() {
     let server = launch().env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "3600").start().unwrap();
     let mut client = server.client();
     wrong(&mut client);
-    let trace = failed(&mut client);
+    let trace = wait_for_letter(&mut client);
     assert!(trace["error"].as_str().unwrap().ends_with("(not retried)"), "{trace}");
     assert_eq!(
         (&trace["errors"][0]["task_id"], &trace["workflow_version"]),
@@ -133,14 +133,14 @@ fn the_gauge_of_letters_follows_the_table_between_two_looks_for_due_ones() {
         .start()
         .unwrap();
     let mut client = server.client();
-    broken(&mut client);
+    create_broken(&mut client);
     let mut shown = |count: usize| {
         let page = client.get("/metrics").unwrap().text();
         page.lines().any(|line| line == format!("svc_trace_dlq_depth{{state=\"waiting\"}} {count}"))
     };
     let mut submitter = server.client();
     for count in 1..=3 {
-        failed(&mut submitter);
+        wait_for_letter(&mut submitter);
         eventually(|| shown(count));
     }
 }

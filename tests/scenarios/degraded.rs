@@ -12,7 +12,7 @@ use svc_testkit::peer;
 use svc_testkit::postgres::{Postgres, PostgresDatabase};
 use svc_testkit::server::{ServerCommand, ServerProcess, wait_until};
 
-use crate::cron::{calling, held, of_status, schedule, telling};
+use crate::cron::{calling, held_upstream, of_status, schedule, telling};
 use crate::support::{echo, eventually, launch};
 
 const KEY: &str = "an-operators-key-0123456789-0123456789";
@@ -84,7 +84,7 @@ fn full_disk_is_told_until_there_is_room_again() {
 fn schedules_that_do_not_keep_up_are_told_until_they_do() {
     let server = launch().env("SVC_CRON__WORKERS", "1").start().unwrap();
     let mut client = server.client();
-    let upstream = held(&mut client);
+    let upstream = held_upstream(&mut client);
     schedule(&mut client, "slow", calling(), json!({"schedule": "* * * * * *"}), json!({}));
     let mut health = Value::Null;
     eventually(|| {

@@ -7,7 +7,7 @@ use crate::support::{channel, echo, echo_workflow, error, start};
 
 const ADMIN: &str = "/api/v1/admin";
 /// A request for each route that mutates, `{kind}` for what has versions.
-fn tried() -> Vec<(&'static str, &'static str, Value)> {
+fn dry_run_requests() -> Vec<(&'static str, &'static str, Value)> {
     let connector =
         json!({"id": "new", "name": "new", "connector_type": "http", "config": {"url": "https://a.example"}});
     vec![
@@ -65,7 +65,7 @@ fn dry_run_of_every_mutation_answers_a_report_and_writes_nothing() {
         json!({"id": "k", "name": "k", "connector_type": "http", "config": {"url": "https://a.example"}});
     assert_eq!(client.json("POST", &format!("{ADMIN}/connectors"), &connector).unwrap().status, 201);
     let before = state(&mut client);
-    for (method, path, body) in tried() {
+    for (method, path, body) in dry_run_requests() {
         for kind in ["workflows", "channels"] {
             let document =
                 if kind == "workflows" { echo_workflow("new") } else { channel("new", "w", json!({})) };
@@ -96,7 +96,7 @@ fn dry_run_of_every_mutation_answers_a_report_and_writes_nothing() {
 #[test]
 fn every_route_that_mutates_is_among_those_tried() {
     let mut listed: Vec<(&str, String)> = Vec::new();
-    for (method, path, _) in tried() {
+    for (method, path, _) in dry_run_requests() {
         let path = path.split('?').next().unwrap_or_default();
         listed.extend(["workflows", "channels"].map(|kind| (method, path.replace("{kind}", kind))));
     }

@@ -14,7 +14,7 @@ fn throwing() -> Value {
         {"path": "data.x", "logic": {"*": [{"var": "payload.q"}, 2]}}]}}}])
 }
 
-fn listed(client: &mut HttpClient, query: &str) -> Vec<Value> {
+fn list(client: &mut HttpClient, query: &str) -> Vec<Value> {
     let page = client.get(&format!("{TRACES}?{query}")).unwrap();
     assert_eq!(page.status, 200, "{}", page.text());
     page.json()["data"].as_array().unwrap().clone()
@@ -34,7 +34,7 @@ fn failed_request_leaves_a_trace_with_its_steps_and_the_version_that_ran() {
     let message = refused["message"].as_str().unwrap();
     assert!(message.starts_with("Task 'boom' failed with "), "{message}");
     assert!(message.contains("payload.q is a string"), "the cause, outside production: {message}");
-    let rows = listed(&mut client, "channel=mul&status=failed&workflow_id=mul&workflow_version=1");
+    let rows = list(&mut client, "channel=mul&status=failed&workflow_id=mul&workflow_version=1");
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert_eq!((&rows[0]["workflow_id"], &rows[0]["mode"]), (&json!("mul"), &json!("sync")));
     let seen = trace(&mut client, &rows[0]);
@@ -44,7 +44,7 @@ fn failed_request_leaves_a_trace_with_its_steps_and_the_version_that_ran() {
         "{seen}"
     );
     assert_eq!(seen["task_trace_json"]["steps"][0]["result"], "failed", "{seen}");
-    assert_eq!(listed(&mut client, "workflow_id=mul&workflow_version=2"), [Value::Null; 0]);
+    assert_eq!(list(&mut client, "workflow_id=mul&workflow_version=2"), [Value::Null; 0]);
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn submission_that_fails_for_good_is_reported_to_the_channel_that_is_named() {
     let taken = client.json("POST", "/api/v1/data/mul/async", &json!({"q": "three"})).unwrap();
     assert_eq!(taken.status, 202, "{}", taken.text());
     let failed = taken.json()["trace_id"].as_str().unwrap().to_owned();
-    eventually(|| listed(&mut client, "channel=alerts&status=completed").len() == 1);
-    let row = listed(&mut client, "channel=alerts").remove(0);
+    eventually(|| list(&mut client, "channel=alerts&status=completed").len() == 1);
+    let row = list(&mut client, "channel=alerts").remove(0);
     let report = trace(&mut client, &row)["message"]["payload"].clone();
     assert_eq!((&report["trace_id"], &report["channel"]), (&json!(failed), &json!("mul")), "{report}");
     assert_eq!(report["data"], json!({"q": "three"}));
@@ -89,11 +89,11 @@ fn failed_occurrence_is_reported_and_a_channel_cannot_name_itself() {
         "transport_config": {"schedule": "0 0 3 1 1 *", "payload": {"q": "many"}}});
     create_and_activate(&mut client, "channels", "channel_id", &nightly).unwrap();
     assert_eq!(client.send("POST", "/api/v1/admin/channels/nightly/trigger", &[], b"").unwrap().status, 202);
-    eventually(|| listed(&mut client, "channel=alerts&status=completed").len() == 1);
-    let row = listed(&mut client, "channel=alerts").remove(0);
+    eventually(|| list(&mut client, "channel=alerts&status=completed").len() == 1);
+    let row = list(&mut client, "channel=alerts").remove(0);
     let report = trace(&mut client, &row)["message"]["payload"].clone();
     assert_eq!((&report["channel"], &report["data"]), (&json!("nightly"), &json!({"q": "many"})), "{report}");
-    let failed = listed(&mut client, "channel=nightly&status=failed").remove(0);
+    let failed = list(&mut client, "channel=nightly&status=failed").remove(0);
     assert_eq!(report["trace_id"], failed["id"]);
 
     let own = channel("loop", "nightly", json!({"on_failure": "loop"}));
@@ -126,7 +126,7 @@ fn channel_for_failures_that_is_withdrawn_is_told_at_every_step() {
     assert_eq!(deleted.status, 204, "{}", deleted.text());
     let taken = client.json("POST", "/api/v1/data/mul/async", &json!({"q": "three"})).unwrap();
     assert_eq!(taken.status, 202, "{}", taken.text());
-    eventually(|| listed(&mut client, "channel=alerts&status=failed").len() == 1);
+    eventually(|| list(&mut client, "channel=alerts&status=failed").len() == 1);
     let letters = client.get(&format!("{ADMIN}/trace-dlq?channel=alerts")).unwrap().json();
     let why = letters["data"][0]["error_message"].as_str().unwrap();
     assert_eq!(why, "No active channel is named 'alerts'");

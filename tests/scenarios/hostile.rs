@@ -25,7 +25,7 @@ fn post_json(client: &mut HttpClient, path: &str, body: &Value) -> HttpResponse 
 
 /// Asserts that a workflow is refused for exactly these `(path, code)`.
 #[track_caller]
-fn refused(client: &mut HttpClient, workflow: &Value, expected: &[(&str, &str)]) {
+fn expect_refusal(client: &mut HttpClient, workflow: &Value, expected: &[(&str, &str)]) {
     let refused = error(&post_json(client, WORKFLOWS, workflow), 400, "VALIDATION_ERROR");
     let expected: Vec<_> =
         expected.iter().map(|(path, code)| ((*path).to_owned(), (*code).to_owned())).collect();
@@ -51,7 +51,7 @@ fn workflow(tasks: Value) -> Value {
     json!({"name": "hostile", "tasks": tasks})
 }
 
-fn nested(depth: usize, innermost: Value, wrap: fn(Value) -> Value) -> Value {
+fn nest(depth: usize, innermost: Value, wrap: fn(Value) -> Value) -> Value {
     (0..depth).fold(innermost, |inner, _| wrap(inner))
 }
 
@@ -67,17 +67,17 @@ fn what_nests_too_deep_is_refused_at_its_place() {
         let refused = error(&post(&mut client, path, brackets.as_bytes()), 400, "VALIDATION_ERROR");
         assert!(refused["message"].as_str().unwrap().contains("recursion limit"), "{refused}");
     }
-    let deep = nested(60, json!(true), |inner| json!({"!": [inner]}));
+    let deep = nest(60, json!(true), |inner| json!({"!": [inner]}));
     assert_eq!(post_json(&mut client, WORKFLOWS, &workflow(json!([map("data.x", deep)]))).status, 201);
     let group = |inner| json!({"id": "g", "tasks": [inner]});
-    let mut groups = nested(9, task("t", "log", json!({})), group);
+    let mut groups = nest(9, task("t", "log", json!({})), group);
     let mut level = &mut groups;
     for n in 0..9 {
         level["id"] = json!(format!("g{n}"));
         level = &mut level["tasks"][0];
     }
     let ninth = format!("tasks[0]{}.tasks", ".tasks[0]".repeat(8));
-    refused(&mut client, &workflow(json!([groups])), &[(&ninth, "INVALID")]);
+    expect_refusal(&mut client, &workflow(json!([groups])), &[(&ninth, "INVALID")]);
     assert_eq!(post_json(&mut client, "/api/v1/data/echo", &json!({"n": 1})).status, 200);
 }
 
@@ -90,7 +90,7 @@ fn what_is_too_long_is_refused_at_its_place() {
     named["name"] = json!(long);
     named["workflow_id"] = json!(long);
     named["description"] = json!(long);
-    refused(
+    expect_refusal(
         &mut client,
         &named,
         &[
@@ -102,7 +102,7 @@ fn what_is_too_long_is_refused_at_its_place() {
         ],
     );
     let calls: Value = (0..100_000).map(|_| json!({"!": 1})).collect();
-    refused(
+    expect_refusal(
         &mut client,
         &workflow(json!([map("data.x", json!({"and": calls}))])),
         &[("tasks[0].function.input.mappings[0].logic", "INVALID")],

@@ -33,7 +33,7 @@ fn create(client: &mut HttpClient, connector: &Value) {
 }
 
 /// Returns the result of a connector test.
-fn tried(client: &mut HttpClient, id: &str) -> Value {
+fn test_connector(client: &mut HttpClient, id: &str) -> Value {
     client.json("POST", &format!("{ADMIN}/connectors/{id}/test"), &json!({})).unwrap().json()["data"].clone()
 }
 
@@ -48,7 +48,7 @@ fn asking(client: &mut HttpClient, connector: &str) {
 }
 
 /// Imports a list and answers how many of it were taken, with the texts of the refusals.
-fn imported(client: &mut HttpClient, kind: &str, items: &[Value]) -> (u64, Vec<String>) {
+fn import(client: &mut HttpClient, kind: &str, items: &[Value]) -> (u64, Vec<String>) {
     let (mut taken, mut refusals) = (0, Vec::new());
     for batch in items.chunks(BATCH) {
         let report = client.json("POST", &format!("{ADMIN}/{kind}/import"), &json!(batch)).unwrap();
@@ -85,7 +85,7 @@ fn no_connector_of_any_type_is_stored_for_an_inner_address_that_is_written_out()
         ]);
     }
     items.extend(urls(port).into_iter().map(|url| of_type("http", json!({"url": url}))));
-    let (taken, refusals) = imported(&mut server.client(), "connectors", &items);
+    let (taken, refusals) = import(&mut server.client(), "connectors", &items);
     assert_eq!(taken, 0);
     assert_eq!(refusals.len(), items.len());
     let protected = refusals.iter().filter(|refusal| refusal.contains("SSRF protection:")).count();
@@ -112,10 +112,10 @@ fn no_address_that_a_variable_stands_for_is_loaded_tried_or_called() {
         http(&format!("t{index}"), config)
     };
     let items: Vec<_> = (0..hosts.len()).flat_map(|index| [api(index), issuer(index)]).collect();
-    assert_eq!(imported(&mut client, "connectors", &items).0, items.len() as u64);
+    assert_eq!(import(&mut client, "connectors", &items).0, items.len() as u64);
     for (index, host) in hosts.iter().enumerate() {
         for kind in ["c", "t"] {
-            let told = tried(&mut client, &format!("{kind}{index}"));
+            let told = test_connector(&mut client, &format!("{kind}{index}"));
             assert_eq!(
                 (&told["reachable"], &told["probe"]),
                 (&json!(false), &json!("config parse")),
@@ -143,7 +143,7 @@ fn host_that_resolves_to_a_private_address_is_refused_unless_allowed() {
     for id in ["guarded", "free"] {
         asking(&mut client, id);
     }
-    let told = tried(&mut client, "guarded");
+    let told = test_connector(&mut client, "guarded");
     assert!(told["error"].as_str().unwrap().starts_with("SSRF protection:"), "{told}");
     assert_eq!(client.json("POST", "/api/v1/data/guarded", &json!({})).unwrap().status, 500);
     assert_eq!(trap.take_connection_count(), 0);
@@ -176,7 +176,7 @@ fn no_redirect_of_a_peer_leads_inside() {
     for location in &locations {
         for code in CODES {
             *told.lock() = (code, location.clone());
-            let said = tried(&mut client, "home");
+            let said = test_connector(&mut client, "home");
             assert!(
                 said["error"].as_str().unwrap().starts_with("SSRF protection:"),
                 "{code} {location}: {said}"
@@ -187,7 +187,7 @@ fn no_redirect_of_a_peer_leads_inside() {
     }
     assert_eq!(trap.take_connection_count(), 0);
     *told.lock() = (307, "/here".to_owned());
-    assert_eq!(tried(&mut client, "home")["reachable"], true, "a redirect as such is followed");
+    assert_eq!(test_connector(&mut client, "home")["reachable"], true, "a redirect as such is followed");
     assert_eq!(client.json("POST", "/api/v1/data/home", &json!({})).unwrap().status, 200);
 }
 
@@ -205,7 +205,7 @@ fn no_token_is_fetched_from_inside_and_no_redirect_of_its_issuer_is_followed() {
     let mut client = server.client().keep_alive();
     let trapped = format!("http://localhost:{}/", trap.port());
     create(&mut client, &http("guarded", json!({"url": "https://api.example", "auth": oauth(&trapped)})));
-    let said = tried(&mut client, "guarded");
+    let said = test_connector(&mut client, "guarded");
     assert!(said["error"].as_str().unwrap().contains("SSRF protection:"), "{said}");
     asking(&mut client, "guarded");
     assert_eq!(client.json("POST", "/api/v1/data/guarded", &json!({})).unwrap().status, 500);
@@ -218,7 +218,7 @@ fn no_token_is_fetched_from_inside_and_no_redirect_of_its_issuer_is_followed() {
         let changed =
             client.json("PUT", &format!("{ADMIN}/connectors/redirected"), &json!({"config": config(n + 1)}));
         assert_eq!(changed.unwrap().status, 200);
-        let said = tried(&mut client, "redirected");
+        let said = test_connector(&mut client, "redirected");
         assert!(said["error"].as_str().unwrap().contains(&code.to_string()), "{code}: {said}");
         assert_eq!(client.json("POST", "/api/v1/data/redirected", &json!({})).unwrap().status, 400, "{code}");
     }
@@ -230,13 +230,13 @@ fn no_token_is_fetched_from_inside_and_no_redirect_of_its_issuer_is_followed() {
     let mut waiting = server.client();
     std::thread::scope(|scope| {
         // The trap never answers; that somebody came is enough.
-        scope.spawn(|| tried(&mut waiting, "guarded"));
+        scope.spawn(|| test_connector(&mut waiting, "guarded"));
         eventually(|| trap.take_connection_count() > 0);
     });
 }
 
 /// A channel whose tokens are judged by the keys at a URL.
-fn judged(id: &str, url: &str) -> Value {
+fn connector_body(id: &str, url: &str) -> Value {
     channel(id, "echo", json!({"auth": {"mode": "jwt", "algorithms": ["RS256"], "jwks_url": url}}))
 }
 
@@ -258,17 +258,17 @@ fn no_key_set_is_fetched_from_inside() {
     let mut client = server.client();
     echo(&mut client, "echo", json!({}));
     let url = |host: &str| format!("https://{host}:{}/keys", trap.port());
-    let named = |(index, host): (usize, &String)| judged(&format!("k{index}"), &url(host));
+    let named = |(index, host): (usize, &String)| connector_body(&format!("k{index}"), &url(host));
     let items: Vec<_> = corpus().iter().enumerate().map(named).collect();
-    let (taken, refusals) = imported(&mut client, "channels", &items);
+    let (taken, refusals) = import(&mut client, "channels", &items);
     assert_eq!((taken, refusals.len()), (0, items.len()));
-    open(&mut client, &judged("named", &url("localhost")));
+    open(&mut client, &connector_body("named", &url("localhost")));
     present(&mut client, "named");
     assert_eq!(trap.take_connection_count(), 0);
     let free = launch().env("SVC_JWT__ALLOW_PRIVATE_JWKS_URLS", "true").start().unwrap();
     let mut client = free.client();
     echo(&mut client, "echo", json!({}));
-    open(&mut client, &judged("named", &url("localhost")));
+    open(&mut client, &connector_body("named", &url("localhost")));
     let mut presented = free.client();
     std::thread::scope(|scope| {
         // The trap never answers; that somebody came is enough.
@@ -289,7 +289,7 @@ fn no_redirect_of_an_issuer_leads_anywhere() {
     for code in CODES {
         issuer.set_behaviour(Behaviour::redirect(code, &format!("http://127.0.0.1:{}/", trap.port())));
         let (id, before) = (format!("r{code}"), issuer.request_count());
-        open(&mut client, &judged(&id, &issuer.url(&format!("/{code}"))));
+        open(&mut client, &connector_body(&id, &issuer.url(&format!("/{code}"))));
         present(&mut client, &id);
         assert!(issuer.request_count() > before, "the issuer was asked");
     }

@@ -11,14 +11,14 @@ use crate::support::{channel, echo, echo_workflow, error, launch, start};
 const ADMIN: &str = "/api/v1/admin";
 
 /// A workflow that answers its version.
-fn numbered(id: &str, version: i64) -> Value {
+fn numbered_workflow(id: &str, version: i64) -> Value {
     json!({"workflow_id": id, "name": id, "tasks": [{"id": "v", "name": "", "function":
         {"name": "map", "input": {"mappings": [{"path": "data.version", "logic": version}]}}}]})
 }
 
 /// Serves version 1 of a workflow and a channel of the same id.
 fn serve_first(client: &mut HttpClient, id: &str) {
-    create_and_activate(client, "workflows", "workflow_id", &numbered(id, 1)).unwrap();
+    create_and_activate(client, "workflows", "workflow_id", &numbered_workflow(id, 1)).unwrap();
     create_and_activate(client, "channels", "channel_id", &channel(id, id, json!({}))).unwrap();
 }
 
@@ -26,7 +26,7 @@ fn serve_first(client: &mut HttpClient, id: &str) {
 fn draft(client: &mut HttpClient, id: &str, version: i64) {
     let path = format!("{ADMIN}/workflows/{id}");
     assert_eq!(client.send("POST", &format!("{path}/versions"), &[], b"").unwrap().status, 201);
-    let tasks = json!({"tasks": numbered(id, version)["tasks"]});
+    let tasks = json!({"tasks": numbered_workflow(id, version)["tasks"]});
     assert_eq!(client.json("PUT", &path, &tasks).unwrap().status, 200);
 }
 
@@ -108,7 +108,7 @@ fn rollback_serves_the_version_before_under_a_new_number() {
     error(&rollback(&mut client, "workflows/w/rollback", json!({"to_version": 5})), 409, "CONFLICT");
     let copy =
         client.json("POST", &format!("{ADMIN}/workflows/w/versions"), &json!({"from_version": 2})).unwrap();
-    assert_eq!((copy.status, &copy.json()["data"]["tasks"]), (201, &numbered("w", 2)["tasks"]));
+    assert_eq!((copy.status, &copy.json()["data"]["tasks"]), (201, &numbered_workflow("w", 2)["tasks"]));
     error(&rollback(&mut client, "workflows/w/rollback", json!({})), 409, "CONFLICT");
     let audit = client.get(&format!("{ADMIN}/audit-logs?action=rollback")).unwrap().json();
     assert_eq!((&audit["total"], &audit["data"][0]["resource_id"]), (&json!(2), &json!("w")));

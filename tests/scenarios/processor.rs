@@ -35,7 +35,7 @@ fn compares() -> Value {
     ]}}}])
 }
 
-fn expected() -> Value {
+fn expected_output() -> Value {
     json!({"same": true, "unlike": false, "among": true, "distinct": 1, "groups": 1})
 }
 
@@ -49,7 +49,7 @@ fn an_object_that_is_too_wide_is_refused_with_its_place() {
     let message = refused["message"].as_str().unwrap();
     assert_eq!(message, "body.a: an object of 30000 members; ingest.max_object_members allows 10000");
     let answer = client.json("POST", "/api/v1/data/compare", &pair(10_000)).unwrap();
-    assert_eq!((answer.status, &answer.json()["data"]), (200, &expected()), "{}", answer.text());
+    assert_eq!((answer.status, &answer.json()["data"]), (200, &expected_output()), "{}", answer.text());
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn neighbours_of_a_costly_comparison_are_all_answered() {
                 let body = pair(WIDE);
                 while !over.load(Ordering::Relaxed) {
                     let answer = client.json("POST", "/api/v1/data/compare", &body).unwrap();
-                    assert_eq!((answer.status, &answer.json()["data"]), (200, &expected()));
+                    assert_eq!((answer.status, &answer.json()["data"]), (200, &expected_output()));
                 }
             })
         })

@@ -56,7 +56,7 @@ fn examples_lint_without_warnings_pass_their_cases_and_compile() {
     }
 }
 
-fn generated(seed: usize) -> GeneratedProject {
+fn generate(seed: usize) -> GeneratedProject {
     GeneratedProject { seed, workflows: 1 + seed % 3, fragments: 1 + seed % 2, cases: 4 }
 }
 
@@ -90,10 +90,10 @@ fn dry_runs(project: &GeneratedProject, directory: &Path, scratch: &Path) -> Vec
 }
 
 /// Writes a project and checks it.
-fn checked(seed: usize, database: &str) -> CheckedProject {
+fn check_project(seed: usize, database: &str) -> CheckedProject {
     let (project, output) = (TempDir::new().unwrap(), TempDir::new().unwrap());
-    generated(seed).write(project.path(), database).unwrap();
-    let dry_runs = dry_runs(&generated(seed), project.path(), output.path());
+    generate(seed).write(project.path(), database).unwrap();
+    let dry_runs = dry_runs(&generate(seed), project.path(), output.path());
     let bulk = output.path().join("bulk");
     succeeds(&["lint", text(project.path()), "--deny-warnings"]);
     let tests = project.path().join("tests");
@@ -142,7 +142,7 @@ fn generated_projects_answer_as_their_cases_and_dry_runs_say() {
             let mut own = Vec::new();
             while let Some(seed) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < PROJECTS)
             {
-                own.push((seed, checked(seed, &database)));
+                own.push((seed, check_project(seed, &database)));
             }
             own
         };
@@ -161,7 +161,7 @@ fn generated_projects_answer_as_their_cases_and_dry_runs_say() {
         if kind == "connectors" {
             continue;
         }
-        for project in (0..PROJECTS).map(generated) {
+        for project in (0..PROJECTS).map(generate) {
             for workflow in 0..project.workflows {
                 let path = format!("{kind}/{}/status?reload=defer", project.id(workflow));
                 admin(&mut client, "PATCH", &path, &json!({"status": "active"}));
@@ -172,7 +172,7 @@ fn generated_projects_answer_as_their_cases_and_dry_runs_say() {
     for (seed, project) in &projects {
         for (workflow, rounds) in project.dry_runs.iter().enumerate() {
             for (round, dry_run) in rounds.iter().enumerate() {
-                call(&mut client, &generated(*seed), (workflow, round), dry_run);
+                call(&mut client, &generate(*seed), (workflow, round), dry_run);
             }
         }
     }

@@ -36,7 +36,7 @@ fn post(client: &mut HttpClient, channel: &str, headers: &[(&str, &str)]) -> Htt
 }
 
 /// Returns the comparable part of a response: everything but the date. The order of headers is random.
-fn seen(answer: &HttpResponse) -> (u16, Vec<(String, String)>, String) {
+fn comparable_parts(answer: &HttpResponse) -> (u16, Vec<(String, String)>, String) {
     let mut headers: Vec<_> = answer.headers.iter().filter(|(name, _)| name != "date").cloned().collect();
     headers.sort();
     (answer.status, headers, answer.text())
@@ -56,7 +56,7 @@ fn all_alike(
             let answer = post(client, &path, headers);
             assert_eq!(answer.status, 401, "{path}, {cause}: {}", answer.text());
             let first = first.get_or_insert_with(|| answer.clone());
-            assert_eq!(seen(&answer), seen(first), "{path}, {cause}");
+            assert_eq!(comparable_parts(&answer), comparable_parts(first), "{path}, {cause}");
         }
     }
     first.unwrap()
@@ -112,7 +112,7 @@ fn every_bad_key_and_signature_is_answered_alike() {
             ("a signed header is missing", vec![("x-signature", &good), ("x-time", &now)]),
         ],
     );
-    assert_eq!(seen(&keyed), seen(&signed), "the mode does not show either");
+    assert_eq!(comparable_parts(&keyed), comparable_parts(&signed), "the mode does not show either");
     assert_eq!(keyed.header("www-authenticate"), None);
     assert_eq!(keyed.json()["error"]["message"], "Channel authentication failed");
 }

@@ -20,7 +20,7 @@ fn redis(server: &Redis) -> Value {
     json!({"backend": "redis", "url": server.url(), "allow_private_urls": true})
 }
 
-fn keyed(client: &mut HttpClient, key: &str) -> HttpResponse {
+fn post_with_key(client: &mut HttpClient, key: &str) -> HttpResponse {
     keyed_at(client, PATH, key)
 }
 
@@ -48,18 +48,18 @@ fn idempotency_key_of_one_process_is_a_duplicate_in_the_other() {
         echo(client, "brief", deduplicating(json!({"window_secs": 1})));
     }
     let [one, other] = &mut clients;
-    assert_eq!(keyed(one, "k").status, 200);
+    assert_eq!(post_with_key(one, "k").status, 200);
     for client in [&mut *one, &mut *other] {
-        let refused = error(&keyed(client, "k"), 409, "CONFLICT");
+        let refused = error(&post_with_key(client, "k"), 409, "CONFLICT");
         assert_eq!(refused["message"], "Duplicate request: idempotency key 'k' already seen");
     }
-    assert_eq!(keyed(other, "other").status, 200);
+    assert_eq!(post_with_key(other, "other").status, 200);
     assert_eq!(keyed_at(one, "/api/v1/data/brief", "k").status, 200, "keys are those of a channel");
     eventually(|| keyed_at(other, "/api/v1/data/brief", "k").status == 200);
     // Every process has its own memory, and this is not in it.
     let [server, _] = servers;
     let again = server.crash_and_restart().unwrap();
-    error(&keyed(&mut again.client(), "k"), 409, "CONFLICT");
+    error(&post_with_key(&mut again.client(), "k"), 409, "CONFLICT");
 }
 
 #[test]
@@ -78,14 +78,14 @@ fn a_request_that_finds_no_capacity_gives_its_key_back() {
         json!([{"id": "t", "name": "T", "function": {"name": "http_call", "input": {"connector": "api"}}}]);
     serve_with(&mut client, "orders", config, call);
     let address = server.address();
-    let busy = std::thread::spawn(move || keyed(&mut HttpClient::new(address), "first").status);
+    let busy = std::thread::spawn(move || post_with_key(&mut HttpClient::new(address), "first").status);
     eventually(|| held.requests().len() == 1);
-    error(&keyed(&mut client, "k"), 503, "SERVICE_UNAVAILABLE");
-    error(&keyed(&mut client, "first"), 409, "CONFLICT");
+    error(&post_with_key(&mut client, "k"), 503, "SERVICE_UNAVAILABLE");
+    error(&post_with_key(&mut client, "first"), 409, "CONFLICT");
     held.open();
     assert_eq!(busy.join().unwrap(), 200);
-    assert_eq!(keyed(&mut client, "k").status, 200);
-    error(&keyed(&mut client, "k"), 409, "CONFLICT");
+    assert_eq!(post_with_key(&mut client, "k").status, 200);
+    error(&post_with_key(&mut client, "k"), 409, "CONFLICT");
 }
 
 #[test]
@@ -130,10 +130,10 @@ fn redis_outage_lets_keys_pass_or_refuses_them_as_configured() {
         let unkeyed = |client: &mut HttpClient| client.json("POST", PATH, &json!({})).unwrap();
         let kept = unkeyed(&mut client).text();
         assert_eq!(unkeyed(&mut client).text(), kept);
-        assert_eq!(keyed(&mut client, word).status, 200);
+        assert_eq!(post_with_key(&mut client, word).status, 200);
         store.stop().unwrap();
         for _ in 0..2 {
-            let answer = keyed(&mut client, "k");
+            let answer = post_with_key(&mut client, "k");
             assert_eq!(answer.status, status, "{}", answer.text());
             assert_eq!(answer.header("retry-after"), (status == 503).then_some("5"));
         }
@@ -142,7 +142,7 @@ fn redis_outage_lets_keys_pass_or_refuses_them_as_configured() {
         let fresh = unkeyed(&mut client);
         assert!(fresh.status == 200 && fresh.text() != kept);
         store.restart().unwrap();
-        eventually(|| keyed(&mut client, "back").status == 409);
+        eventually(|| post_with_key(&mut client, "back").status == 409);
     }
 }
 
@@ -159,8 +159,8 @@ fn a_connector_that_cannot_serve_leaves_keys_and_answers_to_the_process() {
         let mut config = deduplicating(json!({"on_backend_error": "deny"}));
         config["cache"] = json!({"enabled": true, "connector": "shared"});
         echo(&mut client, "orders", config);
-        assert_eq!(keyed(&mut client, "k").status, 200);
-        error(&keyed(&mut client, "k"), 409, "CONFLICT");
+        assert_eq!(post_with_key(&mut client, "k").status, 200);
+        error(&post_with_key(&mut client, "k"), 409, "CONFLICT");
         let kept = client.json("POST", PATH, &json!({})).unwrap().text();
         assert_eq!(client.json("POST", PATH, &json!({})).unwrap().text(), kept);
         let warned = "this process keeps in its own memory what a connector was to keep";
@@ -175,13 +175,13 @@ fn a_server_that_hangs_costs_its_callers_a_bounded_time_and_serves_when_it_goes_
     let mut client = server.client();
     connect(&mut client, redis(&store));
     echo(&mut client, "orders", deduplicating(json!({"on_backend_error": "deny"})));
-    assert_eq!(keyed(&mut client, "before").status, 200);
+    assert_eq!(post_with_key(&mut client, "before").status, 200);
     store.hang().unwrap();
-    error(&keyed(&mut client, "meanwhile"), 503, "SERVICE_UNAVAILABLE");
+    error(&post_with_key(&mut client, "meanwhile"), 503, "SERVICE_UNAVAILABLE");
     store.resume().unwrap();
-    eventually(|| keyed(&mut client, "after").status == 200);
+    eventually(|| post_with_key(&mut client, "after").status == 200);
     for key in ["before", "after"] {
-        error(&keyed(&mut client, key), 409, "CONFLICT");
+        error(&post_with_key(&mut client, key), 409, "CONFLICT");
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
 use svc_testkit::http::{HttpClient, HttpResponse};
 
-use crate::support::{channel, echo, error, launch, settled, start};
+use crate::support::{channel, echo, error, launch, start, wait_until_stable};
 
 const TRACES: &str = "/api/v1/admin/traces";
 
@@ -29,7 +29,7 @@ fn a_submission_is_accepted_run_and_read_with_its_token() {
     echo(&mut client, "jobs", json!({}));
     let (id, token) = submit(&mut client, "jobs", &json!({"order": 7}));
     assert!(token.len() == 32 && token.bytes().all(|b| b.is_ascii_hexdigit()), "{token}");
-    let done = settled(|| with_token(&mut client, &id, &token).json()["data"].clone());
+    let done = wait_until_stable(|| with_token(&mut client, &id, &token).json()["data"].clone());
     assert_eq!(
         (&done["status"], &done["mode"], &done["channel"]),
         (&json!("completed"), &json!("async"), &json!("jobs"))
@@ -94,7 +94,7 @@ fn a_submission_leaves_its_row_even_where_nothing_else_is_traced() {
     let mut client = server.client();
     echo(&mut client, "jobs", json!({"tracing": {"mode": "off"}}));
     let (id, token) = submit(&mut client, "jobs", &json!({}));
-    let done = settled(|| with_token(&mut client, &id, &token).json()["data"].clone());
+    let done = wait_until_stable(|| with_token(&mut client, &id, &token).json()["data"].clone());
     assert_eq!(done["status"], "completed");
 }
 
@@ -119,7 +119,7 @@ fn what_a_kill_interrupts_is_run_by_the_next_process() {
     let server = server.crash_and_restart().unwrap();
     let mut client = server.client();
     for (id, token) in taken {
-        let done = settled(|| with_token(&mut client, &id, &token).json()["data"].clone());
+        let done = wait_until_stable(|| with_token(&mut client, &id, &token).json()["data"].clone());
         assert_eq!(done["status"], "completed", "{done}");
     }
 }

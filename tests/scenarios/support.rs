@@ -108,7 +108,7 @@ pub(crate) fn eventually(mut holds: impl FnMut() -> bool) {
 }
 
 /// Reads a trace until its run has ended, and returns it.
-pub(crate) fn settled(mut look: impl FnMut() -> Value) -> Value {
+pub(crate) fn wait_until_stable(mut look: impl FnMut() -> Value) -> Value {
     let mut seen = Value::Null;
     eventually(|| {
         seen = look();

@@ -16,7 +16,7 @@ fn run(client: &mut HttpClient, channel: &str, payload: &Value) -> String {
 }
 
 /// The number of stored traces of a channel.
-fn stored(client: &mut HttpClient, channel: &str) -> Value {
+fn stored_trace(client: &mut HttpClient, channel: &str) -> Value {
     client.get(&format!("{TRACES}?include_total=true&channel={channel}")).unwrap().json()["total"].clone()
 }
 
@@ -137,7 +137,7 @@ fn off_stores_nothing_and_a_channel_may_say_otherwise() {
     error(&client.get(&format!("{TRACES}/{id}")).unwrap(), 404, "NOT_FOUND");
     let id = run(&mut client, "loud", &json!({}));
     assert_eq!(client.get(&format!("{TRACES}/{id}")).unwrap().status, 200);
-    assert_eq!((stored(&mut client, "quiet"), stored(&mut client, "loud")), (json!(0), json!(1)));
+    assert_eq!((stored_trace(&mut client, "quiet"), stored_trace(&mut client, "loud")), (json!(0), json!(1)));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn async_and_batch_store_behind_the_answer_and_a_drain_loses_none() {
         server.signal("TERM").unwrap();
         assert!(server.wait(std::time::Duration::from_secs(30)).unwrap().success(), "{}", server.log_text());
         let server = server.crash_and_restart().unwrap();
-        assert_eq!(stored(&mut server.client(), "later"), 21, "{mode}");
+        assert_eq!(stored_trace(&mut server.client(), "later"), 21, "{mode}");
     }
 }
 

@@ -30,7 +30,7 @@ fn launch_declaring(store: &FakeVault) -> ServerCommand {
     launch.args(&["-c", file.to_str().unwrap()])
 }
 
-fn locked() -> Value {
+fn locked_connector() -> Value {
     json!({"auth": {"mode": "api_key", "header": "x-key", "keys": [KEY]}})
 }
 
@@ -44,7 +44,7 @@ fn reload(client: &mut HttpClient) {
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
-fn quarantined(client: &mut HttpClient) -> Value {
+fn quarantined_channel(client: &mut HttpClient) -> Value {
     client.get("/health").unwrap().json()["channels"]["quarantined"].clone()
 }
 
@@ -64,7 +64,7 @@ fn a_rotated_key_counts_after_a_reload_although_no_row_changed() {
     let store = store("key-one");
     let server = launch_with(&store).start().unwrap();
     let mut client = server.client();
-    echo(&mut client, "orders", locked());
+    echo(&mut client, "orders", locked_connector());
     assert_eq!((call(&mut client, "orders", "key-one"), call(&mut client, "orders", "key-two")), (200, 401));
     store.put_v2("app", json!({"key": "key-two"}));
     assert_eq!(call(&mut client, "orders", "key-one"), 200, "nothing is read between loads");
@@ -97,7 +97,7 @@ fn a_rotated_secret_counts_after_a_reload_in_tasks_and_expressions() {
 fn a_store_that_is_down_at_the_start_costs_only_the_channels_that_need_it() {
     let store = store("key-one");
     let server = launch_with(&store).start().unwrap();
-    echo(&mut server.client(), "locked", locked());
+    echo(&mut server.client(), "locked", locked_connector());
     echo(&mut server.client(), "open", json!({}));
     serve(&mut server.client(), "signing", sign(&json!(KEY)));
     store.set_health(Health::Down);
@@ -105,7 +105,7 @@ fn a_store_that_is_down_at_the_start_costs_only_the_channels_that_need_it() {
     let mut client = server.client();
     let refused = client.json("POST", "/api/v1/data/locked", &json!({})).unwrap();
     error(&refused, 503, "SERVICE_UNAVAILABLE");
-    let shown = quarantined(&mut client).to_string();
+    let shown = quarantined_channel(&mut client).to_string();
     assert!(shown.contains("auth.keys[0]") && shown.contains(KEY), "{shown}");
     assert_eq!(call(&mut client, "open", ""), 200);
     let failed = client.json("POST", "/api/v1/data/signing", &json!({})).unwrap();
@@ -125,7 +125,7 @@ fn a_store_that_is_down_at_a_reload_quarantines_until_it_is_back() {
     let store = store("key-one");
     let server = launch_declaring(&store).start().unwrap();
     let mut client = server.client();
-    echo(&mut client, "locked", locked());
+    echo(&mut client, "locked", locked_connector());
     serve(&mut client, "declared", sign(&json!({"secret": "key"})));
     let before = code(&mut client, "declared");
     store.set_health(Health::Sealed);
@@ -133,7 +133,7 @@ fn a_store_that_is_down_at_a_reload_quarantines_until_it_is_back() {
     assert_eq!(call(&mut client, "locked", "key-one"), 200, "a change of something else reads nothing");
     reload(&mut client);
     assert_eq!(call(&mut client, "locked", "key-one"), 503);
-    let shown = quarantined(&mut client).to_string();
+    let shown = quarantined_channel(&mut client).to_string();
     assert!(shown.contains("locked") && shown.contains("503 Service Unavailable"), "{shown}");
     assert_eq!(call(&mut client, "other", ""), 200);
     assert_eq!(code(&mut client, "declared"), before, "what was declared keeps its value");
@@ -169,7 +169,7 @@ fn a_store_that_hangs_holds_up_no_load_that_does_not_need_it() {
     let store = store("key-one");
     let server = launch_with(&store).start().unwrap();
     let mut client = server.client();
-    echo(&mut client, "locked", locked());
+    echo(&mut client, "locked", locked_connector());
     store.take_requested_paths();
     store.set_health(Health::Hanging);
     echo(&mut client, "other", json!({}));
@@ -188,7 +188,7 @@ fn each_document_is_read_once_in_a_load() {
     let server = launch_declaring(&store).start().unwrap();
     let mut client = server.client();
     for id in ["a", "b", "c"] {
-        echo(&mut client, id, locked());
+        echo(&mut client, id, locked_connector());
     }
     serve(&mut client, "signing", sign(&json!(KEY)));
     store.take_requested_paths();
@@ -223,7 +223,7 @@ fn a_reserved_or_malformed_reference_is_never_taken_for_a_key() {
         let headers = [("content-type", "application/json"), ("x-key", key)];
         let answer = client.send("POST", &format!("/api/v1/data/{id}"), &headers, b"{}").unwrap();
         error(&answer, 503, "SERVICE_UNAVAILABLE");
-        let shown = quarantined(&mut client);
+        let shown = quarantined_channel(&mut client);
         let shown = shown.as_array().unwrap().iter().find(|shown| shown["channel"] == id).unwrap();
         assert!(shown["reason"].as_str().unwrap().contains(reason), "{shown}");
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use syn::{Item, Visibility};
 
-use crate::modules::{Import, Module, ModulePath, crates, defined, imports, modules_of};
+use crate::modules::{Import, Module, ModulePath, crates, definition, imports, modules_of};
 
 /// Files that may use one another in a circle: an actor, its context, its mailbox and the like belong
 /// together.
@@ -115,7 +115,7 @@ impl Names<'_> {
 
     fn behind_re_exports(&self, module: &[String], name: &str, depth: usize) -> Option<ModulePath> {
         let items = &self.modules[module].items;
-        if items.iter().filter_map(defined).any(|(defined, _)| defined == name) {
+        if items.iter().filter_map(definition).any(|(defined, _)| defined == name) {
             return None;
         }
         let mut exported = items.iter().filter_map(|item| match item {
@@ -130,7 +130,7 @@ impl Names<'_> {
                     let through = Import { name: name.to_owned(), path };
                     let target = self.defining(module, &through, depth + 1)?;
                     let items = &self.modules[&target].items;
-                    items.iter().filter_map(defined).any(|(defined, _)| defined == name).then_some(target)
+                    items.iter().filter_map(definition).any(|(defined, _)| defined == name).then_some(target)
                 }
                 exported if exported == name => self.defining(module, &import, depth + 1),
                 _ => None,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use syn::{Item, Visibility};
 
 use crate::files_with;
-use crate::modules::defined;
+use crate::modules::definition;
 
 /// Words that open a question. A doc comment opens with a verb or a noun phrase instead.
 const INTERROGATIVES: &[&str] = &["What", "Whether", "How", "Where", "When", "Who", "Whom", "Whose", "Which"];
@@ -76,7 +76,7 @@ fn visible_types(items: &[Item]) -> Vec<String> {
                 names.extend(module.content.iter().flat_map(|(_, items)| visible_types(items)));
             }
             Item::Enum(_) | Item::Struct(_) | Item::Trait(_) | Item::Type(_) | Item::Union(_) => {
-                let (name, visibility) = defined(item).expect("a type has a name");
+                let (name, visibility) = definition(item).expect("a type has a name");
                 if visibility.is_some_and(|visibility| !matches!(visibility, Visibility::Inherited)) {
                     names.push(name);
                 }

@@ -25,12 +25,12 @@ pub(crate) struct DigestBuilder(Sha256);
 
 impl DigestBuilder {
     pub(crate) fn text(&mut self, text: &str) {
-        self.tagged(b's', text.len());
+        self.write_tag(b's', text.len());
         self.0.update(text.as_bytes());
     }
 
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
-        self.tagged(b'b', bytes.len());
+        self.write_tag(b'b', bytes.len());
         self.0.update(bytes);
     }
 
@@ -43,12 +43,12 @@ impl DigestBuilder {
             Value::Bool(value) => self.0.update(if *value { b"t" } else { b"f" }),
             Value::Number(number) => {
                 let text = number.to_string();
-                self.tagged(b'#', text.len());
+                self.write_tag(b'#', text.len());
                 self.0.update(text.as_bytes());
             }
             Value::String(text) => self.text(text),
             Value::Array(items) => {
-                self.tagged(b'[', items.len());
+                self.write_tag(b'[', items.len());
                 items.iter().for_each(|item| self.json(item));
             }
             Value::Object(members) => self.members(members),
@@ -62,7 +62,7 @@ impl DigestBuilder {
 
     /// Takes in some members of an object as if they were all of it.
     pub(crate) fn entries(&mut self, mut members: Vec<(&String, &Value)>) {
-        self.tagged(b'{', members.len());
+        self.write_tag(b'{', members.len());
         members.sort_unstable_by_key(|(key, _)| *key);
         for (key, value) in members {
             self.text(key);
@@ -86,7 +86,7 @@ impl DigestBuilder {
         std::array::from_fn(|index| whole[index])
     }
 
-    fn tagged(&mut self, kind: u8, length: usize) {
+    fn write_tag(&mut self, kind: u8, length: usize) {
         self.0.update([kind]);
         self.0.update((length as u64).to_be_bytes());
     }

@@ -53,7 +53,7 @@ mod tests {
 
     use super::*;
 
-    fn rendered(template: Value, refusal: &ServiceError) -> Option<ChannelResponse> {
+    fn render_body(template: Value, refusal: &ServiceError) -> Option<ChannelResponse> {
         let config = json!({"response": {"error_bodies": {"default": template}}});
         let config = ChannelConfig::parse(&config).unwrap();
         let now = Timestamp::parse("2026-03-04T05:06:07.089123Z").unwrap();
@@ -67,7 +67,7 @@ mod tests {
             "body": r#"{"s":{status},"c":"{code}","m":"{message}","r":"{request_id}","n":"{channel}","t":"{timestamp}","b":"{{x}}"}"#
         });
         let refusal = ServiceError::conflict("key '\"\n' already seen");
-        let answer = rendered(template, &refusal).unwrap();
+        let answer = render_body(template, &refusal).unwrap();
         let body: Value = serde_json::from_slice(&answer.body).unwrap();
         let due = json!({"s": 409, "c": "CONFLICT", "m": "key '\"\n' already seen", "r": "r".repeat(200),
             "n": "orders", "t": "2026-03-04T05:06:07.089Z", "b": "{x}"});
@@ -80,7 +80,7 @@ mod tests {
     fn the_headers_of_the_refusal_stay() {
         let template = json!({"body": "<no/>", "content_type": "application/xml"});
         let refusal = ServiceError::rate_limited().with_challenge("Bearer");
-        let answer = rendered(template, &refusal).unwrap();
+        let answer = render_body(template, &refusal).unwrap();
         let due = [("content-type", "application/xml"), ("retry-after", "1"), ("www-authenticate", "Bearer")];
         assert_eq!(answer.headers, due.map(|(name, value)| (name.to_owned(), value.to_owned())));
         assert_eq!((answer.status, &*answer.body), (429, &b"<no/>"[..]));

@@ -86,8 +86,8 @@ impl CompiledChannel {
         let errors_only = policy.is_some_and(|policy| policy.errors_only);
         let (ending, ended) = self.conclude(&mut outcome, errors_only);
         recorder.outcome = Some(ending);
-        let kept = !(errors_only && matches!(ended, JobOutcome::Completed { .. }));
-        let task_trace = outcome.trace.take().filter(|_| kept);
+        let is_kept = !(errors_only && matches!(ended, JobOutcome::Completed { .. }));
+        let task_trace = outcome.trace.take().filter(|_| is_kept);
         JobResult {
             ended,
             task_trace: self.task_trace(task_trace),
@@ -130,7 +130,7 @@ impl CompiledChannel {
             return (MessageOutcome::Ok, JobOutcome::Completed { result: None });
         }
         ResponseControl::take(&mut outcome.message.data);
-        let result = match stored(outcome) {
+        let result = match serialize_run(outcome) {
             Ok(result) => result,
             Err(error) => {
                 return (MessageOutcome::Error, JobOutcome::Failed(JobFailure::permanent(error.to_string())));
@@ -179,6 +179,6 @@ impl<'o> StoredRun<'o> {
 }
 
 /// The message of a run as its trace keeps it, JSON.
-pub(crate) fn stored(outcome: &RunOutcome) -> serde_json::Result<String> {
+pub(crate) fn serialize_run(outcome: &RunOutcome) -> serde_json::Result<String> {
     serde_json::to_string(&StoredRun::from_outcome(outcome))
 }

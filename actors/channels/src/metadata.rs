@@ -164,14 +164,14 @@ fn allowed_cookies(headers: &[(String, Vec<u8>)], allowed: &[String]) -> Map<Str
         .filter_map(|(_, value)| std::str::from_utf8(value).ok())
         .flat_map(|line| line.split(';'))
         .filter_map(|pair| pair.split_once('='));
-    let mut seen = Vec::new();
+    let mut names = Vec::new();
     for (name, value) in pairs {
         let name = name.trim();
-        if seen.contains(&name) || !allowed.iter().any(|allowed| allowed == name) {
+        if names.contains(&name) || !allowed.iter().any(|allowed| allowed == name) {
             continue;
         }
-        seen.push(name);
-        let value = unquoted(value.trim());
+        names.push(name);
+        let value = unquote(value.trim());
         if !value.is_empty() && value.len() <= MAX_COOKIE {
             cookies.insert(name.to_owned(), value.into());
         }
@@ -179,7 +179,7 @@ fn allowed_cookies(headers: &[(String, Vec<u8>)], allowed: &[String]) -> Map<Str
     cookies
 }
 
-fn unquoted(value: &str) -> &str {
+fn unquote(value: &str) -> &str {
     value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value)
 }
 

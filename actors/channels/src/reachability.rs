@@ -25,13 +25,13 @@ impl AskedConnectors {
         channels: impl IntoIterator<Item = &'c Channel>,
         services: &ChannelServices,
     ) -> Self {
-        let mut asked = HashMap::new();
+        let mut channels_by_connector = HashMap::new();
         for row in channels {
             for (_, connector) in shared_connectors(row, services) {
-                asked.entry(connector).or_insert_with(|| row.content.name.clone());
+                channels_by_connector.entry(connector).or_insert_with(|| row.content.name.clone());
             }
         }
-        let answers = asked.into_iter().map(|(connector, channel)| async move {
+        let answers = channels_by_connector.into_iter().map(|(connector, channel)| async move {
             let failure = failure(&connector, &channel, services).await;
             (connector, failure)
         });

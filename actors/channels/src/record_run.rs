@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::compiled_channel::CompiledChannel;
 use crate::failure::describe;
 use crate::guards::{IdempotencyClaim, RecordRefusal};
-use crate::job::stored;
+use crate::job::serialize_run;
 use crate::metadata;
 use crate::metrics::MessageOutcome;
 use crate::record::{RecordPayload, TopicRecord};
@@ -331,7 +331,7 @@ impl CompiledChannel {
     /// does not affect the record.
     fn serialize_run(&self, outcome: &mut RunOutcome) -> Option<String> {
         ResponseControl::take(&mut outcome.message.data);
-        let result = stored(outcome).ok()?;
+        let result = serialize_run(outcome).ok()?;
         if self.services.settings.max_result_bytes.is_some_and(|limit| result.len() > limit) {
             self.services.metrics.count_error(ErrorReason::ResultSizeExceeded);
             return None;

@@ -113,10 +113,10 @@ impl CompiledChannel {
         let (ending, ended) = conclude(&outcome, limit, recorder.started.elapsed());
         recorder.outcome = Some(ending);
         let clean = ended == ScheduledRunOutcome::Completed;
-        let kept = policy.is_some_and(|policy| !(policy.errors_only && clean));
-        let task_trace = outcome.trace.take().filter(|_| kept);
+        let is_kept = policy.is_some_and(|policy| !(policy.errors_only && clean));
+        let task_trace = outcome.trace.take().filter(|_| is_kept);
         ScheduledRunResult {
-            result: match (kept, clean) {
+            result: match (is_kept, clean) {
                 (false, _) => None,
                 (true, true) => self.serialize_result(&mut outcome),
                 (true, false) => self.serialize_errors(&outcome),

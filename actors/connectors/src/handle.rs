@@ -109,10 +109,10 @@ impl Connectors {
             .map_err(|error| ConnectorReloadError::Unavailable(error.to_string()))
     }
 
-    /// The texts of a config whose placeholders or references have no value now.
-    pub async fn unresolved(&self, config: &Value) -> Vec<UnresolvedText> {
+    /// Returns the texts of a config whose placeholders or references have no value now.
+    pub async fn unresolved_texts(&self, config: &Value) -> Vec<UnresolvedText> {
         let settings = self.shared.settings();
-        inspection::unresolved(config, &settings.environment, &settings.secrets).await
+        inspection::unresolved_texts(config, &settings.environment, &settings.secrets).await
     }
 
     /// Returns the reason why a connector of this type and config would not load in this process now.

@@ -55,7 +55,7 @@ pub struct UnresolvedText {
 }
 
 /// Looks up every placeholder and every reference of a config, each once, and returns those without a value.
-pub(crate) async fn unresolved(
+pub(crate) async fn unresolved_texts(
     config: &Value,
     lookup: &VariableLookup,
     secrets: &Keyring,
@@ -84,8 +84,8 @@ pub(crate) async fn unresolved(
             Err(error) => unresolved.push(UnresolvedText { path, reason: error.to_string() }),
         },
     });
-    let wanted: BTreeSet<_> = references.iter().map(|(_, reference)| reference.clone()).collect();
-    let readings = secrets.read(wanted).await;
+    let needed_references: BTreeSet<_> = references.iter().map(|(_, reference)| reference.clone()).collect();
+    let readings = secrets.read(needed_references).await;
     unresolved.extend(references.into_iter().filter_map(|(path, reference)| {
         let error = readings.resolve(&reference).err()?;
         Some(UnresolvedText { path, reason: error.to_string() })

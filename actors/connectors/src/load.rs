@@ -39,7 +39,7 @@ pub(crate) async fn load(
         LoadError::new(LoadStage::SecretResolution, format!("the stored config cannot be read: {error}"))
     })?;
     let config = document(text, lookup, secrets.allowed_variables())?;
-    let config = resolved(config, secrets).await?;
+    let config = resolve_references(config, secrets).await?;
     let settings = settings(&row.connector_type, &config)?;
     let mut digest = Sha256::new();
     for part in [row.name.as_str(), row.connector_type.as_str(), &config.to_string()] {
@@ -72,10 +72,10 @@ pub(crate) fn not_allowed(variable: &str) -> String {
 }
 
 /// Replaces references with their values; each is read once.
-async fn resolved(mut config: Value, secrets: &Keyring) -> Result<Value, LoadError> {
-    let mut wanted = BTreeSet::new();
-    collect(&config, &mut wanted);
-    let readings = secrets.read(wanted).await;
+async fn resolve_references(mut config: Value, secrets: &Keyring) -> Result<Value, LoadError> {
+    let mut references = BTreeSet::new();
+    collect(&config, &mut references);
+    let readings = secrets.read(references).await;
     let (mut failed, mut is_unread) = (BTreeMap::new(), false);
     replace(&mut config, &mut |text| {
         let read = match parse(text) {

@@ -60,7 +60,7 @@ impl ConnectorMetrics {
         );
     }
 
-    pub(crate) fn called(&self, channel: &str, connector: &str, ok: bool, took: Duration) {
+    pub(crate) fn record_call(&self, channel: &str, connector: &str, ok: bool, took: Duration) {
         let status = if ok { "ok" } else { "error" };
         let CallLabels { connector, channel } = labels(channel, connector);
         let outcome = OutcomeLabels { connector: connector.clone(), channel: channel.clone(), status };
@@ -68,11 +68,11 @@ impl ConnectorMetrics {
         self.durations.get_or_create(&CallLabels { connector, channel }).observe(took.as_secs_f64());
     }
 
-    pub(crate) fn tripped(&self, channel: &str, connector: &str) {
+    pub(crate) fn record_trip(&self, channel: &str, connector: &str) {
         self.trips.get_or_create(&labels(channel, connector)).inc();
     }
 
-    pub(crate) fn rejected(&self, channel: &str, connector: &str) {
+    pub(crate) fn record_rejection(&self, channel: &str, connector: &str) {
         self.rejections.get_or_create(&labels(channel, connector)).inc();
     }
 }

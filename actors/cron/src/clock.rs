@@ -29,7 +29,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn at(self, instant: Instant) -> NaiveDateTime {
+    fn time_at(self, instant: Instant) -> NaiveDateTime {
         plus(self.shown, instant.saturating_duration_since(self.at))
     }
 
@@ -37,7 +37,7 @@ impl Reading {
     fn combine(known: Option<Self>, sent: Instant, received: Instant, shown: NaiveDateTime) -> Self {
         let answer = Self { at: received, shown };
         let latest = plus(shown, received.saturating_duration_since(sent));
-        known.filter(|known| (shown..=latest).contains(&known.at(received))).unwrap_or(answer)
+        known.filter(|known| (shown..=latest).contains(&known.time_at(received))).unwrap_or(answer)
     }
 }
 
@@ -45,12 +45,12 @@ impl DatabaseClock {
     /// Takes an answer into account.
     pub(crate) fn record_reading(&self, sent: Instant, shown: NaiveDateTime) {
         let received = Instant::now();
-        let mut known = self.lock();
-        let before = *known;
+        let mut reading = self.lock();
+        let before = *reading;
         let better = Reading::combine(before, sent, received, shown);
-        *known = Some(better);
-        drop(known);
-        if before.is_some_and(|before| (better.at(received) - before.at(received)).abs() > JUMP) {
+        *reading = Some(better);
+        drop(reading);
+        if before.is_some_and(|before| (better.time_at(received) - before.time_at(received)).abs() > JUMP) {
             self.jumped.notify_waiters();
         }
     }
@@ -62,7 +62,7 @@ impl DatabaseClock {
 
     /// Returns the database's time now; `None` before the first answer.
     pub(crate) fn now(&self) -> Option<DateTime<Utc>> {
-        self.lock().map(|known| known.at(Instant::now()).and_utc())
+        self.lock().map(|known| known.time_at(Instant::now()).and_utc())
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Reading>> {
@@ -79,7 +79,7 @@ fn plus(instant: NaiveDateTime, duration: Duration) -> NaiveDateTime {
 mod tests {
     use super::*;
 
-    fn shown(millis: i64) -> NaiveDateTime {
+    fn displayed_time(millis: i64) -> NaiveDateTime {
         DateTime::from_timestamp_millis(1_800_000_000_000 + millis).unwrap().naive_utc()
     }
 
@@ -92,22 +92,22 @@ mod tests {
         let start = Instant::now();
         for given_after in [0, 100, 40, 99, 1] {
             let sent = Instant::now();
-            let answer = shown(sent.duration_since(start).as_millis() as i64 + given_after);
+            let answer = displayed_time(sent.duration_since(start).as_millis() as i64 + given_after);
             tokio::time::advance(Duration::from_millis(100)).await;
             clock.record_reading(sent, answer);
-            let truth = shown(start.elapsed().as_millis() as i64).and_utc();
+            let truth = displayed_time(start.elapsed().as_millis() as i64).and_utc();
             assert!(clock.now().unwrap() <= truth);
         }
         // The answer given last of all is known exactly from then on.
-        assert_eq!(clock.now().unwrap(), shown(start.elapsed().as_millis() as i64).and_utc());
+        assert_eq!(clock.now().unwrap(), displayed_time(start.elapsed().as_millis() as i64).and_utc());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_clock_that_was_set_back_or_forward_is_followed() {
         let clock = DatabaseClock::default();
         for millis in [0, 60_000, 5_000] {
-            clock.record_reading(Instant::now(), shown(millis));
-            assert_eq!(clock.now().unwrap(), shown(millis).and_utc());
+            clock.record_reading(Instant::now(), displayed_time(millis));
+            assert_eq!(clock.now().unwrap(), displayed_time(millis).and_utc());
         }
     }
 }

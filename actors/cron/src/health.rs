@@ -59,7 +59,7 @@ impl Default for ReconcilePasses {
 
 impl ReconcilePasses {
     /// A look succeeded just now.
-    pub(crate) fn succeeded(&self, unix_seconds: Option<i64>, backlog: Backlog, behind: bool) {
+    pub(crate) fn record_success(&self, unix_seconds: Option<i64>, backlog: Backlog, behind: bool) {
         let Backlog { pending, oldest_pending_secs } = backlog;
         let pass = ReconcilePass { at: Instant::now(), unix_seconds, pending, oldest_pending_secs, behind };
         *self.last.lock() = Some(pass);

@@ -77,7 +77,7 @@ pub struct LocalChange {
 
 impl LocalChange {
     /// Records that the change serves.
-    pub fn applied(self) {
+    pub fn record_applied(self) {
         let mut register = self.changes.shared.register.lock();
         register.applied.push_back(self.id);
         if register.applied.len() > REMEMBERED {
@@ -111,7 +111,7 @@ mod tests {
         let states = || [applied, dropped, late].map(|id| changes.state(&id.to_string()));
         assert_eq!(states(), [Some(LocalState::Pending); 3]);
         let [first, second, _third] = begun;
-        first.applied();
+        first.record_applied();
         drop(second);
         assert_eq!(states(), [Some(LocalState::Applied), None, Some(LocalState::Pending)]);
         tokio::time::advance(PATIENCE).await;
@@ -123,7 +123,7 @@ mod tests {
     fn only_so_many_applied_changes_are_remembered() {
         let changes = LocalChanges::default();
         for number in 0..=REMEMBERED {
-            changes.begin(Uuid::from_u128(number as u128)).applied();
+            changes.begin(Uuid::from_u128(number as u128)).record_applied();
         }
         assert_eq!(changes.state(&Uuid::from_u128(0).to_string()), None);
         assert_eq!(changes.state(&Uuid::from_u128(1).to_string()), Some(LocalState::Applied));

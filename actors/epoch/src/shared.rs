@@ -144,10 +144,10 @@ impl EpochShared {
             self.load(progress, current.epoch).await?;
         }
         let id = services.nodes.id();
-        let told = Some((Arc::clone(&id), progress.watermark.epoch));
-        if progress.told != told {
+        let report = Some((Arc::clone(&id), progress.watermark.epoch));
+        if progress.told != report {
             services.nodes.leases().record_applied_epoch(&id, progress.watermark.epoch).await?;
-            progress.told = told;
+            progress.told = report;
         }
         Ok(())
     }

@@ -33,11 +33,11 @@ impl JobMetrics {
     }
 
     /// Records that a job succeeded now. Also used for jobs that run elsewhere.
-    pub fn succeeded(&self, job: &'static str) {
+    pub fn record_success(&self, job: &'static str) {
         self.successes.get_or_create(&JobLabels { job }).set(seconds());
     }
 
-    pub(crate) fn failed(&self, job: &'static str) {
+    pub(crate) fn record_failure(&self, job: &'static str) {
         self.failures.get_or_create(&JobLabels { job }).inc();
     }
 

@@ -31,7 +31,7 @@ async fn job(tree: &Tree, spec: JobSpec, metrics: &JobMetrics) -> Address<Recurr
     job
 }
 
-async fn until(mut reached: impl FnMut() -> bool) {
+async fn wait_until(mut reached: impl FnMut() -> bool) {
     let wait = async {
         let mut looks = interval(Duration::from_millis(10));
         while !reached() {
@@ -57,15 +57,15 @@ fn a_job_runs_at_start_and_never_twice_at_the_same_time() {
         };
         let metrics = JobMetrics::default();
         let job = job(&tree, spec(3600, work), &metrics).await;
-        until(|| runs.load(Ordering::SeqCst) == 1).await;
+        wait_until(|| runs.load(Ordering::SeqCst) == 1).await;
         job.call(Due).await.unwrap();
         job.call(Due).await.unwrap();
         assert_eq!(runs.load(Ordering::SeqCst), 1, "the first one goes on");
         assert_eq!(metrics.values("trace_cleanup"), (0, 0));
         gate.add_permits(1);
-        until(|| metrics.values("trace_cleanup").0 > 0).await;
+        wait_until(|| metrics.values("trace_cleanup").0 > 0).await;
         job.call(Due).await.unwrap();
-        until(|| runs.load(Ordering::SeqCst) == 2).await;
+        wait_until(|| runs.load(Ordering::SeqCst) == 2).await;
     });
 }
 
@@ -86,11 +86,11 @@ fn a_run_that_fails_or_panics_is_counted_and_the_next_one_comes() {
         };
         let metrics = JobMetrics::default();
         let job = job(&tree, spec(3600, work), &metrics).await;
-        until(|| metrics.values("trace_cleanup") == (0, 1)).await;
+        wait_until(|| metrics.values("trace_cleanup") == (0, 1)).await;
         job.call(Due).await.unwrap();
-        until(|| metrics.values("trace_cleanup") == (0, 2)).await;
+        wait_until(|| metrics.values("trace_cleanup") == (0, 2)).await;
         job.call(Due).await.unwrap();
-        until(|| metrics.values("trace_cleanup").0 > 0).await;
+        wait_until(|| metrics.values("trace_cleanup").0 > 0).await;
         assert_eq!(job.vitals().restarts, 0);
     });
 }
@@ -106,10 +106,10 @@ fn run_that_another_process_does_is_no_success() {
         };
         let metrics = JobMetrics::default();
         let job = job(&tree, spec(3600, work), &metrics).await;
-        until(|| runs.load(Ordering::SeqCst) == 1).await;
+        wait_until(|| runs.load(Ordering::SeqCst) == 1).await;
         assert_eq!(metrics.values("trace_cleanup"), (0, 0));
         job.call(Due).await.unwrap();
-        until(|| metrics.values("trace_cleanup").0 > 0).await;
+        wait_until(|| metrics.values("trace_cleanup").0 > 0).await;
     });
 }
 
@@ -125,7 +125,7 @@ fn a_schedule_that_falls_silent_is_started_again() {
             let nodes = tree.snapshot().nodes;
             nodes.into_iter().find(|node| node.path == "housekeeping/scheduler").map(|node| node.restarts)
         };
-        until(|| restarts() > Some(0)).await;
+        wait_until(|| restarts() > Some(0)).await;
     });
 }
 
@@ -149,7 +149,7 @@ fn the_schedule_tells_a_job_at_its_interval() {
         )
         .await
         .unwrap();
-        until(|| runs.load(Ordering::SeqCst) >= 3).await;
+        wait_until(|| runs.load(Ordering::SeqCst) >= 3).await;
         tree.shutdown(Duration::from_secs(10)).await;
     });
 }

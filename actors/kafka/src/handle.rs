@@ -131,14 +131,15 @@ impl KafkaHandle {
         if self.shared.dead_letters.is_none() {
             return Err(SkipError::NoDeadLetterTopic);
         }
-        let is_held = handle.read(|state, _, _| state.held().is_some());
+        let is_held = handle.read(|state, _, _| state.held_record().is_some());
         if is_held { Ok(()) } else { Err(SkipError::NothingHeld) }
     }
 
     fn find(&self, topic: &str, partition: i32) -> Result<Arc<PartitionHandle>, SkipError> {
         let partitions = self.shared.partitions().into_iter();
-        let mut found = partitions.filter(|handle| &*handle.topic == topic && handle.partition == partition);
-        found.next().ok_or(SkipError::NotAssigned)
+        let mut matching =
+            partitions.filter(|handle| &*handle.topic == topic && handle.partition == partition);
+        matching.next().ok_or(SkipError::NotAssigned)
     }
 
     /// Gives up the record that a partition holds back: it is written to the topic of dead letters, then the

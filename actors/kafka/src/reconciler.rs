@@ -49,12 +49,12 @@ impl Supervised for GroupReconciler {}
 impl GroupReconciler {
     async fn reconcile_until_stopped(self) {
         let mut generations = self.shared.registry.watch_generations();
-        let mut told = HashSet::new();
+        let mut reported_conflicts = HashSet::new();
         loop {
             generations.borrow_and_update();
             let snapshot = Arc::clone(&self.shared.registry.snapshot());
             let (map, conflicts) = self.build_map(&snapshot);
-            told = self.warn_of_conflicts(conflicts, &told);
+            reported_conflicts = self.warn_of_conflicts(conflicts, &reported_conflicts);
             let groups = map.groups();
             if **self.shared.routes.load() != map {
                 info!(self.shared.log, "kafka topics mapped"; "topics" => groups.values().map(BTreeSet::len).sum::<usize>(),
@@ -102,16 +102,16 @@ impl GroupReconciler {
 
     /// Starts, changes and ends consumers; returns `false` if one could not be started.
     async fn reconcile_groups(&self, wanted: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>) -> bool {
-        let known: Vec<_> = self.shared.groups().values().cloned().collect();
-        let ended = known.into_iter().filter(|group| !wanted.contains_key(&group.name));
+        let running_groups: Vec<_> = self.shared.groups().values().cloned().collect();
+        let ended = running_groups.into_iter().filter(|group| !wanted.contains_key(&group.name));
         join_all(ended.map(|group| self.end(group))).await;
         let mut is_done = true;
         for (name, topics) in wanted {
-            let known = self.shared.groups().get(&name).cloned();
-            if let Some(group) = known {
-                group.topics.send_if_modified(|known| {
-                    let differs = *known != topics;
-                    *known = topics.clone();
+            let running_group = self.shared.groups().get(&name).cloned();
+            if let Some(group) = running_group {
+                group.topics.send_if_modified(|current| {
+                    let differs = *current != topics;
+                    *current = topics.clone();
                     differs
                 });
                 continue;

@@ -44,7 +44,7 @@ impl PartitionView {
     pub(crate) fn new(handle: &PartitionHandle, route: Option<&TopicRoute>) -> Self {
         let lag = handle.lag();
         handle.read(|state, queue, _| {
-            let held = state.held();
+            let held_record = state.held_record();
             Self {
                 topic: handle.topic.to_string(),
                 partition: handle.partition,
@@ -52,14 +52,14 @@ impl PartitionView {
                 channel: route.map(|route| route.channel.to_string()),
                 state: state.phase().name(),
                 offset: state.position(),
-                committed_offset: state.committed(),
+                committed_offset: state.committed_offset(),
                 lag,
                 waiting_records: queue.len(),
                 waiting_bytes: queue.bytes(),
                 fetch_paused: queue.is_paused(),
-                attempts: held.map_or(0, |held| held.attempts),
-                last_error: held.map(|held| held.last_error.clone()),
-                retry_since: held.map(|held| held.since),
+                attempts: held_record.map_or(0, |held| held.attempts),
+                last_error: held_record.map(|held| held.last_error.clone()),
+                retry_since: held_record.map(|held| held.since),
             }
         })
     }

@@ -37,7 +37,7 @@ impl KeySetSlot {
     }
 
     /// Returns the URL as logs name it: a query may hold a secret.
-    pub(crate) fn shown(&self) -> &str {
+    pub(crate) fn display_url(&self) -> &str {
         self.url.as_str().split('?').next().unwrap_or_default()
     }
 
@@ -63,8 +63,9 @@ pub(crate) struct SharedSet {
 }
 
 impl SharedSet {
-    /// Whatever becomes of the actor, the answer is the keys at hand after at most the time of a fetch.
-    async fn wanted(&self, want: Want) -> Option<Arc<Jwks>> {
+    /// Returns the keys at hand once a fetch has ended, after at most the time of a fetch, whatever becomes of the
+    /// actor.
+    async fn fetch_keys(&self, want: Want) -> Option<Arc<Jwks>> {
         let _ = timeout(FETCH_LIMIT, self.settle(want)).await;
         self.slot.state().keys()
     }
@@ -102,10 +103,10 @@ impl KeySet for SharedSet {
     }
 
     fn obtain(&self) -> BoxFuture<'_, Option<Arc<Jwks>>> {
-        Box::pin(self.wanted(Want::Fresh))
+        Box::pin(self.fetch_keys(Want::Fresh))
     }
 
     fn renew<'s>(&'s self, seen: &'s Arc<Jwks>) -> BoxFuture<'s, Option<Arc<Jwks>>> {
-        Box::pin(self.wanted(Want::OtherThan(Arc::clone(seen))))
+        Box::pin(self.fetch_keys(Want::OtherThan(Arc::clone(seen))))
     }
 }

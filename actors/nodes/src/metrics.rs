@@ -19,7 +19,7 @@ impl NodeMetrics {
             "Renewals of the node's lease that failed",
             failures,
         );
-        let lost = self.leases_lost.clone();
-        registry.register("node_leases_lost", "Leases of the node that ended while it lived", lost);
+        let leases_lost = self.leases_lost.clone();
+        registry.register("node_leases_lost", "Leases of the node that ended while it lived", leases_lost);
     }
 }

@@ -93,12 +93,13 @@ impl SnapshotDelta {
             }
         }
         // A workflow is loaded for its channels and removed with the last of them.
-        let left = self
+        let left_workflows = self
             .channels
             .iter()
             .filter_map(|(id, _)| current.channel_by_id(id)?.row.content.workflow_id.as_deref());
-        for id in
-            left.chain(self.workflows.iter().map(|(id, _)| &**id)).filter(|id| !workflow_users.is_used(id))
+        for id in left_workflows
+            .chain(self.workflows.iter().map(|(id, _)| &**id))
+            .filter(|id| !workflow_users.is_used(id))
         {
             next.workflows.remove(id);
         }
@@ -118,7 +119,7 @@ async fn place(
     let (row, definition, used_secrets) = match planned {
         PlannedChannel::Remove => return (None, Vec::new()),
         PlannedChannel::Quarantine(row, reason) => {
-            return (Some(loaded_channel(row, refused(reason))), Vec::new());
+            return (Some(loaded_channel(row, refused_state(reason))), Vec::new());
         }
         PlannedChannel::Serve(row, definition, used_secrets) => (row, definition, used_secrets),
     };
@@ -132,7 +133,7 @@ async fn place(
         ),
         Err(error) => {
             let reason = format!("its actors could not be started: {error}");
-            (Some(loaded_channel(row, refused(reason.into()))), Vec::new())
+            (Some(loaded_channel(row, refused_state(reason.into()))), Vec::new())
         }
     }
 }
@@ -162,7 +163,7 @@ async fn deploy(
     deployer.deploy(id, definition, &base.workers).await
 }
 
-fn refused(reason: Arc<str>) -> ChannelState {
+fn refused_state(reason: Arc<str>) -> ChannelState {
     ChannelState::Quarantined(Quarantine { reason, actors: None })
 }
 

@@ -71,7 +71,7 @@ impl Registry {
             DispatchError::NotFound { error: Obstacle::NoChannel, message } => {
                 services.metrics.count_lost_job(None);
                 self.warn_of_lost_report(&message.job);
-                failed(resolve::unknown(&message.job.channel).message())
+                failed_result(resolve::unknown(&message.job.channel).message())
             }
             DispatchError::NotFound { error: Obstacle::Secret { channel, secret }, .. } => {
                 unavailable(&format!("Channel '{}' waits for a secret: {secret}", channel.name()))
@@ -94,7 +94,7 @@ impl Registry {
                     }
                     // What panicked is defective, and would panic again over the same message.
                     _ if panicked.is_raised() => permanent(CRASHED),
-                    _ => failed(refused.message()),
+                    _ => failed_result(refused.message()),
                 }
             }
         }
@@ -125,7 +125,7 @@ impl Registry {
     }
 }
 
-fn failed(message: &str) -> JobResult {
+fn failed_result(message: &str) -> JobResult {
     JobResult::bare(JobOutcome::Failed(JobFailure::transient(message)), Duration::ZERO)
 }
 

@@ -80,7 +80,7 @@ impl Resolution {
         request_id: &str,
     ) -> Result<ChannelResponse, ServiceError> {
         let serving = self.channel().filter(|entry| entry.quarantine().is_none());
-        match serving.and_then(|entry| entry.compiled()) {
+        match serving.and_then(|entry| entry.compiled_channel()) {
             Some(definition) => definition.error_response(error, request_id),
             None => Err(error),
         }

@@ -23,7 +23,7 @@ impl Registry {
             DispatchError::NotFound { .. } => unavailable("it is no longer active"),
             DispatchError::Quarantined { reason, .. } => unavailable(&reason),
             DispatchError::Failed { error: CallError { message: None, .. }, .. } => {
-                failed("the run ended unexpectedly".to_owned())
+                failed_run("the run ended unexpectedly".to_owned())
             }
             DispatchError::NoWorker { .. }
             | DispatchError::Failed { .. }
@@ -33,9 +33,9 @@ impl Registry {
 }
 
 fn unavailable(reason: &str) -> ScheduledRunResult {
-    failed(format!("channel_unavailable: {reason}"))
+    failed_run(format!("channel_unavailable: {reason}"))
 }
 
-fn failed(message: String) -> ScheduledRunResult {
+fn failed_run(message: String) -> ScheduledRunResult {
     ScheduledRunOutcome::Failed { message }.without_run()
 }

@@ -45,10 +45,10 @@ impl ReloadScope {
             (_, Self::All) => None,
             (Self::All, _) => Some(Self::All),
             (Self::Changed { workflows, channels }, Self::Changed { workflows: first, channels: second }) => {
-                let left = |ids: &[String], done: &[String]| {
+                let difference = |ids: &[String], done: &[String]| {
                     ids.iter().filter(|id| !done.contains(id)).cloned().collect::<Vec<_>>()
                 };
-                let (workflows, channels) = (left(workflows, first), left(channels, second));
+                let (workflows, channels) = (difference(workflows, first), difference(channels, second));
                 (!workflows.is_empty() || !channels.is_empty())
                     .then_some(Self::Changed { workflows, channels })
             }

@@ -128,7 +128,7 @@ impl LoadedChannel {
     }
 
     /// Returns the compiled channel, also while supervision quarantines its actors.
-    pub fn compiled(&self) -> Option<&Arc<CompiledChannel>> {
+    pub fn compiled_channel(&self) -> Option<&Arc<CompiledChannel>> {
         self.serving().map(|serving| &serving.compiled)
     }
 
@@ -278,13 +278,13 @@ impl Snapshot {
         self.ids.len()
     }
 
-    /// Returns the number of quarantined channels in constant time, unlike [`quarantined`](Self::quarantined).
+    /// Returns the number of quarantined channels in constant time, unlike [`quarantined_channels`](Self::quarantined_channels).
     pub fn quarantined_count(&self) -> usize {
         self.quarantined
     }
 
     /// Returns the quarantined channels in the order of their names.
-    pub fn quarantined(&self) -> Vec<(&Arc<LoadedChannel>, &Quarantine)> {
+    pub fn quarantined_channels(&self) -> Vec<(&Arc<LoadedChannel>, &Quarantine)> {
         let mut quarantined: Vec<_> =
             self.channels().filter_map(|entry| Some((entry, entry.quarantine()?))).collect();
         quarantined.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));

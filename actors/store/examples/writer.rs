@@ -29,7 +29,7 @@ async fn caller(traces: TraceRepository, load: Load, until: Instant) -> Vec<Dura
     let body = format!(r#"{{"data":{{"text":"{}"}},"metadata":{{}}}}"#, "x".repeat(300));
     let mut took = Vec::new();
     while Instant::now() < until {
-        let begun = Instant::now();
+        let started_at = Instant::now();
         let (mode, status) = match load {
             Load::Insert => (TraceMode::Sync, TraceStatus::Completed),
             Load::InsertAndFinish => (TraceMode::Async, TraceStatus::Pending),
@@ -53,7 +53,7 @@ async fn caller(traces: TraceRepository, load: Load, until: Instant) -> Vec<Dura
             };
             assert!(traces.finish(end).await.unwrap());
         }
-        took.push(begun.elapsed());
+        took.push(started_at.elapsed());
     }
     took
 }

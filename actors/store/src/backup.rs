@@ -62,7 +62,7 @@ pub enum BackupError {
 }
 
 impl BackupError {
-    fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    fn file_error(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self::File { path, detail: error.to_string() }
     }
@@ -127,7 +127,7 @@ pub fn restore(config: &StoreConfig, backup: &Path) -> Result<RestoreReport, Bac
         let detail = "this is the database itself; name a backup of it".to_owned();
         return Err(BackupError::File { path: backup.to_owned(), detail });
     }
-    let fresh = Unfinished::create(&beside(&file, &format!("restore-{}", std::process::id())))?;
+    let fresh = Unfinished::create(&sibling_path(&file, &format!("restore-{}", std::process::id())))?;
     copy(&mut open_backup(backup)?, fresh.path())?;
     check_integrity(fresh.path()).map_err(|error| match error {
         BackupError::Damaged { problems, .. } => BackupError::Damaged { path: backup.to_owned(), problems },
@@ -136,7 +136,7 @@ pub fn restore(config: &StoreConfig, backup: &Path) -> Result<RestoreReport, Bac
     let pending = check_schema(fresh.path(), backup)?;
     sync(fresh.path())?;
     let replaced = set_aside(&manager, &file)?;
-    fs::rename(fresh.path(), &file).map_err(BackupError::at(&file))?;
+    fs::rename(fresh.path(), &file).map_err(BackupError::file_error(&file))?;
     fresh.keep();
     sync_directory(&file)?;
     Ok(RestoreReport { file, replaced, pending })
@@ -144,7 +144,7 @@ pub fn restore(config: &StoreConfig, backup: &Path) -> Result<RestoreReport, Bac
 
 fn file_of(target: &DatabaseTarget) -> Result<PathBuf, BackupError> {
     let file = target.file().ok_or_else(|| BackupError::NotAFile { target: target.to_string() })?;
-    std::path::absolute(file).map_err(BackupError::at(file))
+    std::path::absolute(file).map_err(BackupError::file_error(file))
 }
 
 /// Copies everything that is committed, as of one instant.
@@ -212,19 +212,19 @@ fn set_aside(manager: &ConnectionManager, file: &Path) -> Result<Option<PathBuf>
         let _kept_as_log = conn.batch_execute("PRAGMA wal_checkpoint(TRUNCATE)");
     }
     let stamp = Timestamp::now().naive().format("%Y%m%d_%H%M%S");
-    let aside = free_name(&beside(file, &format!("replaced-{stamp}")));
+    let aside = free_name(&sibling_path(file, &format!("replaced-{stamp}")));
     for suffix in ["-wal", "-shm"] {
         let (from, to) = (with_suffix(file, suffix), with_suffix(&aside, suffix));
         match fs::rename(&from, &to) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(BackupError::at(&from)(error));
+                return Err(BackupError::file_error(&from)(error));
             }
             _ => {}
         }
     }
     fs::hard_link(file, &aside)
         .or_else(|_| fs::copy(file, &aside).map(drop))
-        .map_err(BackupError::at(&aside))?;
+        .map_err(BackupError::file_error(&aside))?;
     Ok(Some(aside))
 }
 
@@ -235,7 +235,7 @@ fn free_name(path: &Path) -> PathBuf {
     names.find(|name| !name.exists()).unwrap_or_else(|| path.to_owned())
 }
 
-fn beside(file: &Path, what: &str) -> PathBuf {
+fn sibling_path(file: &Path, what: &str) -> PathBuf {
     with_suffix(file, &format!(".{what}"))
 }
 
@@ -246,13 +246,13 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 fn sync(path: &Path) -> Result<(), BackupError> {
-    File::open(path).and_then(|file| file.sync_all()).map_err(BackupError::at(path))
+    File::open(path).and_then(|file| file.sync_all()).map_err(BackupError::file_error(path))
 }
 
 /// Writes the names in the directory of a file through to the disk.
 fn sync_directory(file: &Path) -> Result<(), BackupError> {
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(directory).and_then(|open| open.sync_all()).map_err(BackupError::at(directory))
+    File::open(directory).and_then(|open| open.sync_all()).map_err(BackupError::file_error(directory))
 }
 
 /// A file that is removed unless it is kept. Its name may be given to another file meanwhile.
@@ -272,7 +272,7 @@ impl Unfinished {
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(path).map_err(BackupError::at(path))?;
+        options.open(path).map_err(BackupError::file_error(path))?;
         Ok(Self { path: path.to_owned(), is_kept: false })
     }
 
@@ -289,7 +289,7 @@ impl Unfinished {
         if name.exists() {
             return Err(BackupError::File { path: name.to_owned(), detail: "the file exists".to_owned() });
         }
-        fs::rename(&self.path, name).map_err(BackupError::at(name))?;
+        fs::rename(&self.path, name).map_err(BackupError::file_error(name))?;
         self.keep();
         sync_directory(name)
     }

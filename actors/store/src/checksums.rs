@@ -43,16 +43,16 @@ pub(crate) struct RecordedMigration {
 /// The checksum record of a database.
 pub(crate) trait Checksums {
     /// Returns the embedded checksum of a migration, by its full name.
-    fn embedded(name: &str) -> Option<&'static str>;
+    fn embedded_checksum(name: &str) -> Option<&'static str>;
 
     /// Reads the versions of the applied migrations, and changes nothing; empty before the first migration.
-    fn applied(&mut self) -> QueryResult<Vec<MigrationVersion<'static>>>;
+    fn applied_versions(&mut self) -> QueryResult<Vec<MigrationVersion<'static>>>;
 
     /// Reads the recorded versions with their checksums; empty if there is no record yet.
-    fn recorded(&mut self) -> QueryResult<Vec<(String, String)>>;
+    fn recorded_checksums(&mut self) -> QueryResult<Vec<(String, String)>>;
 
     /// Returns the version of the migration that a program must know once a migration, by its full name, is applied.
-    fn required(name: &str) -> Option<&'static str>;
+    fn required_version(name: &str) -> Option<&'static str>;
 
     /// Reads the recorded versions with the versions that they require. The record must have been brought up to date.
     fn requirements(&mut self) -> QueryResult<Vec<Requirement>>;
@@ -79,15 +79,15 @@ struct Count {
 macro_rules! checksums {
     ($connection:ty, $embedded:expr, $exists:literal, $has_history:literal) => {
         impl Checksums for $connection {
-            fn embedded(name: &str) -> Option<&'static str> {
+            fn embedded_checksum(name: &str) -> Option<&'static str> {
                 $embedded.iter().find(|(known, ..)| *known == name).map(|(_, checksum, _)| *checksum)
             }
 
-            fn required(name: &str) -> Option<&'static str> {
+            fn required_version(name: &str) -> Option<&'static str> {
                 $embedded.iter().find(|(known, ..)| *known == name).and_then(|(.., required)| *required)
             }
 
-            fn applied(&mut self) -> QueryResult<Vec<MigrationVersion<'static>>> {
+            fn applied_versions(&mut self) -> QueryResult<Vec<MigrationVersion<'static>>> {
                 if diesel::sql_query($has_history).get_result::<Count>(self)?.n == 0 {
                     return Ok(Vec::new());
                 }
@@ -96,7 +96,7 @@ macro_rules! checksums {
                 Ok(rows.into_iter().map(|row| MigrationVersion::from(row.version)).collect())
             }
 
-            fn recorded(&mut self) -> QueryResult<Vec<(String, String)>> {
+            fn recorded_checksums(&mut self) -> QueryResult<Vec<(String, String)>> {
                 if diesel::sql_query($exists).get_result::<Count>(self)?.n == 0 {
                     return Ok(Vec::new());
                 }

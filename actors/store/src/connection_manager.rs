@@ -120,12 +120,12 @@ impl ConnectionManager {
     /// at the same time conflict, and SQLite ignores the busy timeout in that case, so this retries.
     #[expect(clippy::disallowed_methods, reason = "the thread is there to be blocked by a file")]
     fn use_wal(&self, conn: &mut SqliteConnection) -> Result<(), StoreError> {
-        let mut left = Duration::from_millis(self.busy_timeout_ms);
+        let mut remaining = Duration::from_millis(self.busy_timeout_ms);
         loop {
             match conn.batch_execute("PRAGMA journal_mode = WAL;").map_err(StoreError::from) {
-                Err(StoreError::Unavailable(_)) if !left.is_zero() => {
+                Err(StoreError::Unavailable(_)) if !remaining.is_zero() => {
                     thread::sleep(WAL_RETRY);
-                    left = left.saturating_sub(WAL_RETRY);
+                    remaining = remaining.saturating_sub(WAL_RETRY);
                 }
                 outcome => return outcome,
             }

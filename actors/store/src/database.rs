@@ -15,7 +15,7 @@ use crate::listener::ConfigListener;
 use crate::metrics::{Queries, QueryOperation, StoreMetrics};
 use crate::pool::{ConnectionPool, TransactionFn};
 use crate::repo::TraceWrite;
-use crate::writer::{RunUnit, StoreWriter, UnitOutcome, WriterQueue, abandoned};
+use crate::writer::{RunUnit, StoreWriter, UnitOutcome, WriterQueue, abandoned_batch_error};
 
 /// The executor on which every repository runs its statements. Cheap to clone; survives restarts of the writer.
 #[derive(Clone)]
@@ -105,9 +105,9 @@ impl Database {
 
     /// Measures the time that a caller waits.
     async fn measure<T>(&self, operation: QueryOperation, work: impl Future<Output = T>) -> T {
-        let begun = Instant::now();
+        let started_at = Instant::now();
         let outcome = work.await;
-        self.inner.queries.observe(operation, begun.elapsed());
+        self.inner.queries.observe(operation, started_at.elapsed());
         outcome
     }
 
@@ -123,7 +123,7 @@ impl Database {
     async fn commit_row(&self, change: TraceWrite) -> Result<bool, StoreError> {
         let (caller, answer) = oneshot::channel();
         self.inner.queue.push_row(change, caller);
-        answer.await.unwrap_or_else(|_| Err(abandoned()))
+        answer.await.unwrap_or_else(|_| Err(abandoned_batch_error()))
     }
 
     async fn commit<T: Send + 'static>(&self, mut message: RunUnit<T>) -> Result<T, StoreError> {
@@ -146,12 +146,12 @@ async fn wait_for_writer<M>(error: CallError<M>, deadline: Instant) -> Result<M,
             sleep(retry_after).await;
             Ok(message)
         }
-        error => Err(unanswered(&error)),
+        error => Err(unanswered_error(&error)),
     }
 }
 
 /// Returns the error of a caller whose write was not answered.
-fn unanswered<M>(error: &CallError<M>) -> StoreError {
+fn unanswered_error<M>(error: &CallError<M>) -> StoreError {
     let detail = format!("the writer: {error}");
     if error.message.is_some() {
         StoreError::Unavailable(detail.into())

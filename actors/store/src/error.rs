@@ -254,7 +254,7 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
 mod tests {
     use super::*;
 
-    fn raised(kind: DatabaseErrorKind, message: &str) -> StoreError {
+    fn raise(kind: DatabaseErrorKind, message: &str) -> StoreError {
         DieselError::DatabaseError(kind, Box::new(message.to_owned())).into()
     }
 
@@ -267,7 +267,7 @@ mod tests {
             "SQLSTATE 57P01: Verbindung wird abgebrochen",
             "SQLSTATE 53300: tut mir leid, schon zu viele Verbindungen",
         ] {
-            let error = raised(DatabaseErrorKind::Unknown, message);
+            let error = raise(DatabaseErrorKind::Unknown, message);
             assert!(error.is_outage(), "{message}");
         }
         for message in [
@@ -277,12 +277,12 @@ mod tests {
             "deadlock detected",
             "no such table: x",
         ] {
-            let error = raised(DatabaseErrorKind::Unknown, message);
+            let error = raise(DatabaseErrorKind::Unknown, message);
             assert!(matches!(error, StoreError::Database(_)), "{message}");
         }
-        assert!(raised(DatabaseErrorKind::UnableToSendCommand, "closed").is_outage());
-        assert!(raised(DatabaseErrorKind::SerializationFailure, "x").is_contention());
-        assert!(matches!(raised(DatabaseErrorKind::UniqueViolation, "x"), StoreError::Database(_)));
+        assert!(raise(DatabaseErrorKind::UnableToSendCommand, "closed").is_outage());
+        assert!(raise(DatabaseErrorKind::SerializationFailure, "x").is_contention());
+        assert!(matches!(raise(DatabaseErrorKind::UniqueViolation, "x"), StoreError::Database(_)));
     }
 
     /// The texts that stand for SQLite's result codes are those that the library raises.
@@ -315,7 +315,7 @@ mod tests {
             ("SQLSTATE 53100: deadlock detected", false),
         ] {
             let kind = DatabaseErrorKind::Unknown;
-            assert_eq!(raised(kind, message).is_contention(), expected, "{message}");
+            assert_eq!(raise(kind, message).is_contention(), expected, "{message}");
         }
     }
 
@@ -328,7 +328,7 @@ mod tests {
             ("database or disk is full", true),
             ("database is locked", false),
         ] {
-            assert_eq!(raised(DatabaseErrorKind::Unknown, message).is_unwritable(), expected, "{message}");
+            assert_eq!(raise(DatabaseErrorKind::Unknown, message).is_unwritable(), expected, "{message}");
         }
     }
 

@@ -217,21 +217,24 @@ where
         target: target.into(),
         detail: error.to_string(),
     };
-    let known: Vec<Box<dyn Migration<DB>>> = source.migrations().map_err(failed)?;
+    let embedded_migrations: Vec<Box<dyn Migration<DB>>> = source.migrations().map_err(failed)?;
     let applied: Vec<MigrationVersion<'static>> = match task {
         // The harness would create its table.
-        Task::Pending => harness.applied().map_err(|error| failed(Box::new(error)))?,
+        Task::Pending => harness.applied_versions().map_err(|error| failed(Box::new(error)))?,
         Task::Run | Task::Revert => harness.applied_migrations().map_err(failed)?,
     };
     let unknown: Vec<String> = applied
         .iter()
-        .filter(|version| !known.iter().any(|migration| migration.name().version() == **version))
+        .filter(|version| {
+            !embedded_migrations.iter().any(|migration| migration.name().version() == **version)
+        })
         .map(ToString::to_string)
         .collect();
     let is_applied = |migration: &dyn Migration<DB>| applied.contains(&migration.name().version());
     if !unknown.is_empty() {
-        let versions: Vec<_> = known.iter().map(|migration| migration.name().version().to_string()).collect();
-        let is_complete = known.iter().all(|migration| is_applied(migration.as_ref()));
+        let versions: Vec<_> =
+            embedded_migrations.iter().map(|migration| migration.name().version().to_string()).collect();
+        let is_complete = embedded_migrations.iter().all(|migration| is_applied(migration.as_ref()));
         let fits = task != Task::Revert
             && is_complete
             && is_compatible(
@@ -243,8 +246,8 @@ where
             return Err(OpenError::Newer { target: target.into(), versions: unknown });
         }
     }
-    let recorded = harness.recorded().map_err(|error| failed(Box::new(error)))?;
-    let altered: Vec<String> = known
+    let recorded = harness.recorded_checksums().map_err(|error| failed(Box::new(error)))?;
+    let altered: Vec<String> = embedded_migrations
         .iter()
         .filter(|migration| differs::<H, DB>(&recorded, migration.as_ref()))
         .map(|migration| migration.name().to_string())
@@ -255,20 +258,21 @@ where
     let migrations = match task {
         Task::Pending | Task::Run => {
             let mut pending: Vec<_> =
-                known.iter().filter(|migration| !is_applied(migration.as_ref())).collect();
+                embedded_migrations.iter().filter(|migration| !is_applied(migration.as_ref())).collect();
             pending.sort_by_key(|migration| migration.name().to_string());
             if task == Task::Run {
                 for migration in &pending {
                     harness.run_migration(migration.as_ref()).map_err(failed)?;
                 }
-                let unrecorded =
-                    known.iter().filter_map(|migration| unrecorded::<H, DB>(&recorded, migration.as_ref()));
+                let unrecorded = embedded_migrations
+                    .iter()
+                    .filter_map(|migration| missing_record::<H, DB>(&recorded, migration.as_ref()));
                 harness.record(&unrecorded.collect::<Vec<_>>()).map_err(|error| failed(Box::new(error)))?;
             }
             pending.iter().map(|migration| migration.name().to_string()).collect()
         }
         Task::Revert => {
-            let latest = known
+            let latest = embedded_migrations
                 .iter()
                 .filter(|migration| is_applied(migration.as_ref()))
                 .max_by_key(|migration| migration.name().to_string());
@@ -285,17 +289,17 @@ where
 /// Returns whether a recorded migration has another checksum than the embedded one.
 fn differs<H: Checksums, DB: Backend>(recorded: &[(String, String)], migration: &dyn Migration<DB>) -> bool {
     let (version, checksum) =
-        (migration.name().version().to_string(), H::embedded(&migration.name().to_string()));
+        (migration.name().version().to_string(), H::embedded_checksum(&migration.name().to_string()));
     recorded.iter().any(|(known, sum)| *known == version && checksum.is_some_and(|now| now != sum))
 }
 
 /// Returns the record of a migration that is not recorded.
-fn unrecorded<H: Checksums, DB: Backend>(
+fn missing_record<H: Checksums, DB: Backend>(
     recorded: &[(String, String)],
     migration: &dyn Migration<DB>,
 ) -> Option<RecordedMigration> {
     let (version, name) = (migration.name().version().to_string(), migration.name().to_string());
-    let (checksum, requires) = (H::embedded(&name)?, H::required(&name));
+    let (checksum, requires) = (H::embedded_checksum(&name)?, H::required_version(&name));
     let is_recorded = recorded.iter().any(|(known, _)| *known == version);
     (!is_recorded).then_some(RecordedMigration { version, checksum, requires })
 }

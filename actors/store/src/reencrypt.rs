@@ -46,14 +46,14 @@ pub async fn reencrypt(config: &StoreConfig) -> Result<ReencryptionReport, OpenE
     let target = connector.target.to_string();
     let unreachable = |error| OpenError::Unreachable { target: target.clone(), detail: detail(error) };
     let mut conn = connector.open(Purpose::Write).await.map_err(unreachable)?;
-    let mut done = ReencryptionReport::default();
+    let mut report = ReencryptionReport::default();
     for _ in 0..PASSES {
-        done.failed.clear();
-        if !pass(&mut conn, config, &mut done).await.map_err(unreachable)? {
+        report.failed.clear();
+        if !pass(&mut conn, config, &mut report).await.map_err(unreachable)? {
             break;
         }
     }
-    Ok(done)
+    Ok(report)
 }
 
 /// Makes one pass over the rows. Returns whether others changed a row between its read and its write.
@@ -67,8 +67,8 @@ async fn pass(
     let rows = on!(conn, c => rows.load::<(String, String, String)>(c).await)?;
     let mut overtaken = false;
     for (id, name, kept) in rows {
-        let Some(sealed) = resealed(&name, &kept, config_place(&id), keys, done)? else { continue };
-        match replaced(conn, &id, &kept, &sealed).await? {
+        let Some(sealed) = reseal(&name, &kept, config_place(&id), keys, done)? else { continue };
+        match replace_and_record(conn, &id, &kept, &sealed).await? {
             true => done.connectors += 1,
             false => overtaken = true,
         }
@@ -79,7 +79,7 @@ async fn pass(
         .select((connectors::id, states::connector_name, states::state_json));
     let rows = on!(conn, c => rows.load::<(String, String, String)>(c).await)?;
     for (id, name, kept) in rows {
-        let Some(sealed) = resealed(&name, &kept, state_place(&id), keys, done)? else { continue };
+        let Some(sealed) = reseal(&name, &kept, state_place(&id), keys, done)? else { continue };
         let unchanged = states::table.find(&name).filter(states::state_json.eq(&kept));
         let change = diesel::update(unchanged).set(states::state_json.eq(sealed));
         let changed = on!(conn, c => change.execute(c).await)?;
@@ -90,7 +90,7 @@ async fn pass(
 }
 
 /// Replaces a row and records the change, if the row still holds the text that was read.
-async fn replaced(conn: &mut Conn, id: &str, kept: &str, sealed: &str) -> Result<bool, StoreError> {
+async fn replace_and_record(conn: &mut Conn, id: &str, kept: &str, sealed: &str) -> Result<bool, StoreError> {
     conn.begin().await?;
     match replace(conn, id, kept, sealed).await {
         Ok(replaced) => conn.commit().await.map(|()| replaced),
@@ -121,7 +121,7 @@ async fn replace(conn: &mut Conn, id: &str, kept: &str, sealed: &str) -> Result<
 
 /// Returns the text under the writing key, bound to its place; `None` if it already is, or cannot be
 /// decrypted.
-fn resealed(
+fn reseal(
     name: &str,
     kept: &str,
     place: EnvelopePlace<'_>,

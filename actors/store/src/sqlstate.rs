@@ -63,9 +63,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for MarkedStream<S> {
                 // The end of the stream. An error that was cut off is dropped.
                 return Poll::Ready(Ok(()));
             }
-            let kept = this.marker.take(&buf.filled()[before..]);
-            buf.set_filled(before + kept);
-            if kept > 0 {
+            let unchanged = this.marker.take(&buf.filled()[before..]);
+            buf.set_filled(before + unchanged);
+            if unchanged > 0 {
                 return Poll::Ready(Ok(()));
             }
         }

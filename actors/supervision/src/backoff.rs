@@ -50,8 +50,8 @@ impl Backoff {
     pub fn jittered_delay(&self, retry: u32, random: u64) -> Duration {
         let exact = self.delay(retry);
         let share = if self.jitter.is_nan() { 0.0 } else { self.jitter.clamp(0.0, 1.0) };
-        let kept = 1.0 - share * (random as f64 / u64::MAX as f64);
-        Duration::try_from_secs_f64(exact.as_secs_f64() * kept).map_or(exact, |delay| delay.min(exact))
+        let factor = 1.0 - share * (random as f64 / u64::MAX as f64);
+        Duration::try_from_secs_f64(exact.as_secs_f64() * factor).map_or(exact, |delay| delay.min(exact))
     }
 
     /// Starts a sequence of delays, without jitter.

@@ -23,8 +23,8 @@ impl TreeClock {
         now().saturating_duration_since(self.0)
     }
 
-    /// The instant that lies `since` after the tree's start.
-    pub(crate) fn at(&self, since: Duration) -> Instant {
+    /// Returns the instant that lies `since` after the start of the tree.
+    pub(crate) fn instant_at(&self, since: Duration) -> Instant {
         self.0 + since.min(FAR)
     }
 }

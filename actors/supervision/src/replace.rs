@@ -39,10 +39,10 @@ impl<A: Supervised> PreparedReplacement<A> {
         };
         let (reply, built) = oneshot::channel();
         let (id, generation) = (prepared.id, prepared.generation);
-        let gone = || StartError::Transient(format!("'{}' has ended", address.path()));
+        let ended_error = || StartError::Transient(format!("'{}' has ended", address.path()));
         let prepare = RunnerCommand::Prepare { id, generation, factory, reply };
-        address.inner.control.send(prepare).map_err(|_| gone())?;
-        built.await.unwrap_or_else(|_| Err(gone()))?;
+        address.inner.control.send(prepare).map_err(|_| ended_error())?;
+        built.await.unwrap_or_else(|_| Err(ended_error()))?;
         Ok(prepared)
     }
 

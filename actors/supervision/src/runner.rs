@@ -392,14 +392,14 @@ impl<A: Supervised> Runner<A> {
                 index += 1;
                 continue;
             };
-            let mut gone = self.draining.swap_remove(index);
-            let (generation, recent) = (gone.generation(), gone.recent());
+            let mut instance = self.draining.swap_remove(index);
+            let (generation, recent) = (instance.generation(), instance.recent());
             if let Some(exit) = &broken {
                 slog::warn!(self.parts.log, "drain failed"; "actor" => self.node.path.as_str(),
                     "generation" => generation, "exit" => %exit);
             }
-            let reported = gone.exit.take();
-            drop(gone);
+            let reported = instance.exit.take();
+            drop(instance);
             if let Some(exit) = reported {
                 self.report(RunnerReport::Exited { generation, exit, recent });
             }

@@ -223,8 +223,8 @@ impl Tree {
     {
         let path = parse(path)?;
         let resolve = |need: &String| {
-            let found = self.context.directory.resolve(&path, need);
-            found.ok_or_else(|| SpawnError::UnknownNeed { need: need.clone() })
+            let node = self.context.directory.resolve(&path, need);
+            node.ok_or_else(|| SpawnError::UnknownNeed { need: need.clone() })
         };
         let needs = spec.needs.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
         let bounds = (spec.mailbox, spec.drain_deadline);

@@ -67,10 +67,10 @@ async fn finish(tree: &Tree) {
         tokio::task::yield_now().await;
     }
     assert_eq!(tree.context.instance_count.count(), (0, 0), "instances and runners left alive");
-    let held: Vec<_> = nodes
+    let busy_nodes: Vec<_> = nodes
         .iter()
         .filter(|node| node.admission.in_flight() > 0)
         .map(|node| node.path.to_string())
         .collect();
-    assert!(held.is_empty(), "calls left without an outcome: {held:?}");
+    assert!(busy_nodes.is_empty(), "calls left without an outcome: {busy_nodes:?}");
 }

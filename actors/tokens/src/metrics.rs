@@ -46,7 +46,7 @@ impl TokenMetrics {
         );
     }
 
-    pub(crate) fn requested(&self, connector: &str, outcome: RequestOutcome) {
+    pub(crate) fn record_request(&self, connector: &str, outcome: RequestOutcome) {
         let labels = Labels { connector: connector.to_owned(), outcome: outcome.name() };
         self.requests.get_or_create(&labels).inc();
     }

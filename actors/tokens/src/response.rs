@@ -58,10 +58,10 @@ pub(crate) fn read(status: StatusCode, body: &[u8], rotates: bool) -> Result<Gra
     if !status.is_success() {
         return Err(TokenRefusal::Unusable(format!("the token endpoint answered with status {number}")));
     }
-    granted(&document, code, rotates)
+    parse_grant(&document, code, rotates)
 }
 
-fn granted(document: &Value, code: Option<&str>, rotates: bool) -> Result<GrantedToken, TokenRefusal> {
+fn parse_grant(document: &Value, code: Option<&str>, rotates: bool) -> Result<GrantedToken, TokenRefusal> {
     let unusable = |what: &str| TokenRefusal::Unusable(format!("the answer of the token endpoint {what}"));
     let access_token = document["access_token"].as_str().unwrap_or_default();
     if access_token.is_empty() {

@@ -256,8 +256,8 @@ async fn save(context: &TokenContext, slot: &TokenSlot, rotation: &mut Rotation)
         return Ok(());
     };
     let state = TokenState { lifetime: ends.saturating_duration_since(Instant::now()), ..state };
-    let kept = context.states.save(&connector, &holder, before, state).await;
-    match kept.map_err(|why| why.to_string())? {
+    let outcome = context.states.save(&connector, &holder, before, state).await;
+    match outcome.map_err(|why| why.to_string())? {
         SaveOutcome::Saved => {
             rotation.unsaved = None;
             Ok(())
@@ -295,7 +295,7 @@ pub(crate) async fn save_later(context: &TokenContext, slot: &TokenSlot) {
 mod tests {
     use super::*;
 
-    fn unsaved(before: Option<&str>, next: &str) -> Rotation {
+    fn unsaved_rotation(before: Option<&str>, next: &str) -> Rotation {
         let state = TokenState {
             fingerprint: String::new(),
             access_token: String::new(),
@@ -319,9 +319,9 @@ mod tests {
 
     #[test]
     fn unsaved_tokens_replace_the_stored_ones_they_succeed_and_no_newer_ones() {
-        assert_eq!(unsaved(Some("old"), "next").token_to_present(Some("old"), "seed"), "next");
-        assert_eq!(unsaved(Some("old"), "next").token_to_present(Some("newer"), "seed"), "newer");
-        assert_eq!(unsaved(None, "next").token_to_present(None, "seed"), "next");
-        assert_eq!(unsaved(None, "next").token_to_present(Some("newer"), "seed"), "newer");
+        assert_eq!(unsaved_rotation(Some("old"), "next").token_to_present(Some("old"), "seed"), "next");
+        assert_eq!(unsaved_rotation(Some("old"), "next").token_to_present(Some("newer"), "seed"), "newer");
+        assert_eq!(unsaved_rotation(None, "next").token_to_present(None, "seed"), "next");
+        assert_eq!(unsaved_rotation(None, "next").token_to_present(Some("newer"), "seed"), "newer");
     }
 }

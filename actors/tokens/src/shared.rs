@@ -51,7 +51,7 @@ impl TokenContext {
         let answer = match client.post_form(&terms.url, headers, form, CAP).await {
             Ok(answer) => answer,
             Err(why) => {
-                self.metrics.requested(connector, RequestOutcome::TransportError);
+                self.metrics.record_request(connector, RequestOutcome::TransportError);
                 warn!(self.log, "a token endpoint cannot be asked"; "connector" => &**connector, "reason" => %why);
                 return Err(match why {
                     FetchError::Address(why @ AddressError::Unresolved { .. }) => {
@@ -64,13 +64,13 @@ impl TokenContext {
         };
         match response::read(answer.status, &answer.body, slot.seed().is_some()) {
             Ok(granted) => {
-                self.metrics.requested(connector, RequestOutcome::Ok);
+                self.metrics.record_request(connector, RequestOutcome::Ok);
                 info!(self.log, "a token was obtained"; "connector" => &**connector,
                     "seconds" => granted.lifetime.as_secs());
                 Ok(granted)
             }
             Err(TokenRefusal::Rejected { reason, description }) => {
-                self.metrics.requested(connector, RequestOutcome::Rejected);
+                self.metrics.record_request(connector, RequestOutcome::Rejected);
                 let sent = secrets(&terms.oauth, refresh_token);
                 // An endpoint may repeat what it was sent.
                 let hide = |text: String| redact(text, sent.iter().map(String::as_str));
@@ -81,7 +81,7 @@ impl TokenContext {
                 Err(TokenError::rejected(connector, reason))
             }
             Err(TokenRefusal::Unusable(reason)) => {
-                self.metrics.requested(connector, RequestOutcome::TransportError);
+                self.metrics.record_request(connector, RequestOutcome::TransportError);
                 warn!(self.log, "a token endpoint gave no token"; "connector" => &**connector, "reason" => &reason);
                 Err(TokenError::unavailable(connector, reason))
             }

@@ -64,14 +64,14 @@ impl TokenSlot {
     }
 
     /// Returns the result for a caller that has waited since `seen` fetches had ended.
-    pub(crate) fn settled(&self, seen: u64) -> Option<TokenResult> {
-        self.state.load().settled(Instant::now(), self.margin(), seen)
+    pub(crate) fn result_since(&self, seen: u64) -> Option<TokenResult> {
+        self.state.load().result_since(Instant::now(), self.margin(), seen)
     }
 
     /// Ends a fetch.
     pub(crate) fn land(&self, outcome: Result<ExpiringToken, TokenError>) -> TokenResult {
         let now = Instant::now();
-        self.state.rcu(|state| state.landed(now, outcome.clone()));
+        self.state.rcu(|state| state.record_outcome(now, outcome.clone()));
         outcome.map(|held| held.token)
     }
 }
@@ -97,19 +97,19 @@ impl TokenSource {
     /// A [`TokenError`] if none can be obtained.
     pub async fn token(&self) -> Result<Arc<AccessToken>, TokenError> {
         let state = self.slot.state();
-        if let Some(known) = state.known(Instant::now(), self.slot.margin()) {
+        if let Some(known) = state.valid_result(Instant::now(), self.slot.margin()) {
             return known;
         }
-        let seen = state.landings();
+        let landings = state.landings();
         // One caller at a time asks the actor, so that those of one connector never fill its mailbox.
         let request_token = async || {
-            let fetch = Fetch { slot: Arc::clone(&self.slot), seen };
+            let fetch = Fetch { slot: Arc::clone(&self.slot), seen: landings };
             self.fetcher.ask(fetch).await.unwrap_or_else(|error| {
                 let reason = format!("its tokens cannot be obtained now: {error}");
                 Err(TokenError::unavailable(&self.slot.connector, reason))
             })
         };
-        self.slot.single_flight(|| self.slot.settled(seen), request_token).await
+        self.slot.single_flight(|| self.slot.result_since(landings), request_token).await
     }
 
     /// Drops a token that the API refused; one that has replaced it meanwhile stays.

@@ -64,24 +64,25 @@ impl State {
 
     /// Returns a result that needs no fetch: a token with more than `margin` of its life left, or a refusal
     /// that still stands.
-    pub(crate) fn known(&self, now: Instant, margin: Duration) -> Option<TokenResult> {
+    pub(crate) fn valid_result(&self, now: Instant, margin: Duration) -> Option<TokenResult> {
         let fresh = self.held.as_ref().filter(|held| now + margin < held.ends);
         let refused = self.refused.as_ref().filter(|(_, until)| now < *until);
         fresh.map(|held| Ok(Arc::clone(&held.token))).or_else(|| refused.map(|(error, _)| Err(error.clone())))
     }
 
-    /// As [`known`](Self::known), for somebody who waited since so many fetches had ended: what the last one
-    /// came to is theirs, however long it lasts, unless the API has refused the token since.
-    pub(crate) fn settled(&self, now: Instant, margin: Duration, seen: u64) -> Option<TokenResult> {
-        self.known(now, margin).or_else(|| {
+    /// Returns the result for a caller that has waited since `seen` fetches had ended: beside
+    /// [`valid_result`](Self::valid_result), the result of the last fetch, however long its token lasts, unless the
+    /// API has refused that token since.
+    pub(crate) fn result_since(&self, now: Instant, margin: Duration, seen: u64) -> Option<TokenResult> {
+        self.valid_result(now, margin).or_else(|| {
             let last = self.last.clone().filter(|_| self.landings > seen)?;
             let dropped = last.as_ref().is_ok_and(|token| self.dropped.as_ref() == Some(token));
             (!dropped).then_some(last)
         })
     }
 
-    /// A fetch has ended.
-    pub(crate) fn landed(&self, now: Instant, outcome: Result<ExpiringToken, TokenError>) -> Self {
+    /// Records the outcome of a fetch.
+    pub(crate) fn record_outcome(&self, now: Instant, outcome: Result<ExpiringToken, TokenError>) -> Self {
         let last = outcome.as_ref().map(|held| Arc::clone(&held.token)).map_err(Clone::clone);
         let refused = match &outcome {
             Err(error) if error.is_final() => Some((error.clone(), now + REFUSAL)),
@@ -98,8 +99,8 @@ impl State {
 
     /// The API has refused a token. Another one stays.
     pub(crate) fn without(&self, sent: &Arc<AccessToken>) -> Self {
-        let held = self.held.clone().filter(|held| held.token != *sent);
-        Self { held, dropped: Some(Arc::clone(sent)), ..self.clone() }
+        let token = self.held.clone().filter(|held| held.token != *sent);
+        Self { held: token, dropped: Some(Arc::clone(sent)), ..self.clone() }
     }
 
     /// Returns `true` unless the API has refused the token.
@@ -114,7 +115,7 @@ mod tests {
 
     const MARGIN: Duration = Duration::from_secs(60);
 
-    fn held(text: &str, now: Instant, seconds: u64) -> ExpiringToken {
+    fn expiring_token(text: &str, now: Instant, seconds: u64) -> ExpiringToken {
         ExpiringToken { token: Arc::new(AccessToken::new(text)), ends: now + Duration::from_secs(seconds) }
     }
 
@@ -130,43 +131,47 @@ mod tests {
     #[test]
     fn a_token_serves_until_the_margin_of_its_end() {
         let now = Instant::now();
-        let state = State::default().landed(now, Ok(held("a", now, 100)));
-        let after = |seconds| text(state.known(now + Duration::from_secs(seconds), MARGIN));
+        let state = State::default().record_outcome(now, Ok(expiring_token("a", now, 100)));
+        let after = |seconds| text(state.valid_result(now + Duration::from_secs(seconds), MARGIN));
         assert_eq!((after(0), after(39), after(40)), (Some("a".into()), Some("a".into()), None));
     }
 
     #[test]
     fn a_token_that_is_never_fresh_serves_those_who_waited_for_it() {
         let now = Instant::now();
-        let state = State::default().landed(now, Ok(held("a", now, 30)));
-        assert_eq!(state.known(now, MARGIN), None);
-        assert_eq!(text(state.settled(now, MARGIN, 0)), Some("a".into()));
-        assert_eq!(state.settled(now, MARGIN, state.landings()), None);
+        let state = State::default().record_outcome(now, Ok(expiring_token("a", now, 30)));
+        assert_eq!(state.valid_result(now, MARGIN), None);
+        assert_eq!(text(state.result_since(now, MARGIN, 0)), Some("a".into()));
+        assert_eq!(state.result_since(now, MARGIN, state.landings()), None);
     }
 
     #[test]
     fn a_refusal_stands_for_half_a_minute_and_a_failure_for_those_who_waited() {
         let now = Instant::now();
-        let refused = State::default().landed(now, Err(error(true)));
-        let after = |seconds| refused.known(now + Duration::from_secs(seconds), MARGIN);
+        let refused = State::default().record_outcome(now, Err(error(true)));
+        let after = |seconds| refused.valid_result(now + Duration::from_secs(seconds), MARGIN);
         assert_eq!((after(29), after(30)), (Some(Err(error(true))), None));
-        let failed = refused.landed(now, Err(error(false)));
-        assert_eq!(failed.known(now, MARGIN), None);
-        assert_eq!(failed.settled(now, MARGIN, 1), Some(Err(error(false))));
-        let healed = refused.landed(now, Ok(held("a", now, 100)));
-        assert_eq!(text(healed.known(now, MARGIN)), Some("a".into()));
+        let failed = refused.record_outcome(now, Err(error(false)));
+        assert_eq!(failed.valid_result(now, MARGIN), None);
+        assert_eq!(failed.result_since(now, MARGIN, 1), Some(Err(error(false))));
+        let healed = refused.record_outcome(now, Ok(expiring_token("a", now, 100)));
+        assert_eq!(text(healed.valid_result(now, MARGIN)), Some("a".into()));
     }
 
     #[test]
     fn only_the_token_that_was_refused_is_dropped() {
         let now = Instant::now();
-        let (one, two) = (held("one", now, 100), held("two", now, 100));
-        let state = State::default().landed(now, Ok(one.clone()));
+        let (one, two) = (expiring_token("one", now, 100), expiring_token("two", now, 100));
+        let state = State::default().record_outcome(now, Ok(one.clone()));
         let dropped = state.without(&one.token);
-        assert_eq!(dropped.known(now, MARGIN), None);
-        assert_eq!(dropped.settled(now, MARGIN, 0), None, "nobody is given it any more");
+        assert_eq!(dropped.valid_result(now, MARGIN), None);
+        assert_eq!(dropped.result_since(now, MARGIN, 0), None, "nobody is given it any more");
         assert!(!dropped.admits("one") && dropped.admits("two"));
-        let next = dropped.landed(now, Ok(two)).without(&one.token);
-        assert_eq!(text(next.known(now, MARGIN)), Some("two".into()), "refused late, after it was replaced");
+        let next = dropped.record_outcome(now, Ok(two)).without(&one.token);
+        assert_eq!(
+            text(next.valid_result(now, MARGIN)),
+            Some("two".into()),
+            "refused late, after it was replaced"
+        );
     }
 }

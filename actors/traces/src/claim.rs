@@ -21,12 +21,12 @@ pub(crate) struct JobClaim {
 
 impl JobClaim {
     /// Claims a job that this node accepted.
-    pub(crate) const fn accepted(owner: Arc<str>) -> Self {
-        Self::adopted(Ownership { owner, recoveries: 0 })
+    pub(crate) const fn for_accepted(owner: Arc<str>) -> Self {
+        Self::for_adopted(Ownership { owner, recoveries: 0 })
     }
 
     /// Claims a job that this node took over from another one.
-    pub(crate) const fn adopted(ownership: Ownership) -> Self {
+    pub(crate) const fn for_adopted(ownership: Ownership) -> Self {
         Self { ownership, is_recovery: false, share: None, turn: None }
     }
 }

@@ -265,7 +265,7 @@ impl Traces {
         let owner = slot.is_some().then(|| nodes.id());
         let row = report::row(&job, owner.clone()).ok()?;
         let queued =
-            slot.zip(owner).map(|(slot, owner)| QueuedJob::new(job, slot, 0, JobClaim::accepted(owner)));
+            slot.zip(owner).map(|(slot, owner)| QueuedJob::new(job, slot, 0, JobClaim::for_accepted(owner)));
         Some(PreparedReport::new(row, queued, Arc::clone(waiting), traces.clone(), log.clone()))
     }
 
@@ -311,7 +311,7 @@ impl Traces {
             ..NewTrace::new(id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
         };
         let written = traces.insert(row).await.inspect_err(|_| settings.errors.tell(ErrorReason::Storage));
-        let queued = QueuedJob::new(job, slot, 0, JobClaim::accepted(owner));
+        let queued = QueuedJob::new(job, slot, 0, JobClaim::for_accepted(owner));
         match written {
             Ok(()) => waiting.push(queued),
             Err(StoreError::Unanswered(outage)) => self.settle(queued, outage).await?,

@@ -120,7 +120,7 @@ pub struct SchemaSource {
 
 impl SchemaSource {
     /// Returns the schema of a type.
-    pub const fn of<T: ToSchema>() -> Self {
+    pub const fn for_type<T: ToSchema>() -> Self {
         Self { reference: reference_to::<T>, collect: collect::<T> }
     }
 }
@@ -198,7 +198,7 @@ impl Answer {
 }
 
 /// The report of a dry run, which answers in the place of the real response.
-pub(crate) const DRY_RUN_REPORT: SchemaSource = SchemaSource::of::<DataEnvelope<ValidationResult>>();
+pub(crate) const DRY_RUN_REPORT: SchemaSource = SchemaSource::for_type::<DataEnvelope<ValidationResult>>();
 
 /// The response to the dry run of a request whose real response has another status than 200.
 pub(crate) const DRY_RUN: Answer =
@@ -363,7 +363,7 @@ impl Endpoint {
 
     /// Adds the parameters of the path. An endpoint that has some can answer 404.
     #[must_use]
-    pub const fn at(mut self, parameters: &'static [PathParameter]) -> Self {
+    pub const fn path_parameters(mut self, parameters: &'static [PathParameter]) -> Self {
         self.path_parameters = parameters;
         self
     }
@@ -385,14 +385,14 @@ impl Endpoint {
     /// Adds the body of requests, with an example that runs.
     #[must_use]
     pub const fn takes<T: ToSchema>(mut self, example: &'static str) -> Self {
-        self.body = Some(BodySchema { schema: SchemaSource::of::<T>(), example, required: true });
+        self.body = Some(BodySchema { schema: SchemaSource::for_type::<T>(), example, required: true });
         self
     }
 
     /// Adds the body of requests that may do without it.
     #[must_use]
     pub const fn may_take<T: ToSchema>(mut self, example: &'static str) -> Self {
-        self.body = Some(BodySchema { schema: SchemaSource::of::<T>(), example, required: false });
+        self.body = Some(BodySchema { schema: SchemaSource::for_type::<T>(), example, required: false });
         self
     }
 

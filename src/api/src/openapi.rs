@@ -198,7 +198,7 @@ fn refusal_name(status: u16) -> &'static str {
 
 fn components() -> Components {
     let mut schemas = Vec::new();
-    (SchemaSource::of::<ErrorEnvelope>().collect)(&mut schemas);
+    (SchemaSource::for_type::<ErrorEnvelope>().collect)(&mut schemas);
     let mut refusals = BTreeSet::new();
     for endpoint in endpoints::all() {
         refusals.extend(endpoint.refusal_statuses());
@@ -250,7 +250,7 @@ mod tests {
 
     use super::*;
 
-    fn written() -> Value {
+    fn rendered_document() -> Value {
         serde_json::to_value(document("1.2.3")).unwrap()
     }
 
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn every_reference_leads_to_a_component() {
-        let document = written();
+        let document = rendered_document();
         let mut found = Vec::new();
         references(&document, &mut found);
         assert!(found.len() > 20, "{found:?}");
@@ -308,7 +308,7 @@ mod tests {
             assert!(!endpoint.answers.is_empty(), "{} has no response", endpoint.id);
         }
         assert_eq!(
-            written()["paths"].as_object().unwrap().values().map(count_operations).sum::<usize>(),
+            rendered_document()["paths"].as_object().unwrap().values().map(count_operations).sum::<usize>(),
             ids.len()
         );
     }
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn an_admin_operation_documents_its_credential_and_every_refusal() {
-        let document = written();
+        let document = rendered_document();
         for endpoint in endpoints::all().filter(|endpoint| endpoint.access == Access::Admin) {
             let operation = &document["paths"][endpoint.path][endpoint.method.name().to_lowercase()];
             assert_eq!(operation["security"].as_array().map(Vec::len), Some(2), "{}", endpoint.id);
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn every_refusal_is_the_error_envelope() {
-        let document = written();
+        let document = rendered_document();
         for (name, response) in document["components"]["responses"].as_object().unwrap() {
             let schema = &response["content"][JSON]["schema"]["$ref"];
             assert_eq!(schema, "#/components/schemas/ErrorEnvelope", "{name}");
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn instants_are_dates() {
-        let document = written();
+        let document = rendered_document();
         let mut members = Vec::new();
         described_members(&document["components"]["schemas"], &mut members);
         let mut instants = 0;
@@ -385,7 +385,7 @@ mod tests {
             value.as_object().into_iter().flatten().for_each(|(_, member)| check(member));
             value.as_array().into_iter().flatten().for_each(check);
         }
-        check(&written()["components"]["schemas"]);
+        check(&rendered_document()["components"]["schemas"]);
     }
 
     #[test]

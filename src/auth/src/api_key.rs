@@ -54,11 +54,11 @@ impl ApiKeys {
 
     /// Compares the hash with every key, in constant time, even after a match.
     fn accepts(&self, presented: [u64; 4]) -> bool {
-        let found = self.digests.iter().fold(Choice::from(0), |found, known| {
+        let matches = self.digests.iter().fold(Choice::from(0), |found, known| {
             let difference = known.iter().zip(presented).fold(0, |sum, (known, shown)| sum | (known ^ shown));
             found | difference.ct_eq(&0)
         });
-        found.into()
+        matches.into()
     }
 }
 

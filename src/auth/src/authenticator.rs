@@ -59,9 +59,9 @@ impl Authenticator {
     }
 
     /// Returns the claims that are copied to the metadata of a message.
-    pub fn exposed(&self, claims: &Map<String, Value>) -> Map<String, Value> {
+    pub fn exposed_claims(&self, claims: &Map<String, Value>) -> Map<String, Value> {
         match &self.mode {
-            Mode::Jwt(verifier) => verifier.exposed(claims),
+            Mode::Jwt(verifier) => verifier.exposed_claims(claims),
             Mode::ApiKey(_) | Mode::Hmac(_) => claims.clone(),
         }
     }

@@ -11,7 +11,7 @@ impl Environment {
 
     /// Returns the value of a variable.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+        let variable = self.0.iter().find(|(known, _)| known == name);
+        variable.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 }

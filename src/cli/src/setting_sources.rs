@@ -122,7 +122,7 @@ impl SettingSources<'_> {
     }
 
     /// Returns a setting that the user has given; `None` where the default counts.
-    pub(crate) fn given(self, setting: ClientSetting) -> Option<String> {
+    pub(crate) fn explicit_value(self, setting: ClientSetting) -> Option<String> {
         let settled = self.settle(setting);
         settled.value.filter(|_| settled.source != SettingSource::Default)
     }

@@ -61,11 +61,11 @@ impl Settings {
         let sources = SettingSources { globals, environment, file };
         let server: ServerAddress =
             sources.settle(ClientSetting::ServerUrl).value.unwrap_or_default().parse()?;
-        let header = sources.given(ClientSetting::ApiKeyHeader);
+        let header = sources.explicit_value(ClientSetting::ApiKeyHeader);
         let mut client = ClientSettings::new(server);
-        let key = sources.given(ClientSetting::ApiKey);
+        let key = sources.explicit_value(ClientSetting::ApiKey);
         client.key = key.map(|key| ApiKey::new(&key, header.as_deref())).transpose()?;
-        client.change_context = sources.given(ClientSetting::ChangeContext);
+        client.change_context = sources.explicit_value(ClientSetting::ChangeContext);
         client.timeout = Duration::from_secs(globals.request_timeout);
         client.user_agent = concat!("svc-cli/", env!("CARGO_PKG_VERSION")).to_owned();
         if let Some(path) = &globals.ca_file {

@@ -73,7 +73,7 @@ impl WatchArgs {
             if context.output.is_terminal {
                 let WatchFrame { text, note, .. } = &last;
                 let text = format!("{text}{}", note.as_deref().unwrap_or_default());
-                context.output.print(&repainted(&text, context.output.terminal_lines()))?;
+                context.output.print(&repaint(&text, context.output.terminal_lines()))?;
             } else {
                 context.output.print(&last.text)?;
             }
@@ -98,7 +98,7 @@ impl WatchArgs {
 
 /// Returns a frame that overwrites the previous one line by line, so that the terminal does not flicker. Lines below the
 /// last one of the terminal are counted instead of shown.
-fn repainted(text: &str, terminal_lines: Option<usize>) -> String {
+fn repaint(text: &str, terminal_lines: Option<usize>) -> String {
     let lines: Vec<_> = text.lines().collect();
     let room = terminal_lines.map_or(lines.len(), |lines| lines.saturating_sub(2)).max(1);
     let mut screen = String::from("\u{1b}[H");
@@ -120,9 +120,9 @@ mod tests {
     #[test]
     fn frame_is_cut_to_the_terminal() {
         let text = "a\nb\nc\nd\ne\n";
-        assert!(!repainted(text, None).contains("more"));
-        assert!(!repainted(text, Some(7)).contains("more"));
-        let cut = repainted(text, Some(4));
+        assert!(!repaint(text, None).contains("more"));
+        assert!(!repaint(text, Some(7)).contains("more"));
+        let cut = repaint(text, Some(4));
         assert!(cut.contains("a\u{1b}[K\nb\u{1b}[K\n… 3 more lines"), "{cut:?}");
     }
 

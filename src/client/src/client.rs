@@ -127,7 +127,7 @@ impl Client {
             };
             // An earlier attempt has deleted it; its response was lost.
             if is_outcome_unknown && request.method == Method::DELETE && error.status() == Some(404) {
-                return Ok(deleted(request));
+                return Ok(deleted_response(request));
             }
             let Some(delay) = self.retry.delay(attempt, request.is_repeatable, &error) else {
                 return Err(error);
@@ -244,7 +244,7 @@ impl Client {
 }
 
 /// Returns the response of a deletion that an earlier attempt carried out.
-fn deleted(request: &ApiRequest) -> ApiResponse {
+fn deleted_response(request: &ApiRequest) -> ApiResponse {
     ApiResponse {
         request: request.to_string(),
         status: StatusCode::NO_CONTENT,

@@ -45,7 +45,7 @@ impl fmt::Debug for ApiKey {
 mod tests {
     use super::*;
 
-    fn sent(key: &ApiKey) -> Vec<(String, String)> {
+    fn sent_headers(key: &ApiKey) -> Vec<(String, String)> {
         let mut headers = HeaderMap::new();
         key.add_to(&mut headers);
         headers.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect()
@@ -54,12 +54,12 @@ mod tests {
     #[test]
     fn key_is_a_bearer_token_unless_a_header_is_named() {
         let pair = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
-        assert_eq!(sent(&ApiKey::new("k1", None).unwrap()), pair("authorization", "Bearer k1"));
+        assert_eq!(sent_headers(&ApiKey::new("k1", None).unwrap()), pair("authorization", "Bearer k1"));
         assert_eq!(
-            sent(&ApiKey::new("k1", Some("Authorization")).unwrap()),
+            sent_headers(&ApiKey::new("k1", Some("Authorization")).unwrap()),
             pair("authorization", "Bearer k1")
         );
-        assert_eq!(sent(&ApiKey::new("k1", Some("X-API-Key")).unwrap()), pair("x-api-key", "k1"));
+        assert_eq!(sent_headers(&ApiKey::new("k1", Some("X-API-Key")).unwrap()), pair("x-api-key", "k1"));
     }
 
     #[test]

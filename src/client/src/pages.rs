@@ -44,7 +44,7 @@ impl<'a> Pages<'a> {
     ///
     /// # Errors
     /// [`ClientError`] as of any request. The next call asks for the same page again.
-    pub async fn next(&mut self) -> Result<Option<ResultPage>, ClientError> {
+    pub async fn next_page(&mut self) -> Result<Option<ResultPage>, ClientError> {
         let Some(position) = &self.position else { return Ok(None) };
         let request = self.request.clone().query("limit", self.size);
         let request = match position {
@@ -63,7 +63,7 @@ impl<'a> Pages<'a> {
     /// [`ClientError`] as of any request.
     pub async fn collect(mut self) -> Result<Vec<Value>, ClientError> {
         let mut rows = Vec::new();
-        while let Some(page) = self.next().await? {
+        while let Some(page) = self.next_page().await? {
             rows.extend(page.data);
         }
         Ok(rows)

@@ -27,7 +27,7 @@ fn refusal(status: u16, code: &str, headers: &[(&str, &str)]) -> UpstreamReply {
 }
 
 /// Starts a server that gives these replies in turn, and the last one ever after.
-fn scripted(replies: Vec<UpstreamReply>) -> Upstream {
+fn scripted_server(replies: Vec<UpstreamReply>) -> Upstream {
     let next = AtomicUsize::new(0);
     Upstream::start(move |_| {
         let at = next.fetch_add(1, Ordering::SeqCst).min(replies.len() - 1);
@@ -42,7 +42,7 @@ fn methods(upstream: &Upstream) -> Vec<String> {
 
 #[tokio::test]
 async fn request_carries_key_context_and_encoded_path() {
-    let upstream = scripted(vec![UpstreamReply::new(200, r#"{"data":{"b":1,"a":2}}"#)]);
+    let upstream = scripted_server(vec![UpstreamReply::new(200, r#"{"data":{"b":1,"a":2}}"#)]);
     let mut settings = settings(&upstream);
     settings.key = Some(ApiKey::new(KEY, None).unwrap());
     settings.change_context = Some("release 7".to_owned());
@@ -59,7 +59,7 @@ async fn request_carries_key_context_and_encoded_path() {
 
 #[tokio::test]
 async fn refusal_keeps_status_code_fields_and_request_id() {
-    let upstream = scripted(vec![refusal(400, "VALIDATION_ERROR", &[])]);
+    let upstream = scripted_server(vec![refusal(400, "VALIDATION_ERROR", &[])]);
     let error = client(&upstream).get::<Value>("/x").await.unwrap_err();
     let api = error.api().unwrap();
     assert_eq!((api.status, &*api.code, &*api.message), (400, "VALIDATION_ERROR", "No."));
@@ -70,11 +70,11 @@ async fn refusal_keeps_status_code_fields_and_request_id() {
 
 #[tokio::test]
 async fn idempotent_request_is_repeated_and_another_is_not() {
-    let upstream = scripted(vec![UpstreamReply::Cut, UpstreamReply::new(200, r#"{"data":1}"#)]);
+    let upstream = scripted_server(vec![UpstreamReply::Cut, UpstreamReply::new(200, r#"{"data":1}"#)]);
     assert_eq!(client(&upstream).get::<u32>("/x").await.unwrap(), 1);
     assert_eq!(methods(&upstream), ["GET", "GET"]);
 
-    let upstream = scripted(vec![UpstreamReply::Cut]);
+    let upstream = scripted_server(vec![UpstreamReply::Cut]);
     let error = client(&upstream).post::<Value>("/x", &json!({})).await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error}");
     assert_eq!(methods(&upstream), ["POST"]);
@@ -83,11 +83,11 @@ async fn idempotent_request_is_repeated_and_another_is_not() {
 #[tokio::test]
 async fn retry_after_is_kept_before_the_next_attempt() {
     let limited = refusal(429, "RATE_LIMITED", &[("retry-after", "0")]);
-    let upstream = scripted(vec![limited, UpstreamReply::new(200, r#"{"data":1}"#)]);
+    let upstream = scripted_server(vec![limited, UpstreamReply::new(200, r#"{"data":1}"#)]);
     assert_eq!(client(&upstream).post::<u32>("/x", &json!({})).await.unwrap(), 1);
 
     let closed = refusal(503, "SERVICE_UNAVAILABLE", &[("retry-after", "3600")]);
-    let upstream = scripted(vec![closed]);
+    let upstream = scripted_server(vec![closed]);
     let error = client(&upstream).get::<Value>("/x").await.unwrap_err();
     assert_eq!(error.api().unwrap().retry_after.unwrap().as_secs(), 3600);
     assert_eq!(methods(&upstream).len(), 1);
@@ -95,10 +95,10 @@ async fn retry_after_is_kept_before_the_next_attempt() {
 
 #[tokio::test]
 async fn deletion_whose_answer_was_lost_is_done_when_it_is_gone() {
-    let upstream = scripted(vec![UpstreamReply::Cut, refusal(404, "NOT_FOUND", &[])]);
+    let upstream = scripted_server(vec![UpstreamReply::Cut, refusal(404, "NOT_FOUND", &[])]);
     client(&upstream).delete("/x").await.unwrap();
 
-    let upstream = scripted(vec![refusal(404, "NOT_FOUND", &[])]);
+    let upstream = scripted_server(vec![refusal(404, "NOT_FOUND", &[])]);
     assert_eq!(client(&upstream).delete("/x").await.unwrap_err().status(), Some(404));
 }
 
@@ -114,16 +114,16 @@ async fn server_that_is_not_there_is_unreachable() {
 
 #[tokio::test]
 async fn answer_of_another_program_is_told_apart() {
-    let upstream = scripted(vec![UpstreamReply::new(404, "<html>nginx</html>")]);
+    let upstream = scripted_server(vec![UpstreamReply::new(404, "<html>nginx</html>")]);
     let error = client(&upstream).get::<Value>("/x").await.unwrap_err();
     assert!(matches!(error, ClientError::Foreign { status: 404, .. }), "{error}");
 
-    let upstream = scripted(vec![UpstreamReply::redirect(301, "https://elsewhere/")]);
+    let upstream = scripted_server(vec![UpstreamReply::redirect(301, "https://elsewhere/")]);
     let error = client(&upstream).get::<Value>("/x").await.unwrap_err();
     assert!(error.to_string().contains("https://elsewhere/"), "{error}");
     assert_eq!(methods(&upstream).len(), 1);
 
-    let upstream = scripted(vec![UpstreamReply::new(200, "[]")]);
+    let upstream = scripted_server(vec![UpstreamReply::new(200, "[]")]);
     let error = client(&upstream).get::<Value>("/x").await.unwrap_err();
     assert!(matches!(error, ClientError::Shape { .. }), "{error}");
 }

@@ -76,9 +76,9 @@ impl DocumentReader {
             "starts_with" => self.affix(argument, TextPosition::Start, &at, scope),
             "ends_with" => self.affix(argument, TextPosition::End, &at, scope),
             "missing" => self.missing(argument, &at, scope),
-            "some" => self.related(argument, Quantifier::Some, &at, scope),
-            "none" => self.related(argument, Quantifier::None, &at, scope),
-            "all" => self.related(argument, Quantifier::All, &at, scope),
+            "some" => self.read_relation(argument, Quantifier::Some, &at, scope),
+            "none" => self.read_relation(argument, Quantifier::None, &at, scope),
+            "all" => self.read_relation(argument, Quantifier::All, &at, scope),
             "field" | "param" => {
                 self.invalid(&at, "a value is no filter; compare it with something");
                 None
@@ -147,7 +147,7 @@ impl DocumentReader {
             };
             let column = self.column(name, &field.1, scope)?;
             let (low, high) = (self.operand(low.0, &low.1), self.operand(high.0, &high.1));
-            let above = FilterDocument::Compare(column.clone(), comparison.flipped(), low?);
+            let above = FilterDocument::Compare(column.clone(), comparison.flip(), low?);
             return Some(FilterDocument::And(vec![
                 above,
                 FilterDocument::Compare(column, comparison, high?),
@@ -159,11 +159,9 @@ impl DocumentReader {
             (Argument::Field(name), Argument::Value(value)) => {
                 Some(FilterDocument::Compare(self.column(name, &left.1, scope)?, comparison, value))
             }
-            (Argument::Value(value), Argument::Field(name)) => Some(FilterDocument::Compare(
-                self.column(name, &right.1, scope)?,
-                comparison.flipped(),
-                value,
-            )),
+            (Argument::Value(value), Argument::Field(name)) => {
+                Some(FilterDocument::Compare(self.column(name, &right.1, scope)?, comparison.flip(), value))
+            }
             (Argument::Field(_), Argument::Field(_)) => {
                 self.invalid(at, "two columns cannot be compared with each other");
                 None
@@ -249,7 +247,7 @@ impl DocumentReader {
         (columns.len() == names.len()).then_some(FilterDocument::Missing(columns))
     }
 
-    fn related(
+    fn read_relation(
         &mut self,
         argument: &Value,
         quantifier: Quantifier,

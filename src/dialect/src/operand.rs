@@ -15,8 +15,8 @@ use crate::refusal::DialectRefusal;
 pub struct Bindings<'b> {
     /// The named parameters.
     pub params: &'b Map<String, Value>,
-    /// The results of the open values ([`QueryDocument::folded`](crate::QueryDocument::folded),
-    /// [`WriteDocument::folded`](crate::WriteDocument::folded)) for this message, in the same order.
+    /// The results of the open values ([`QueryDocument::folded_values`](crate::QueryDocument::folded_values),
+    /// [`WriteDocument::folded_values`](crate::WriteDocument::folded_values)) for this message, in the same order.
     pub folded: &'b [Value],
 }
 
@@ -56,7 +56,7 @@ impl Operand {
     /// [`DialectRefusal::Invalid`] if no value is bound, or a text in it holds U+0000, which some databases
     /// refuse and others treat as the end of the text.
     pub(crate) fn value<'v>(&'v self, with: &Bindings<'v>) -> Result<&'v Value, DialectRefusal> {
-        let value = self.bound(with)?;
+        let value = self.bind_value(with)?;
         if holds_nul(value) {
             return Err(DialectRefusal::invalid(
                 &self.at,
@@ -66,7 +66,7 @@ impl Operand {
         Ok(value)
     }
 
-    fn bound<'v>(&'v self, with: &Bindings<'v>) -> Result<&'v Value, DialectRefusal> {
+    fn bind_value<'v>(&'v self, with: &Bindings<'v>) -> Result<&'v Value, DialectRefusal> {
         match &self.source {
             OperandSource::Literal(value) => Ok(value),
             OperandSource::Param(name) => {
@@ -160,7 +160,7 @@ impl DocumentReader {
     }
 
     /// Reads a value to be stored. It may be anything but a reference to a column.
-    pub(crate) fn stored(&mut self, value: &Value, at: &str) -> Option<Operand> {
+    pub(crate) fn read_stored_value(&mut self, value: &Value, at: &str) -> Option<Operand> {
         let source = match single(value) {
             Some(("param", name)) => self.param(name, at)?,
             Some(("field", _)) => {

@@ -35,7 +35,7 @@ pub enum Comparison {
 
 impl Comparison {
     /// Returns the operator for exchanged operands: `a < b` is `b > a`.
-    pub(crate) const fn flipped(self) -> Self {
+    pub(crate) const fn flip(self) -> Self {
         match self {
             Self::Less => Self::Greater,
             Self::LessOrEqual => Self::GreaterOrEqual,
@@ -45,7 +45,7 @@ impl Comparison {
         }
     }
 
-    const fn negated(self) -> Self {
+    const fn negate(self) -> Self {
         match self {
             Self::Equal => Self::NotEqual,
             Self::NotEqual => Self::Equal,
@@ -82,7 +82,7 @@ pub enum Quantifier {
 }
 
 impl Quantifier {
-    const fn negated(self) -> Self {
+    const fn negate(self) -> Self {
         match self {
             Self::Some => Self::None,
             Self::None => Self::Some,
@@ -225,7 +225,7 @@ impl Predicate {
         }
     }
 
-    fn related(relation: &Arc<SchemaRelation>, quantifier: Quantifier, predicate: Self) -> Self {
+    fn relation(relation: &Arc<SchemaRelation>, quantifier: Quantifier, predicate: Self) -> Self {
         let quantifier = match (quantifier, &predicate) {
             (Quantifier::Some | Quantifier::All, Self::False) => return Self::False,
             (Quantifier::None | Quantifier::NotAll, Self::False) => return Self::True,
@@ -259,7 +259,7 @@ impl FilterDocument {
             }
             Self::Not(node) => node.bind(with, !negated)?,
             Self::Compare(column, comparison, operand) => {
-                let comparison = if negated { comparison.negated() } else { *comparison };
+                let comparison = if negated { comparison.negate() } else { *comparison };
                 match (operand.constant(with)?, comparison) {
                     (Some(value), _) => Predicate::Compare(column.clone(), comparison, value),
                     (None, Comparison::Equal) => Predicate::null(column, false),
@@ -283,8 +283,8 @@ impl FilterDocument {
                 if negated { Predicate::and(nulls) } else { Predicate::or(nulls) }
             }
             Self::Related(relation, quantifier, filter) => {
-                let quantifier = if negated { quantifier.negated() } else { *quantifier };
-                Predicate::related(relation, quantifier, filter.bind(with, false)?)
+                let quantifier = if negated { quantifier.negate() } else { *quantifier };
+                Predicate::relation(relation, quantifier, filter.bind(with, false)?)
             }
         })
     }

@@ -113,7 +113,7 @@ impl QueryDocument {
 
     /// Returns the authored values that hold `{"var": path}` nodes, in the order that [`Bindings::folded`]
     /// requires.
-    pub fn folded(&self) -> &[Value] {
+    pub fn folded_values(&self) -> &[Value] {
         &self.found.folded
     }
 
@@ -172,7 +172,7 @@ impl DocumentReader {
         let limit = members.get("limit").map(|limit| self.whole(limit, 1, &join(at, "limit")));
         let skip = members.get("skip").map(|skip| self.whole(skip, 0, &join(at, "skip")));
         let include = self.includes(members.get("include"), &join(at, "include"), &scope);
-        self.hidden(fields.as_ref(), include.as_deref(), &join(at, "include"));
+        self.check_hidden(fields.as_ref(), include.as_deref(), &join(at, "include"));
         Some(QueryDocument {
             source: scope.entity.clone(),
             filter: filter?,
@@ -267,7 +267,7 @@ impl DocumentReader {
     }
 
     /// Reports columns that are hidden because an included relation has the same name.
-    fn hidden(&mut self, fields: Option<&Projection>, include: Option<&[Include]>, at: &str) {
+    fn check_hidden(&mut self, fields: Option<&Projection>, include: Option<&[Include]>, at: &str) {
         let Some(Projection::Only(columns)) = fields else { return };
         for include in include.into_iter().flatten() {
             let name = &include.relation.name;

@@ -66,7 +66,7 @@ struct Turn {
 }
 
 impl Turn {
-    fn used(&mut self, now: Instant) -> Duration {
+    fn time_used(&mut self, now: Instant) -> Duration {
         let passed = now.saturating_duration_since(self.started);
         let turn = match self.precise {
             Some((passed, reading)) => passed + processor_time().saturating_sub(reading),
@@ -83,8 +83,8 @@ impl Turn {
     /// Returns the moment until which the turn need not be looked at again.
     fn calm(&self, now: Instant) -> Instant {
         let passed = now.saturating_duration_since(self.started);
-        let left = self.limit.saturating_sub(self.before + passed);
-        let mut calm = now.checked_add(left).unwrap_or(now);
+        let remaining = self.limit.saturating_sub(self.before + passed);
+        let mut calm = now.checked_add(remaining).unwrap_or(now);
         if self.precise.is_none() {
             calm = calm.min(self.started + LONG);
         }
@@ -98,11 +98,11 @@ impl Turn {
         // Processor time never outruns the clock on the wall.
         if self.before + now.saturating_duration_since(self.started) <= self.limit {
             if self.precise.is_none() {
-                self.used(now);
+                self.time_used(now);
             }
             return Ok(());
         }
-        if self.used(now) > self.limit { Err(BudgetExhausted::Processor(self.limit)) } else { Ok(()) }
+        if self.time_used(now) > self.limit { Err(BudgetExhausted::Processor(self.limit)) } else { Ok(()) }
     }
 }
 
@@ -141,7 +141,7 @@ impl Meter {
         let outer = Outer(TURN.replace(Some(turn)));
         let poll = poll();
         if let (Poll::Pending, Some(mut turn)) = (&poll, TURN.take()) {
-            (self.before, self.cut) = (turn.used(Instant::now()), turn.cut);
+            (self.before, self.cut) = (turn.time_used(Instant::now()), turn.cut);
         }
         drop(outer);
         poll
@@ -196,6 +196,6 @@ pub(crate) fn check_or_cut(now: Instant) -> Option<Result<(), BudgetExhausted>> 
 }
 
 /// Returns the reason for which work inside the run that is polled now was cut short.
-pub(crate) fn cut() -> Option<BudgetExhausted> {
+pub(crate) fn cut_reason() -> Option<BudgetExhausted> {
     TURN.get()?.cut
 }

@@ -205,7 +205,7 @@ impl Assembly<'_> {
             return built.map(StepAction::Builtin).ok_or_else(|| self.problems(&errors));
         }
         let stubbed =
-            stubs::stubbed(&self.engine.catalogue, name).filter(|_| self.calls == CallMode::Stubbed);
+            stubs::find_stubbable(&self.engine.catalogue, name).filter(|_| self.calls == CallMode::Stubbed);
         let stub: Option<Arc<dyn Function>> = stubbed.map(|entry| Arc::new(StubFunction(entry)) as _);
         let Some(function) = stub.as_ref().or_else(|| self.engine.functions.get(name)) else {
             if let Some(message) = self.engine.catalogue.absence(name) {

@@ -197,7 +197,7 @@ impl RunFailure {
             None => "the workflow".to_owned(),
         };
         let sentence = match self.kind {
-            FailureKind::Engine => format!("{} failed with {}", capitalized(&place), code.name()),
+            FailureKind::Engine => format!("{} failed with {}", capitalize(&place), code.name()),
             kind => format!("{}: {place} failed with {}", kind.sentence(), code.name()),
         };
         // Details are for operators, whatever the setting: the trace has them.
@@ -209,7 +209,7 @@ impl RunFailure {
     }
 }
 
-fn capitalized(text: &str) -> String {
+fn capitalize(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(characters).collect()
 }

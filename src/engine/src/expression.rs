@@ -146,15 +146,16 @@ impl Evaluator {
         within_bounds(source)?;
         let survey = Survey::analyse(source);
         let mut derived = Vec::new();
-        self.derived(source, String::new(), &mut derived);
-        let logic = self.engine.compile_arc(&prepare::prepared(source)).map_err(|error| error.to_string())?;
+        self.collect_derived(source, String::new(), &mut derived);
+        let logic =
+            self.engine.compile_arc(&prepare::prepare_paced(source)).map_err(|error| error.to_string())?;
         Ok(Expression {
             logic,
             source: Arc::new(source.clone()),
             reads: Arc::new(survey.reads),
             secrets: survey.secrets.iter().map(|name| name.unwrap_or_default().to_owned()).collect(),
             derived: derived.into(),
-            copies: prepare::copied(source).map(Arc::new),
+            copies: prepare::copied_path(source).map(Arc::new),
         })
     }
 
@@ -218,7 +219,7 @@ impl Evaluator {
         for (name, value) in roots {
             match expression.reads.root(name) {
                 Some(ReadExtent::Nothing) => {}
-                Some(part) => pairs.push((*name, scope::copied(bump, part, value))),
+                Some(part) => pairs.push((*name, scope::copy_part(bump, part, value))),
                 None => pairs.push((*name, DataValue::from_serde_value_in(value, bump))),
             }
         }
@@ -254,7 +255,7 @@ impl Evaluator {
 
     /// Adds where the result of an expression is made of secrets: below the templates, where an operator is
     /// called.
-    fn derived(&self, source: &Value, at: String, places: &mut Vec<String>) {
+    fn collect_derived(&self, source: &Value, at: String, places: &mut Vec<String>) {
         if Survey::analyse(source).secrets.is_empty() {
             return;
         }
@@ -263,12 +264,12 @@ impl Evaluator {
                 items
                     .iter()
                     .enumerate()
-                    .for_each(|(n, item)| self.derived(item, format!("{at}/{n}"), places));
+                    .for_each(|(n, item)| self.collect_derived(item, format!("{at}/{n}"), places));
             }
             Value::Object(members) if members.len() > 1 || !members.keys().any(|name| self.knows(name)) => {
                 for (name, member) in members {
                     let name = name.replace('~', "~0").replace('/', "~1");
-                    self.derived(member, format!("{at}/{name}"), places);
+                    self.collect_derived(member, format!("{at}/{name}"), places);
                 }
             }
             _ => places.push(at),
@@ -322,7 +323,7 @@ impl<'s> Survey<'s> {
         match node {
             Value::Object(map) => {
                 if map.len() == 1 {
-                    if let Some(path) = measured(map) {
+                    if let Some(path) = length_path(map) {
                         return self.reads.mark_length(path);
                     }
                     for (operator, argument) in map {
@@ -376,7 +377,7 @@ impl<'s> Survey<'s> {
 }
 
 /// Returns the path of which a `length` is taken, if nothing else is.
-fn measured(call: &Map<String, Value>) -> Option<&str> {
+fn length_path(call: &Map<String, Value>) -> Option<&str> {
     let argument = match call.get("length")? {
         Value::Array(items) if items.len() == 1 => items.first()?,
         argument => argument,

@@ -50,17 +50,17 @@ impl Redaction {
     pub fn with<'v>(&self, secrets: impl IntoIterator<Item = &'v Value>) -> Self {
         let mut values = BTreeSet::new();
         secrets.into_iter().for_each(|value| collect(value, 1, &mut values));
-        self.and(values)
+        self.with_values(values)
     }
 
     /// Returns these and what was made of a secret; of that nothing short, which would be found by accident.
     pub(crate) fn with_derived<'v>(&self, derived: impl IntoIterator<Item = &'v Value>) -> Self {
         let mut values = BTreeSet::new();
         derived.into_iter().for_each(|value| collect(value, SHORT, &mut values));
-        self.and(values)
+        self.with_values(values)
     }
 
-    fn and(&self, mut values: BTreeSet<String>) -> Self {
+    fn with_values(&self, mut values: BTreeSet<String>) -> Self {
         if values.is_subset(&self.values) {
             return self.clone();
         }

@@ -14,8 +14,8 @@ use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::bumpalo::collections::Vec as BumpVec;
 use serde_json::Value;
 
-pub(crate) use self::copy::copied;
-use self::copy::{object, replaced};
+pub(crate) use self::copy::copy_part;
+use self::copy::{object, replace_part};
 use crate::message::Message;
 use crate::path::{Path, Root};
 use crate::reads::Reads;
@@ -131,7 +131,7 @@ impl<'r> EvaluationScope<'r> {
         let (bump, reads) = (self.bump, self.reads);
         let mut pairs = BumpVec::with_capacity_in(4 + message.others.len(), bump);
         if !own.data.is_nothing() {
-            let root = self.data.get_or_insert_with(|| copied(bump, &reads.data, &message.data));
+            let root = self.data.get_or_insert_with(|| copy_part(bump, &reads.data, &message.data));
             pairs.push(("data", *root));
         }
         if !own.metadata.is_nothing() {
@@ -140,11 +140,11 @@ impl<'r> EvaluationScope<'r> {
         }
         if !own.temp_data.is_nothing() {
             let root =
-                self.temp_data.get_or_insert_with(|| copied(bump, &reads.temp_data, &message.temp_data));
+                self.temp_data.get_or_insert_with(|| copy_part(bump, &reads.temp_data, &message.temp_data));
             pairs.push(("temp_data", *root));
         }
         if !own.payload.is_nothing() {
-            let root = self.payload.get_or_insert_with(|| copied(bump, &reads.payload, &message.payload));
+            let root = self.payload.get_or_insert_with(|| copy_part(bump, &reads.payload, &message.payload));
             pairs.push(("payload", *root));
         }
         for (name, value) in &message.others {
@@ -164,7 +164,7 @@ impl<'r> EvaluationScope<'r> {
         };
         if let Some(root) = slot {
             let full = self.bump.allocated_bytes() > FULL_BYTES;
-            *slot = (!full).then(|| replaced(self.bump, part, *root, path.segments(), new));
+            *slot = (!full).then(|| replace_part(self.bump, part, *root, path.segments(), new));
         }
     }
 }

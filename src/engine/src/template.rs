@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    fn resolved(source: Value) -> Value {
+    fn resolve(source: Value) -> Value {
         let mut message = Message::new(json!({"p": 1}), Map::new());
         message.data = json!({"id": 7, "tricky": {"var": "data.id"}});
         Template::compile(&source).resolve(&message)
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn var_nodes_fold_at_any_depth() {
         assert_eq!(
-            resolved(
+            resolve(
                 json!({"a": [{"var": "data.id"}, {"b": {"var": ["data.none", "d"]}}], "p": {"var": "payload.p"}})
             ),
             json!({"a": [7, {"b": "d"}], "p": 1})
@@ -126,17 +126,17 @@ mod tests {
     #[test]
     fn other_operators_are_data() {
         let source = json!({"cat": ["a", "b"], "n": {"+": [1, 2]}});
-        assert_eq!(resolved(source.clone()), source);
+        assert_eq!(resolve(source.clone()), source);
         assert!(Template::compile(&source).as_literal().is_some());
     }
 
     #[test]
     fn values_from_the_message_are_not_scanned_again() {
-        assert_eq!(resolved(json!([{"var": "data.tricky"}])), json!([{"var": "data.id"}]));
+        assert_eq!(resolve(json!([{"var": "data.tricky"}])), json!([{"var": "data.id"}]));
     }
 
     #[test]
     fn missing_is_null_and_a_malformed_path_too() {
-        assert_eq!(resolved(json!([{"var": "data.none.x"}, {"var": "data..x"}])), json!([null, null]));
+        assert_eq!(resolve(json!([{"var": "data.none.x"}, {"var": "data..x"}])), json!([null, null]));
     }
 }

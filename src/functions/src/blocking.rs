@@ -28,12 +28,12 @@ impl BlockingPool {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, TaskError> {
-        let lost = || TaskError::new(ErrorCode::Function, "the computation was lost");
-        let turn = Arc::clone(&self.0).acquire_owned().await.map_err(|_| lost())?;
+        let lost_error = || TaskError::new(ErrorCode::Function, "the computation was lost");
+        let turn = Arc::clone(&self.0).acquire_owned().await.map_err(|_| lost_error())?;
         let work = move || {
             let _turn = turn;
             work()
         };
-        tokio::task::spawn_blocking(work).await.map_err(|_| lost())
+        tokio::task::spawn_blocking(work).await.map_err(|_| lost_error())
     }
 }

@@ -15,7 +15,7 @@ pub(crate) fn output(input: &Value) -> Result<Path, String> {
 }
 
 /// Returns the value of a resolvable field, if it does not depend on the message.
-pub(crate) fn fixed(input: &Map<String, Value>, field: &str) -> Option<Value> {
+pub(crate) fn literal_value(input: &Map<String, Value>, field: &str) -> Option<Value> {
     Template::compile(input.get(field)?).as_literal().filter(|value| !value.is_null()).cloned()
 }
 
@@ -39,7 +39,7 @@ impl InputProblems<'_> {
     }
 
     /// Adds a missing field.
-    pub(crate) fn required(&mut self, field: &str) {
+    pub(crate) fn require(&mut self, field: &str) {
         self.errors.push(FieldError::required(format!("{}.{field}", self.at)));
     }
 

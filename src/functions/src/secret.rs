@@ -47,7 +47,7 @@ pub(crate) fn load<T, E: ToString>(
                     Err(error) => return unset(error.to_string()),
                 }
             }
-            Err(error) => return Err(refuse(malformed(&error))),
+            Err(error) => return Err(refuse(malformed_message(&error))),
         },
         node => declared_secret(node, material.declared).map_err(refuse)?,
     };
@@ -73,7 +73,7 @@ pub(crate) fn literal(source: &Value) -> Result<Option<&str>, String> {
         Ok(None) if text.trim().is_empty() => Err(BLANK.to_owned()),
         Ok(None) => Ok(Some(text)),
         Ok(Some(_)) => Ok(None),
-        Err(error) => Err(malformed(&error)),
+        Err(error) => Err(malformed_message(&error)),
     }
 }
 
@@ -98,7 +98,7 @@ fn declared_secret(node: &Value, declared: &DeclaredSecrets) -> Result<Secret, S
 }
 
 /// Returns the message about a malformed reference. It omits the text, which may be a secret.
-fn malformed(error: &ReferenceError) -> String {
+fn malformed_message(error: &ReferenceError) -> String {
     match error {
         ReferenceError::Env { .. } => "malformed env:// reference".to_owned(),
         ReferenceError::Vault { .. } => "malformed vault:// reference".to_owned(),

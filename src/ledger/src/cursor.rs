@@ -95,7 +95,7 @@ impl Cursor {
 mod tests {
     use super::*;
 
-    fn at(second: i64) -> NaiveDateTime {
+    fn time_at(second: i64) -> NaiveDateTime {
         chrono::DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap().naive_utc()
     }
 
@@ -104,7 +104,7 @@ mod tests {
             channel_id: "c".into(),
             version,
             config_hash: hash.into(),
-            next_fire_at: at(next),
+            next_fire_at: time_at(next),
             forsaken_before: None,
             latest: None,
         }
@@ -114,25 +114,25 @@ mod tests {
     fn a_cursor_goes_on_unless_the_instants_changed_or_it_was_paused() {
         let mut cursor = Cursor::begin(&align(1, "x", 10));
         assert!(!cursor.align(&align(1, "x", 99)));
-        assert_eq!(cursor.next_fire_at, at(10), "a restart goes on where it stands");
+        assert_eq!(cursor.next_fire_at, time_at(10), "a restart goes on where it stands");
         assert!(cursor.align(&align(2, "x", 99)));
         assert_eq!(
             (cursor.next_fire_at, cursor.channel_version),
-            (at(10), 2),
+            (time_at(10), 2),
             "so does an edit of the payload"
         );
         assert!(cursor.align(&align(3, "y", 99)));
-        assert_eq!(cursor.next_fire_at, at(99), "an edit of the schedule begins anew");
-        assert!(cursor.pause(at(100)) && !cursor.pause(at(101)));
+        assert_eq!(cursor.next_fire_at, time_at(99), "an edit of the schedule begins anew");
+        assert!(cursor.pause(time_at(100)) && !cursor.pause(time_at(101)));
         assert!(cursor.align(&align(3, "y", 200)));
-        assert_eq!((cursor.next_fire_at, cursor.paused_at), (at(200), None));
+        assert_eq!((cursor.next_fire_at, cursor.paused_at), (time_at(200), None));
     }
 
     #[test]
     fn a_node_that_has_not_heard_of_a_change_turns_nothing_back() {
         let mut cursor = Cursor::begin(&align(2, "new", 10));
         let before = cursor.clone();
-        assert!(!cursor.advance(1, at(10), at(20)));
+        assert!(!cursor.advance(1, time_at(10), time_at(20)));
         assert_eq!(cursor, before);
     }
 
@@ -140,34 +140,34 @@ mod tests {
     fn a_cursor_that_knows_a_newer_version_than_there_is_belonged_to_another_channel() {
         let mut cursor = Cursor::begin(&align(3, "x", 10));
         assert!(cursor.align(&align(1, "x", 99)));
-        assert_eq!((cursor.channel_version, cursor.next_fire_at), (1, at(99)));
+        assert_eq!((cursor.channel_version, cursor.next_fire_at), (1, time_at(99)));
     }
 
     #[test]
     fn a_cursor_that_nobody_followed_begins_anew_and_one_that_somebody_moved_goes_on() {
         let mut cursor = Cursor::begin(&align(1, "x", 10));
-        let back = |forsaken| AlignRequest { forsaken_before: Some(at(forsaken)), ..align(1, "x", 99) };
+        let back = |forsaken| AlignRequest { forsaken_before: Some(time_at(forsaken)), ..align(1, "x", 99) };
         assert!(!cursor.align(&back(10)));
         assert!(cursor.align(&back(11)));
-        assert_eq!(cursor.next_fire_at, at(99));
+        assert_eq!(cursor.next_fire_at, time_at(99));
     }
 
     #[test]
     fn cursor_beyond_the_latest_instant_begins_anew_and_an_earlier_one_goes_on() {
         let mut cursor = Cursor::begin(&align(1, "x", 3_600));
-        let back = |latest| AlignRequest { latest: Some(at(latest)), ..align(1, "x", 1) };
+        let back = |latest| AlignRequest { latest: Some(time_at(latest)), ..align(1, "x", 1) };
         assert!(!cursor.align(&back(3_600)));
         assert!(cursor.align(&back(6)));
-        assert_eq!(cursor.next_fire_at, at(1));
+        assert_eq!(cursor.next_fire_at, time_at(1));
     }
 
     #[test]
     fn one_of_those_who_see_the_same_cursor_moves_it() {
         let mut cursor = Cursor::begin(&align(1, "x", 10));
-        assert!(cursor.advance(1, at(10), at(20)));
-        assert!(!cursor.advance(1, at(10), at(20)));
-        assert!(!cursor.advance(1, at(20), at(20)), "it never stands still nor turns back");
-        cursor.pause(at(15));
-        assert!(!cursor.advance(1, at(20), at(30)));
+        assert!(cursor.advance(1, time_at(10), time_at(20)));
+        assert!(!cursor.advance(1, time_at(10), time_at(20)));
+        assert!(!cursor.advance(1, time_at(20), time_at(20)), "it never stands still nor turns back");
+        cursor.pause(time_at(15));
+        assert!(!cursor.advance(1, time_at(20), time_at(30)));
     }
 }

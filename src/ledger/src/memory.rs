@@ -95,8 +95,8 @@ impl MemoryLedger {
     /// [`NotStarted::Saturated`] if no slot is free, [`NotStarted::Lost`] if the claim does not count.
     pub fn start(&mut self, key: &ClaimKey, slots: u32) -> Result<Option<HeldSlot>, NotStarted> {
         let singleton = Singleton { key: KEY.into(), slots };
-        let held = self.slots.clone();
-        let singleton = (slots > 0).then_some((&singleton, held.as_slice()));
+        let held_slots = self.slots.clone();
+        let singleton = (slots > 0).then_some((&singleton, held_slots.as_slice()));
         let row = self.row_mut(key.id).ok_or(NotStarted::Lost)?;
         let request = StartRequest { version: 1, singleton, trace_id: None, lease: LEASE, now: now() };
         match row.start(key, request) {

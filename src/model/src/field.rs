@@ -53,10 +53,10 @@ impl FieldError {
 
     /// Creates a problem about a wrong JSON type. It contains only the type of `got`, never the value.
     pub fn type_mismatch(path: impl Into<String>, expected: &str, got: &Value) -> Self {
-        let found = json_type(got);
-        Self::new(path, FieldCode::TypeMismatch, format!("expected {expected}, got {found}"))
+        let got_type = json_type(got);
+        Self::new(path, FieldCode::TypeMismatch, format!("expected {expected}, got {got_type}"))
             .with_expected(expected)
-            .with_got(found)
+            .with_got(got_type)
     }
 
     /// Creates a problem about an excessive length; `unit` is `bytes` or `characters`.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::field::FieldError;
 
-pub(crate) use url::decoded;
+pub(crate) use url::decode_query_name;
 pub use url::{holds_mask, looks_secret, mask_url, restore_url};
 
 /// The text that replaces a masked value.
@@ -69,7 +69,7 @@ pub fn restore_channel_config(config: &mut Value, stored: Option<&Value>) -> Vec
                 *value = Value::String(secret.clone())
             }
             _ => errors.push(FieldError::invalid(
-                format!("channel.config{}", dotted(pointer)),
+                format!("channel.config{}", to_dotted_path(pointer)),
                 "this is the read mask, send the real value or omit the field",
             )),
         }
@@ -114,7 +114,7 @@ fn hide(value: &mut Value) {
 }
 
 /// Converts a JSON pointer to a path: `/auth/keys/0` to `.auth.keys[0]`.
-fn dotted(pointer: &str) -> String {
+fn to_dotted_path(pointer: &str) -> String {
     pointer
         .split('/')
         .skip(1)

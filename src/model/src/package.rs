@@ -120,12 +120,12 @@ impl NewReceipt {
         let state = text(members, "state", &mut errors);
         errors.extend(version.and_then(|text| check_label("body.version", text, MAX_VERSION, 0)));
         errors.extend(content_hash.and_then(|text| check_label("body.content_hash", text, MAX_HASH, 1)));
-        let known = state.and_then(ReceiptState::parse);
-        if state.is_some() && known.is_none() {
+        let parsed_state = state.and_then(ReceiptState::parse);
+        if state.is_some() && parsed_state.is_none() {
             errors.push(FieldError::invalid("body.state", "use staged or applied"));
         }
         let inventory = inventory(members, &mut errors);
-        match (version, content_hash, known) {
+        match (version, content_hash, parsed_state) {
             (Some(version), Some(content_hash), Some(state)) if errors.is_empty() => Ok(Self {
                 name: name.to_owned(),
                 version: version.to_owned(),

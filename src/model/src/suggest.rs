@@ -30,8 +30,8 @@ pub fn distance(one: &str, other: &str) -> usize {
 
 /// Returns a name without case and separators.
 fn bare(name: &str) -> String {
-    let kept = name.chars().filter(|character| !matches!(character, '_' | '-' | ' '));
-    kept.flat_map(char::to_lowercase).collect()
+    let characters = name.chars().filter(|character| !matches!(character, '_' | '-' | ' '));
+    characters.flat_map(char::to_lowercase).collect()
 }
 
 /// Returns the shortest candidate that starts with the name, or contains it as a word.

@@ -108,11 +108,11 @@ impl Outbound {
         allow_private: bool,
     ) -> Result<Vec<SocketAddr>, AddressError> {
         check_host(host, allow_private)?;
-        let found = match literal(host)? {
+        let addresses = match literal(host)? {
             Some(address) => vec![address],
             None => admit(host.to_owned(), self.shared.lookup.lookup(host).await, allow_private)?,
         };
-        Ok(found.into_iter().map(|address| SocketAddr::new(address, port)).collect())
+        Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
 
     /// Returns the TLS settings of every outbound connection.

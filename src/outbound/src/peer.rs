@@ -200,8 +200,8 @@ fn redirect(from: &Url, cause: &str) -> FetchError {
 /// already with the same value.
 fn add_params(url: &mut Url, params: &[(String, String)], back: bool) {
     for (name, value) in params {
-        let known = |(known, given): (Cow<'_, str>, Cow<'_, str>)| known == *name && given == *value;
-        if !(back && url.query_pairs().any(known)) {
+        let is_same = |(known, given): (Cow<'_, str>, Cow<'_, str>)| known == *name && given == *value;
+        if !(back && url.query_pairs().any(is_same)) {
             url.query_pairs_mut().append_pair(name, value);
         }
     }

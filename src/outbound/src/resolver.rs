@@ -23,8 +23,8 @@ impl AddressLookup for SystemLookup {
         let host = host.to_owned();
         Box::pin(async move {
             // The port is of no account: the client puts in that of the URL.
-            let found = tokio::net::lookup_host((host.as_str(), 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
+            let addresses = tokio::net::lookup_host((host.as_str(), 0)).await?;
+            Ok(addresses.map(|address| address.ip()).collect())
         })
     }
 }

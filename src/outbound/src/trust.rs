@@ -34,10 +34,10 @@ impl Trust {
         let (mut anchors, mut warnings) = (Vec::new(), Vec::new());
         match self {
             Self::System => {
-                let found = rustls_native_certs::load_native_certs();
-                warnings.extend(found.errors.iter().map(ToString::to_string));
-                let read = found.certs.len();
-                anchors.extend(found.certs.into_iter().filter(|anchor| roots.add(anchor.clone()).is_ok()));
+                let native = rustls_native_certs::load_native_certs();
+                warnings.extend(native.errors.iter().map(ToString::to_string));
+                let read = native.certs.len();
+                anchors.extend(native.certs.into_iter().filter(|anchor| roots.add(anchor.clone()).is_ok()));
                 let ignored = read - anchors.len();
                 if ignored > 0 {
                     warnings.push(format!("{ignored} certificates are not usable as trust anchors"));

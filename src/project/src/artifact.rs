@@ -188,7 +188,7 @@ impl PackageArtifact {
     }
 
     /// Returns the places at which the items hold the mask of a read instead of a value.
-    pub fn masked(&self) -> Vec<(&PackageItem, FieldError)> {
+    pub fn masked_values(&self) -> Vec<(&PackageItem, FieldError)> {
         let masked = |item: &PackageItem| import_body(item.kind, &item.document).err().unwrap_or_default();
         self.items.iter().flat_map(|item| masked(item).into_iter().map(move |error| (item, error))).collect()
     }

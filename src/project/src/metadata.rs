@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    fn checked(metadata: Value) -> Result<Value, Vec<String>> {
+    fn check_metadata(metadata: Value) -> Result<Value, Vec<String>> {
         let Value::Object(metadata) = metadata else { panic!("an object") };
         let paths = |errors: Vec<FieldError>| errors.into_iter().map(|error| error.path).collect();
         offline_metadata(metadata, "metadata").map(Value::Object).map_err(paths)
@@ -103,7 +103,7 @@ mod tests {
         let masked = json!({"x-tenant": "t, u", "authorization": "******", "cookie": "******", "x-api-key": "******",
             "proxy-authorization": "******"});
         let given = json!({"headers": headers, "_svc_errors": [1], "tenant": 7, "vars": {"n": 1}});
-        assert_eq!(checked(given), Ok(json!({"headers": masked, "tenant": 7, "vars": {"n": 1}})));
+        assert_eq!(check_metadata(given), Ok(json!({"headers": masked, "tenant": 7, "vars": {"n": 1}})));
     }
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
             (json!({"auth": {"claims": "t"}}), "metadata.auth.claims"),
             (json!({"auth": "t"}), "metadata.auth"),
         ] {
-            assert_eq!(checked(metadata), Err(vec![path.to_owned()]));
+            assert_eq!(check_metadata(metadata), Err(vec![path.to_owned()]));
         }
     }
 }

@@ -141,7 +141,7 @@ impl Project {
     }
 
     /// Returns the number of documents that each pass of the expansion has changed.
-    pub fn rewritten(&self) -> BTreeMap<ExpansionPass, usize> {
+    pub fn rewritten_counts(&self) -> BTreeMap<ExpansionPass, usize> {
         let mut counts = BTreeMap::new();
         for pass in self.entities.iter().flat_map(|entity| &entity.expansion.passes) {
             *counts.entry(*pass).or_default() += 1;

@@ -62,7 +62,7 @@ impl OfflineWorkflow {
         stand_ins: &StandIns,
     ) -> Result<Self, Vec<FieldError>> {
         let (own_id, content) = parse_new_workflow(document, engine)?;
-        let engine = engine.with_secrets(stand_ins.declared());
+        let engine = engine.with_secrets(stand_ins.declared_secrets());
         let workflow = Workflow {
             workflow_id: own_id.unwrap_or_else(|| id.to_owned()),
             version: 1,

@@ -42,7 +42,7 @@ impl StandIns {
     }
 
     /// Returns the values that expressions read by name.
-    pub fn declared(&self) -> DeclaredSecrets {
+    pub fn declared_secrets(&self) -> DeclaredSecrets {
         self.0.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str()))).collect()
     }
 
@@ -56,13 +56,13 @@ impl StandIns {
 impl Resolver for StandIns {
     fn resolve(&self, reference: &Reference) -> Result<Secret, ResolveError> {
         let whole = self.0.get(&reference.to_string());
-        let found = match reference {
+        let secret = match reference {
             Reference::Env { var } => whole.or_else(|| self.0.get(var)),
             Reference::Vault { .. } => whole,
         };
         let missing =
             || ResolveError::unreadable(reference, "nothing stands in for it; add it to the secrets");
-        found.map(|value| Secret::new(value.as_str())).ok_or_else(missing)
+        secret.map(|value| Secret::new(value.as_str())).ok_or_else(missing)
     }
 }
 
@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    fn resolved(stand_ins: &StandIns, reference: &str) -> Result<String, String> {
+    fn resolve_text(stand_ins: &StandIns, reference: &str) -> Result<String, String> {
         let reference = svc_secrets::parse(reference).unwrap().unwrap();
         let found = stand_ins.resolve(&reference);
         found.map(|secret| secret.expose().to_owned()).map_err(|error| error.to_string())
@@ -82,11 +82,15 @@ mod tests {
     fn a_stand_in_answers_for_a_declared_name_a_variable_and_a_reference() {
         let secrets = json!({"sign": "a", "KEY": "b", "env://OTHER": "c", "vault://kv/app#key": "env://KEY"});
         let stand_ins = StandIns::parse(&secrets, "secrets").unwrap();
-        assert_eq!(stand_ins.declared().get("sign"), Some(&json!("a")));
-        assert_eq!(resolved(&stand_ins, "env://KEY").as_deref(), Ok("b"));
-        assert_eq!(resolved(&stand_ins, "env://OTHER").as_deref(), Ok("c"));
-        assert_eq!(resolved(&stand_ins, "vault://kv/app#key").as_deref(), Ok("env://KEY"), "taken verbatim");
-        let missing = resolved(&stand_ins, "env://NONE").unwrap_err();
+        assert_eq!(stand_ins.declared_secrets().get("sign"), Some(&json!("a")));
+        assert_eq!(resolve_text(&stand_ins, "env://KEY").as_deref(), Ok("b"));
+        assert_eq!(resolve_text(&stand_ins, "env://OTHER").as_deref(), Ok("c"));
+        assert_eq!(
+            resolve_text(&stand_ins, "vault://kv/app#key").as_deref(),
+            Ok("env://KEY"),
+            "taken verbatim"
+        );
+        let missing = resolve_text(&stand_ins, "env://NONE").unwrap_err();
         assert!(missing.contains("env://NONE") && missing.contains("add it to the secrets"), "{missing}");
     }
 

@@ -53,17 +53,17 @@ pub struct FoundFiles {
 /// The directory itself cannot be read.
 pub fn find_files(directory: &Path) -> io::Result<FoundFiles> {
     directory.read_dir()?;
-    let mut found = FoundFiles::default();
+    let mut files = FoundFiles::default();
     let walk = WalkDir::new(directory).follow_links(true).min_depth(1).sort_by_file_name();
     for entry in walk.into_iter().filter_entry(is_walked) {
         match entry {
             Ok(entry) if entry.file_type().is_dir() => {}
-            Ok(entry) => found.add(directory, &entry),
+            Ok(entry) => files.add(directory, &entry),
             Err(error) if error.path().is_some_and(is_hidden) => {}
-            Err(error) => found.unreadable.push(unreadable_entry(directory, &error)),
+            Err(error) => files.unreadable.push(unreadable_entry(directory, &error)),
         }
     }
-    Ok(found)
+    Ok(files)
 }
 
 /// Finds and reads the authored files of a directory.
@@ -71,9 +71,9 @@ pub fn find_files(directory: &Path) -> io::Result<FoundFiles> {
 /// # Errors
 /// The directory itself cannot be read.
 pub fn walk(directory: &Path) -> io::Result<ProjectFiles> {
-    let found = find_files(directory)?;
-    let mut project = ProjectFiles { unreadable: found.unreadable, ..ProjectFiles::default() };
-    for FoundFile { name, path } in found.files {
+    let found_files = find_files(directory)?;
+    let mut project = ProjectFiles { unreadable: found_files.unreadable, ..ProjectFiles::default() };
+    for FoundFile { name, path } in found_files.files {
         if is_case(&path) {
             project.cases.push(name);
             continue;

@@ -103,8 +103,8 @@ impl RedisClient {
     }
 
     async fn query_redirected<T: FromRedisValue>(&self, slot: u16, command: &Cmd) -> Result<T, RedisFailure> {
-        let known = self.shared.topology.lock().slots.get(usize::from(slot)).cloned().flatten();
-        let mut server = known.unwrap_or_else(|| self.entry());
+        let holder = self.shared.topology.lock().slots.get(usize::from(slot)).cloned().flatten();
+        let mut server = holder.unwrap_or_else(|| self.entry());
         let mut failure = None;
         for _ in 0..MAX_REDIRECTS {
             let RedisQueryError { failure: refused, redirect, is_broken } = match server.query(command).await
@@ -114,13 +114,13 @@ impl RedisClient {
             };
             match redirect {
                 Some(Redirect::Moved(place)) => {
-                    let asked = std::mem::replace(&mut server, self.server(&place));
+                    let former = std::mem::replace(&mut server, self.server(&place));
                     self.shared.topology.lock().assign(slot..=slot, &server);
-                    self.read_slots(&asked).await;
+                    self.read_slots(&former).await;
                 }
                 Some(Redirect::Ask(place)) => {
-                    let asked = self.server(&place).query_asking(command).await;
-                    return asked.map_err(|error| error.failure);
+                    let answer = self.server(&place).query_asking(command).await;
+                    return answer.map_err(|error| error.failure);
                 }
                 None => {
                     if is_broken {
@@ -165,9 +165,9 @@ impl RedisClient {
     /// Forgets which slots a server has that does not answer: another one may have taken them over.
     fn forget(&self, server: &ServerClient) {
         let mut topology = self.shared.topology.lock();
-        let lost =
+        let is_lost =
             |slot: &&mut Option<ServerClient>| slot.as_ref().is_some_and(|other| other.is_same(server));
-        topology.slots.iter_mut().filter(lost).for_each(|slot| *slot = None);
+        topology.slots.iter_mut().filter(is_lost).for_each(|slot| *slot = None);
     }
 }
 

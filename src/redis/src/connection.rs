@@ -59,7 +59,7 @@ impl RedisConnection {
     /// A [`RedisFailure`] that names the place. After a timeout or a broken connection the caller opens another one.
     pub async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, RedisQueryError> {
         let answer = command.query_async(&mut self.redis.clone()).await;
-        answer.map_err(|error| self.failed(&error))
+        answer.map_err(|error| self.query_error(&error))
     }
 
     /// Runs a command that another server of a Redis Cluster redirected here for this once.
@@ -70,7 +70,7 @@ impl RedisConnection {
         let mut commands = pipe();
         commands.cmd("ASKING").ignore().add_command(command.clone());
         let answer: Result<(T,), _> = commands.query_async(&mut self.redis.clone()).await;
-        answer.map(|(answer,)| answer).map_err(|error| self.failed(&error))
+        answer.map(|(answer,)| answer).map_err(|error| self.query_error(&error))
     }
 
     /// Returns `true` once no command can succeed any more.
@@ -83,9 +83,9 @@ impl RedisConnection {
         Arc::ptr_eq(&self.driver, &other.driver)
     }
 
-    fn failed(&self, error: &RedisError) -> RedisQueryError {
+    fn query_error(&self, error: &RedisError) -> RedisQueryError {
         RedisQueryError {
-            failure: self.target.failed(error, self.limit),
+            failure: self.target.failure(error, self.limit),
             is_broken: error.is_timeout() || error.is_unrecoverable_error(),
             redirect: Redirect::read(error),
         }
@@ -157,8 +157,8 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let config = AsyncConnectionConfig::new().set_response_timeout(Some(limit));
-    let made = MultiplexedConnection::new_with_config(&target.login, stream, config).await;
-    let (redis, driver) = made.map_err(|error| target.failed(&error, limit))?;
+    let connected = MultiplexedConnection::new_with_config(&target.login, stream, config).await;
+    let (redis, driver) = connected.map_err(|error| target.failure(&error, limit))?;
     let driver = Arc::new(SocketTask(Handle::current().spawn(driver)));
     Ok(RedisConnection { redis, target: Arc::clone(target), limit, driver })
 }

@@ -96,7 +96,12 @@ impl ServerClient {
     /// Returns a client of another server of the same Redis Cluster.
     pub(crate) fn sibling(&self, place: &ServerPlace) -> Self {
         let shared = &self.shared;
-        Self::new(shared.target.at(place), shared.outbound.clone(), shared.runtime.clone(), shared.limit)
+        Self::new(
+            shared.target.with_place(place),
+            shared.outbound.clone(),
+            shared.runtime.clone(),
+            shared.limit,
+        )
     }
 
     /// Returns the place of the server.

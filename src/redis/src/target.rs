@@ -44,7 +44,7 @@ impl ServerPlace {
 
 impl RedisTarget {
     /// Returns another server of the same Redis Cluster, with the same user and password.
-    pub(crate) fn at(&self, place: &ServerPlace) -> Self {
+    pub(crate) fn with_place(&self, place: &ServerPlace) -> Self {
         let host = if place.host.is_empty() { &self.host } else { &place.host };
         Self { host: host.clone(), port: place.port, ..self.clone() }
     }
@@ -86,7 +86,7 @@ impl RedisTarget {
         RedisFailure::Timeout(format!("no answer from '{}' within {} ms", self.place(), limit.as_millis()))
     }
 
-    pub(crate) fn failed(&self, error: &RedisError, limit: Duration) -> RedisFailure {
+    pub(crate) fn failure(&self, error: &RedisError, limit: Duration) -> RedisFailure {
         use ServerErrorKind::{BusyLoading, ClusterDown, MasterDown, TryAgain};
         let place = self.place();
         match error.kind() {
@@ -96,12 +96,12 @@ impl RedisTarget {
                 RedisFailure::Broken(format!("the connection to '{place}' broke ({cause})"))
             }
             ErrorKind::Server(BusyLoading | ClusterDown | MasterDown | TryAgain) => {
-                RedisFailure::Unreachable(format!("'{place}' cannot serve now ({})", said(error)))
+                RedisFailure::Unreachable(format!("'{place}' cannot serve now ({})", server_message(error)))
             }
             ErrorKind::AuthenticationFailed => {
                 RedisFailure::Refused(format!("'{place}' refuses the user or the password of the url"))
             }
-            _ => RedisFailure::Refused(format!("'{place}' refused ({})", said(error))),
+            _ => RedisFailure::Refused(format!("'{place}' refused ({})", server_message(error))),
         }
     }
 }
@@ -114,11 +114,11 @@ impl fmt::Debug for RedisTarget {
 }
 
 /// Returns the server's text up to the first quote, where it may repeat the command.
-fn said(error: &RedisError) -> String {
+fn server_message(error: &RedisError) -> String {
     let code = error.code().unwrap_or_else(|| error.category());
     let detail = error.detail().unwrap_or_default().split(['\'', '"', '`']).next().unwrap_or_default();
-    let said: String = format!("{code} {detail}").chars().take(SHOWN).collect();
-    said.trim_end_matches([' ', ',', ':']).to_owned()
+    let message: String = format!("{code} {detail}").chars().take(SHOWN).collect();
+    message.trim_end_matches([' ', ',', ':']).to_owned()
 }
 
 #[cfg(test)]
@@ -144,7 +144,7 @@ mod tests {
             (":6381", "cache.example:6381"),
             ("fd00::2:6381", "[fd00::2]:6381"),
         ] {
-            let server = seed.at(&ServerPlace::parse(text).unwrap());
+            let server = seed.with_place(&ServerPlace::parse(text).unwrap());
             assert_eq!((server.place().as_str(), server.tls), (expected, true));
         }
         assert_eq!(ServerPlace::parse("cache.example"), None);

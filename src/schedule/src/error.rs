@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
     /// The expression violates the grammar; at most one fault per field.
-    #[error("{}", listed(faults))]
+    #[error("{}", join_faults(faults))]
     Expression {
         /// The faults, in the order of the fields.
         faults: Vec<ExpressionFault>,
@@ -55,7 +55,7 @@ impl fmt::Display for ExpressionFault {
     }
 }
 
-fn listed(faults: &[ExpressionFault]) -> String {
+fn join_faults(faults: &[ExpressionFault]) -> String {
     faults.iter().map(ExpressionFault::to_string).collect::<Vec<_>>().join(". ")
 }
 

@@ -171,14 +171,15 @@ fn misshapen(source: &str, fields: &[(usize, &str)]) -> ExpressionFault {
             (field, fields.len() + 1, source.trim_end().len(), counted("this field is missing"))
         }
     };
-    let is_meant = |name: &&str| fields.len() == 1 && name.trim_start_matches('@') == meant(fields[0].1);
+    let is_meant =
+        |name: &&str| fields.len() == 1 && name.trim_start_matches('@') == suggest_short_name(fields[0].1);
     let near = MACROS.iter().map(|(name, _)| *name).find(is_meant);
     let remedy = near.map_or_else(|| FORMS.to_owned(), |name| format!("use {name}"));
     ExpressionFault { field, number, position: character(source, offset), problem, remedy }
 }
 
 /// Returns the short name that was probably meant.
-fn meant(word: &str) -> String {
+fn suggest_short_name(word: &str) -> String {
     let word = word.trim_start_matches('@').to_ascii_lowercase();
     match word.as_str() {
         "midnight" => "daily".to_owned(),

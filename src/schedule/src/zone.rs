@@ -134,8 +134,8 @@ fn remedy(name: &str) -> String {
         let names = TZ_VARIANTS.iter().map(|zone| zone.name());
         names.filter(|known| *known == "UTC" || !is_abbreviation(known))
     };
-    let meant = MEANT.iter().find(|(short, _)| short.eq_ignore_ascii_case(name));
-    if let Some((_, full)) = meant {
+    let full_name = MEANT.iter().find(|(short, _)| short.eq_ignore_ascii_case(name));
+    if let Some((_, full)) = full_name {
         return format!(
             "abbreviations mean different things to different readers, use a name such as {full}"
         );

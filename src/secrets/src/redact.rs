@@ -40,7 +40,7 @@ pub fn redact<'s>(mut text: String, secrets: impl IntoIterator<Item = &'s str>) 
             continue;
         }
         let rest = text.as_bytes().get(at..).unwrap_or_default();
-        let longest = secrets.iter().filter_map(|secret| spelled(rest, secret, &mut steps)).max();
+        let longest = secrets.iter().filter_map(|secret| longest_match(rest, secret, &mut steps)).max();
         if steps == 0 {
             return MASK.to_owned();
         }
@@ -50,12 +50,12 @@ pub fn redact<'s>(mut text: String, secrets: impl IntoIterator<Item = &'s str>) 
             _ => hidden.push((at, at + length)),
         }
     }
-    without(text, &hidden)
+    remove_spans(text, &hidden)
 }
 
 /// Returns the maximum length of a prefix of `text` that encodes `secret`; `None` without a match or without
 /// steps left.
-fn spelled(text: &[u8], secret: &[u8], steps: &mut usize) -> Option<usize> {
+fn longest_match(text: &[u8], secret: &[u8], steps: &mut usize) -> Option<usize> {
     let mut longest = None;
     // Pairs of matched bytes of the secret and consumed bytes of the text. The order keeps a pair from being
     // tried twice.
@@ -92,7 +92,7 @@ fn is_cut_off(rest: &[u8]) -> bool {
 }
 
 /// Returns the text with a mask in place of each span. The spans are sorted and do not overlap.
-fn without(text: String, spans: &[(usize, usize)]) -> String {
+fn remove_spans(text: String, spans: &[(usize, usize)]) -> String {
     if spans.is_empty() {
         return text;
     }

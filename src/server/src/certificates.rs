@@ -47,7 +47,7 @@ struct LastAttempt {
 struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    fn of(files: &Result<CertificateFiles, String>) -> Self {
+    fn from_files(files: &Result<CertificateFiles, String>) -> Self {
         let mut digest = Sha256::new();
         match files {
             Ok(files) => {
@@ -144,7 +144,7 @@ impl Certificates {
     /// The setting, its file and the problem.
     pub(crate) fn load(section: &TlsSection, log: Logger) -> Result<Arc<Self>, String> {
         let files = CertificateFiles::read(section);
-        let fingerprint = Fingerprint::of(&files);
+        let fingerprint = Fingerprint::from_files(&files);
         let current = ArcSwap::from_pointee(files?.build(section)?);
         let last = Mutex::new(LastAttempt { fingerprint, problem: None });
         Ok(Arc::new(Self { section: section.clone(), current, last, log }))
@@ -174,7 +174,7 @@ impl Certificates {
     /// that are replaced one after another are not mixed.
     fn look(&self, seen: Option<Fingerprint>) -> Option<Fingerprint> {
         let files = CertificateFiles::read(&self.section);
-        let fingerprint = Fingerprint::of(&files);
+        let fingerprint = Fingerprint::from_files(&files);
         if fingerprint == self.last.lock().fingerprint {
             return None;
         }
@@ -185,7 +185,7 @@ impl Certificates {
     }
 
     fn apply(&self, files: Result<CertificateFiles, String>) {
-        let fingerprint = Fingerprint::of(&files);
+        let fingerprint = Fingerprint::from_files(&files);
         let built = files.and_then(|files| files.build(&self.section));
         let mut last = self.last.lock();
         last.fingerprint = fingerprint;
@@ -204,9 +204,9 @@ impl Certificates {
 }
 
 async fn follow_changes(certificates: Weak<Certificates>) {
-    let mut seen = None;
+    let mut last = None;
     while let Some(certificates) = certificates.upgrade() {
-        seen = certificates.look(seen);
+        last = certificates.look(last);
         drop(certificates);
         tokio::time::sleep(INTERVAL).await;
     }

@@ -175,7 +175,7 @@ fn ingress_settings(
         rejoin_jitter: if nodes.enabled { REJOIN_JITTER } else { Duration::ZERO },
         shutdown_timeout: Duration::from_millis(kafka.processing_timeout_ms),
         errors: Arc::new(move |reason| errors.count_error(reason)),
-        jobs: Arc::new(move |job| jobs.succeeded(job)),
+        jobs: Arc::new(move |job| jobs.record_success(job)),
     }
 }
 

@@ -130,21 +130,23 @@ pub(crate) fn memory_cache_settings(config: &Config) -> MemoryCacheSettings {
 pub(crate) fn kafka_cluster(config: &Config, environment: &[(String, String)]) -> Option<KafkaCluster> {
     let config::KafkaSection { enabled, brokers, auth, extra_config, .. } = &config.kafka;
     let set = |name: &str| {
-        let found = environment.iter().find(|(known, value)| known == name && !value.is_empty());
-        found.map(|(_, value)| value.clone())
+        let variable = environment.iter().find(|(known, value)| known == name && !value.is_empty());
+        variable.map(|(_, value)| value.clone())
     };
     // The same trust anchors as everywhere else; by default the client uses the system's.
     let anchors = || set("SSL_CERT_FILE").or_else(|| set("SSL_CERT_DIR"));
-    let given = [
+    let authentication = [
         ("security.protocol", auth.security_protocol.map(|protocol| protocol.as_str().to_owned())),
         ("sasl.mechanism", auth.sasl_mechanism.map(|mechanism| mechanism.as_str().to_owned())),
         ("sasl.username", auth.sasl_username.clone()),
         ("sasl.password", auth.sasl_password.as_ref().map(|password| password.expose().to_owned())),
         ("ssl.ca.location", auth.ssl_ca_location.clone().or_else(anchors)),
     ];
-    let given = given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let authentication =
+        authentication.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     let extra = extra_config.0.iter().map(|(name, value)| (name.clone(), value.clone()));
-    enabled.then(|| KafkaCluster { brokers: brokers.clone(), properties: given.chain(extra).collect() })
+    enabled
+        .then(|| KafkaCluster { brokers: brokers.clone(), properties: authentication.chain(extra).collect() })
 }
 
 /// Refuses the start over a connector that cannot be loaded, if so configured.
@@ -250,7 +252,7 @@ pub(crate) fn trace_settings(
         },
         needs: tree::TRACE_RECORDER.need_paths(),
         errors: Callback::new(move |reason| errors.count_error(reason)),
-        jobs: Callback::new(move |job| jobs.succeeded(job)),
+        jobs: Callback::new(move |job| jobs.record_success(job)),
     }
 }
 
@@ -275,7 +277,7 @@ pub(crate) fn cron_settings(
         default_timeout: Duration::from_millis(cron.default_timeout_ms),
         shutdown_timeout: Duration::from_secs(cron.shutdown_timeout_secs),
         errors: EventCallback::new(move |reason| errors.count_error(reason)),
-        jobs: EventCallback::new(move |job| jobs.succeeded(job)),
+        jobs: EventCallback::new(move |job| jobs.record_success(job)),
     })
 }
 

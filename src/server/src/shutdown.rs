@@ -26,7 +26,7 @@ const LAST_WRITES: Duration = Duration::from_millis(500);
 /// Ends the service within `limit`, and a little later if something has to be cut.
 pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
     let (started, limit) = (Instant::now(), limit.min(UNBOUNDED));
-    let left = || limit.saturating_sub(started.elapsed());
+    let remaining = || limit.saturating_sub(started.elapsed());
     state.lifecycle.drain();
     tokio::join!(
         wait_for_requests(&state.lifecycle, started + limit, &state.log),
@@ -43,11 +43,11 @@ pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
         }
     );
     // Runs whose caller has disconnected are not counted as requests.
-    if let Err(RetireError::Forced) = state.tree.retire(tree::CHANNELS.path, left()).await {
+    if let Err(RetireError::Forced) = state.tree.retire(tree::CHANNELS.path, remaining()).await {
         info!(state.log, "runs cut by the shutdown deadline");
     }
     let _late = timeout(ANSWER_GRACE, state.lifecycle.wait_until_idle()).await;
-    let exit = state.tree.shutdown(left() + LAST_WRITES).await;
+    let exit = state.tree.shutdown(remaining() + LAST_WRITES).await;
     state.io.stop();
     exit
 }

@@ -412,7 +412,7 @@ async fn start_watcher(
         settings: settings::epoch_settings(config, seed),
         metrics: metrics.epoch.clone(),
         errors: Arc::new(move |reason| errors.count_error(reason)),
-        jobs: Arc::new(move |job| jobs.succeeded(job)),
+        jobs: Arc::new(move |job| jobs.record_success(job)),
         log: assembly.log.clone(),
     };
     Ok(Propagation { epoch: assembly.start_epoch_watcher(services).await?, local })

@@ -127,7 +127,7 @@ impl AppState {
                 let change_id = id::new_ordered_id();
                 let local = self.propagation.local.begin(change_id);
                 self.store.epoch().bump(order, change_id).await?;
-                local.applied();
+                local.record_applied();
                 Ok(report)
             }
             Err(failure) => {
@@ -146,7 +146,7 @@ impl AppState {
     /// previous snapshot in service, and `/health` reports it.
     pub(crate) async fn reload_after_change(&self, scope: ReloadScope, change: LocalChange) {
         match self.reload(scope).await {
-            Ok(_) => change.applied(),
+            Ok(_) => change.record_applied(),
             Err(error) => warn!(self.log, "reload after a committed change failed"; "error" => %error),
         }
     }

@@ -61,7 +61,7 @@ mod tests {
 
     use super::*;
 
-    fn armed(after: Duration) -> (Watchdog, mpsc::Receiver<()>) {
+    fn arm_watchdog(after: Duration) -> (Watchdog, mpsc::Receiver<()>) {
         let (tell, told) = mpsc::channel();
         let mut watchdog = Watchdog::new(move || tell.send(()).unwrap());
         watchdog.arm(after, &log());
@@ -74,14 +74,14 @@ mod tests {
 
     #[test]
     fn it_acts_at_its_deadline_though_its_owner_is_gone() {
-        let (watchdog, told) = armed(Duration::from_millis(10));
+        let (watchdog, told) = arm_watchdog(Duration::from_millis(10));
         drop(watchdog);
         told.recv_timeout(Duration::from_secs(30)).unwrap();
     }
 
     #[test]
     fn a_new_deadline_replaces_the_one_before() {
-        let (mut watchdog, told) = armed(Duration::from_secs(3600));
+        let (mut watchdog, told) = arm_watchdog(Duration::from_secs(3600));
         watchdog.arm(Duration::ZERO, &log());
         told.recv_timeout(Duration::from_secs(30)).unwrap();
     }

@@ -45,10 +45,10 @@ impl WorkerThreads {
         let arbiter = Arbiter::try_current()?;
         let joined = registry.add_worker(Placement::On(arbiter)).await;
         let id = joined.inspect_err(|error| warn!(log, "thread is no worker"; "detail" => %error)).ok()?;
-        let mut known = self.0.write();
+        let mut workers = self.0.write();
         // Workers whose threads have ended are forgotten; a thread id is never reused.
-        known.retain(|_, worker| registry.has_worker(*worker));
-        known.insert(thread::current().id(), id);
+        workers.retain(|_, worker| registry.has_worker(*worker));
+        workers.insert(thread::current().id(), id);
         Some(id)
     }
 
@@ -59,7 +59,7 @@ impl WorkerThreads {
 
     /// Returns `true` if any thread serves.
     pub(crate) fn has_any(&self, registry: &Registry) -> bool {
-        let known = self.0.read();
-        known.values().any(|worker| registry.has_worker(*worker))
+        let workers = self.0.read();
+        workers.values().any(|worker| registry.has_worker(*worker))
     }
 }

@@ -15,7 +15,7 @@ use svc_channels::ProbeVersion;
 use svc_testkit::canary::{Canaries, value};
 use svc_testkit::example::create_and_activate;
 
-use crate::kit::{panics, until, wait, with_service};
+use crate::kit::{expect_soon, panics, wait, with_service};
 
 /// The output of a logger.
 #[derive(Clone, Default)]
@@ -84,7 +84,7 @@ fn a_crash_tells_no_secret_in_its_message_or_anything_an_operator_reads() {
             answer.status
         };
         assert_eq!(call(), 500);
-        until(|| call() == 200);
+        expect_soon(|| call() == 200);
         while let Some(actor) = running.actor("locked") {
             let _ = wait(actor.call(ProbeVersion));
         }
@@ -93,7 +93,7 @@ fn a_crash_tells_no_secret_in_its_message_or_anything_an_operator_reads() {
             said.push_str(&client.get(path).unwrap().text());
         }
         for (place, text) in [("answers", said), ("the log", log.text())] {
-            let found = canaries.found(place, &text);
+            let found = canaries.find_in(place, &text);
             assert!(found.is_empty(), "{found:?} came out in {place}");
         }
         // The supervisor writes the message of a panic into the log.

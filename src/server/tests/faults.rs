@@ -10,7 +10,7 @@ use serde_json::json;
 use svc_channels::ProbeVersion;
 use svc_testkit::http::HttpClient;
 
-use crate::kit::{RunningService, panics, until, wait, with_quickstart};
+use crate::kit::{RunningService, expect_soon, panics, wait, with_quickstart};
 
 const ORDERS: &str = "/api/v1/data/orders";
 /// Connections that send orders while an actor fails.
@@ -47,7 +47,7 @@ fn an_actor_that_panics_under_load_serves_again_and_the_restart_shows_everywhere
                 })
             })
             .collect();
-        until(|| served.load(Ordering::Relaxed) == CLIENTS);
+        expect_soon(|| served.load(Ordering::Relaxed) == CLIENTS);
         let actor = running.actor("orders").unwrap();
         let failed = wait(actor.call(ProbeVersion)).unwrap_err();
         assert!(matches!(failed.kind, CallErrorKind::Crashed), "{:?}", failed.kind);
@@ -63,7 +63,7 @@ fn an_actor_that_panics_under_load_serves_again_and_the_restart_shows_everywhere
         // The instance answers a moment before the keeper has heard of it.
         let restarted =
             || nodes(running).into_iter().filter(|node| node["restarts"] == 1).collect::<Vec<_>>();
-        until(|| restarted().iter().all(|node| node["state"] == "running"));
+        expect_soon(|| restarted().iter().all(|node| node["state"] == "running"));
         let restarted = restarted();
         assert_eq!(restarted.len(), 1, "{restarted:?}");
         assert_eq!((&restarted[0]["generation"], &restarted[0]["state"]), (&json!(2), &json!("running")));
@@ -99,7 +99,7 @@ fn a_channel_past_its_budget_is_quarantined_alone_until_an_operator_restarts_it(
 
         let path = "/api/v1/admin/actors/channels/orders/restart";
         assert_eq!(client.json("POST", path, &json!({})).unwrap().status, 200);
-        until(|| client.json("POST", ORDERS, &order).unwrap().status == 200);
+        expect_soon(|| client.json("POST", ORDERS, &order).unwrap().status == 200);
         let audit = client.get("/api/v1/admin/audit-logs?action=restart").unwrap().json();
         assert_eq!(audit["data"][0]["resource_id"], "channels/orders", "{audit}");
         assert_eq!(client.get("/health").unwrap().json()["components"]["channels"], "ok");

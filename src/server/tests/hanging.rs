@@ -12,7 +12,7 @@ use svc_registry::ReloadScope;
 use svc_store::{AuditEntry, ChannelGates, Mutation};
 use svc_testkit::http::HttpClient;
 
-use crate::kit::{RunningService, WORKERS, until, wait, with_quickstart};
+use crate::kit::{RunningService, WORKERS, expect_soon, wait, with_quickstart};
 
 /// Blocks its thread.
 struct Blocker;
@@ -73,7 +73,7 @@ fn block(running: &RunningService, count: usize) -> Vec<Sender<()>> {
         releases.push(release);
     }
     let blocked = || tree.snapshot().nodes.iter().filter(|node| node.handling == Some("Block")).count();
-    until(|| blocked() == count);
+    expect_soon(|| blocked() == count);
     releases
 }
 
@@ -134,7 +134,7 @@ fn a_changed_channel_goes_live_while_one_or_every_worker_is_blocked() {
                 assert_eq!(answer.status, 200, "{}", answer.text());
             }
             // One group and its actors: the old ones have ended.
-            until(|| {
+            expect_soon(|| {
                 let nodes = tree.snapshot().nodes;
                 nodes.iter().filter(|node| of_orders(node.path.as_str())).count() == 1 + WORKERS
             });

@@ -60,8 +60,8 @@ pub(crate) fn wait<T>(answer: impl Future<Output = T>) -> T {
     Handle::current().block_on(answer)
 }
 
-/// Waits for a state.
-pub(crate) fn until(mut reached: impl FnMut() -> bool) {
+/// Waits for a state, which must be reached in time.
+pub(crate) fn expect_soon(mut reached: impl FnMut() -> bool) {
     assert!(wait_until(Duration::from_secs(30), || Ok(reached())).unwrap(), "the state is reached");
 }
 
@@ -94,8 +94,8 @@ impl RunningService {
     }
 
     fn until_ready(&self) {
-        until(|| self.client().get("/readyz").is_ok_and(|answer| answer.status == 200));
-        until(|| self.workers().len() == WORKERS);
+        expect_soon(|| self.client().get("/readyz").is_ok_and(|answer| answer.status == 200));
+        expect_soon(|| self.workers().len() == WORKERS);
     }
 
     /// The threads that serve.

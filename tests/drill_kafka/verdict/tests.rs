@@ -17,14 +17,14 @@ fn clean() -> DrillEvidence {
     evidence
 }
 
-fn found(evidence: &DrillEvidence) -> Vec<String> {
+fn find_failures(evidence: &DrillEvidence) -> Vec<String> {
     judge(evidence, 1).failures
 }
 
 #[test]
 fn clean_log_passes_and_its_duplicate_is_counted() {
     let verdict = judge(&clean(), 1);
-    assert!(verdict.passed(), "{:?}", verdict.failures);
+    assert!(verdict.has_passed(), "{:?}", verdict.failures);
     let figures = &verdict.json()["figures"];
     assert_eq!((&figures["records"], &figures["duplicates"]), (&json!(20), &json!(1)));
 }
@@ -33,7 +33,7 @@ fn clean_log_passes_and_its_duplicate_is_counted() {
 fn lost_record_is_found() {
     let mut evidence = clean();
     evidence.written.insert(0, 11);
-    let found = found(&evidence);
+    let found = find_failures(&evidence);
     assert!(found[0].starts_with("1 records had no effect: partition 0, offset 10"), "{found:?}");
     assert!(found[1].starts_with("1 partitions are not committed to their end"), "{found:?}");
 }
@@ -42,7 +42,7 @@ fn lost_record_is_found() {
 fn record_before_its_predecessor_is_found() {
     let mut evidence = clean();
     evidence.effects.swap(4, 6);
-    let found = found(&evidence);
+    let found = find_failures(&evidence);
     assert!(
         found[0].contains("before one that precedes them: partition 0: offset 3 where 2 was due"),
         "{found:?}"
@@ -53,7 +53,7 @@ fn record_before_its_predecessor_is_found() {
 fn commit_ahead_of_its_effect_is_found() {
     let mut evidence = clean();
     evidence.readings[4].committed = 4;
-    let found = found(&evidence);
+    let found = find_failures(&evidence);
     assert!(
         found[0].starts_with("1 offsets were committed before their effect: partition 0: offset 4"),
         "{found:?}"
@@ -65,14 +65,14 @@ fn more_duplicates_than_the_faults_explain_are_found() {
     let mut evidence = clean();
     let repeated = Effect { partition: 0, offset: 3 };
     evidence.effects.extend(vec![repeated; 2 * 577 - 1]);
-    assert_eq!(found(&evidence), Vec::<String>::new());
+    assert_eq!(find_failures(&evidence), Vec::<String>::new());
     evidence.effects.push(repeated);
-    assert_eq!(found(&evidence), ["1155 effects were repeated, the faults explain 1154"]);
+    assert_eq!(find_failures(&evidence), ["1155 effects were repeated, the faults explain 1154"]);
 }
 
 #[test]
 fn drill_without_faults_proves_nothing() {
     let evidence = DrillEvidence { kills: 0, ..clean() };
-    let found = found(&evidence);
+    let found = find_failures(&evidence);
     assert!(found.iter().any(|failure| failure.starts_with("too little was shown")), "{found:?}");
 }

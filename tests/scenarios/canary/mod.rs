@@ -42,9 +42,9 @@ impl Places {
     }
 
     /// Names of canaries with the places they came out at.
-    fn found(&self, canaries: &Canaries) -> BTreeSet<(String, &'static str)> {
+    fn find_canaries(&self, canaries: &Canaries) -> BTreeSet<(String, &'static str)> {
         let at = |(place, text): &(&'static str, String)| {
-            let names = canaries.found(place, text).into_iter().map(|name| (name.to_owned(), *place));
+            let names = canaries.find_in(place, text).into_iter().map(|name| (name.to_owned(), *place));
             names.collect::<Vec<_>>()
         };
         self.0.iter().flat_map(at).collect()
@@ -135,7 +135,7 @@ fn observe(client: &mut HttpClient, places: &mut Places) {
 fn no_secret_comes_out_wherever_it_was_given_and_however_it_is_encoded() {
     let mut plants = Plants::default();
     let served = Served::plant(&mut plants);
-    let vault_token = plants.given("VAULT_TOKEN");
+    let vault_token = plants.plant_text("VAULT_TOKEN");
     let store = FakeVault::start(&vault_token).unwrap();
     store.put_v2("canaries", Value::Object(plants.fields.clone()));
     let mut control = Canaries::default();
@@ -148,7 +148,7 @@ fn no_secret_comes_out_wherever_it_was_given_and_however_it_is_encoded() {
     let mut server = setup.launch(&[]).start().unwrap_or_else(|_| panic!("the service does not start"));
     let mut client = server.client().with_header("x-api-key", &setup.variable("ADMIN_KEY"));
     administer(&mut client, &served, &mut places);
-    let stranger = plants.given("a wrong admin key");
+    let stranger = plants.plant_text("a wrong admin key");
     let refused = server.client().send("GET", ADMIN, &[("x-api-key", &stranger)], b"").unwrap();
     assert_eq!(refused.status, 401);
     places.keep("answers of the admin plane", &refused);
@@ -173,18 +173,18 @@ fn no_secret_comes_out_wherever_it_was_given_and_however_it_is_encoded() {
     server.signal("TERM").unwrap();
     server.wait(Duration::from_secs(60)).unwrap();
     places.add("the log", server.log_text());
-    for (place, text) in rows::of(&server.directory().join("svc.db")) {
+    for (place, text) in rows::read_rows(&server.directory().join("svc.db")) {
         places.add(place, text);
     }
 
     assert!(plants.canaries.count() >= LEAST, "only {} secrets", plants.canaries.count());
-    let controls: BTreeSet<_> = places.found(&control).into_iter().map(|(_, place)| place).collect();
+    let controls: BTreeSet<_> = places.find_canaries(&control).into_iter().map(|(_, place)| place).collect();
     let seen = BTreeSet::from(CONTROLS);
     assert!(controls.is_superset(&seen), "what is no secret is seen at {controls:?} only");
     let told: String =
         served.repeats.requests().iter().map(|asked| asked.target.clone() + &asked.text()).collect();
-    assert!(plants.canaries.found("an API", &told).len() >= 2, "what an API is told it gets");
-    let found = places.found(&plants.canaries);
+    assert!(plants.canaries.find_in("an API", &told).len() >= 2, "what an API is told it gets");
+    let found = places.find_canaries(&plants.canaries);
     assert!(found.is_empty(), "{} of {} secrets came out: {found:?}", found.len(), plants.canaries.count());
 }
 
@@ -199,10 +199,10 @@ fn a_literal_is_found_in_the_rows_that_must_hold_it() {
     let mut client = server.client().with_header("x-api-key", &setup.variable("ADMIN_KEY"));
     administer(&mut client, &served, &mut Places::default());
     let mut elsewhere = Places::default();
-    for (_, text) in rows::of(&server.directory().join("svc.db")) {
+    for (_, text) in rows::read_rows(&server.directory().join("svc.db")) {
         elsewhere.add("a place that shows nothing", text);
     }
-    let found = elsewhere.found(&plants.canaries);
+    let found = elsewhere.find_canaries(&plants.canaries);
     assert!(found.iter().all(|(name, _)| name.ends_with("-literal")), "{found:?}");
     // Nine in credentials, eight in tasks, two in a connector.
     assert_eq!(found.len(), 9 + 8 + 2, "{found:?}");

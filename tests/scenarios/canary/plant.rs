@@ -47,8 +47,8 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// The same secret, written otherwise.
-    pub(super) fn written(&self, text: String) -> Self {
+    /// Returns the same secret in another notation.
+    pub(super) fn wrap_written(&self, text: String) -> Self {
         Self { text, parts: self.parts.clone() }
     }
 }
@@ -73,7 +73,7 @@ impl Plants {
     }
 
     /// Plants a text that is given as it is, in a setting or a request.
-    pub(super) fn given(&mut self, name: &str) -> String {
+    pub(super) fn plant_text(&mut self, name: &str) -> String {
         let text = self.text();
         self.add(name, &text, &[]);
         text.text

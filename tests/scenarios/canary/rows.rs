@@ -16,7 +16,7 @@ struct Line {
 }
 
 /// The text of every table, by place. Bytes are written in hexadecimal.
-pub(super) fn of(file: &Path) -> Vec<(&'static str, String)> {
+pub(super) fn read_rows(file: &Path) -> Vec<(&'static str, String)> {
     let mut database = open_database(file);
     let mut lines = |query: String| -> Vec<String> {
         let lines: Vec<Line> = sql_query(query).load(&mut database).unwrap();

@@ -78,8 +78,8 @@ impl Served {
         self.guard(format!("signed-{}", source.name()), auth, calls.into());
 
         let (shared, in_hex, in_base64) = (plants.text(), plants.text(), plants.text());
-        let in_hex = in_hex.written(hex(in_hex.text.as_bytes()));
-        let in_base64 = in_base64.written(STANDARD.encode(&in_base64.text));
+        let in_hex = in_hex.wrap_written(hex(in_hex.text.as_bytes()));
+        let in_base64 = in_base64.wrap_written(STANDARD.encode(&in_base64.text));
         let mut keys = vec![
             json!({"algorithm": "HS256", "kid": "a", "key": plants.plant("auth.jwt_keys.utf8", source, &shared, shown)}),
             json!({"algorithm": "HS256", "kid": "b", "key_encoding": "hex",
@@ -156,7 +156,7 @@ impl Served {
         self.workflows.push(json!({"workflow_id": id, "name": id, "tasks": tasks}));
         self.channels.push(channel(&id, &id, json!({"tracing": {"task_details": true}})));
         let presented =
-            |plants: &mut Plants, header: &str| plants.given(&format!("presented {header}, {id}"));
+            |plants: &mut Plants, header: &str| plants.plant_text(&format!("presented {header}, {id}"));
         let bearer = format!("Bearer {}", presented(plants, "authorization"));
         let headers = vec![
             ("authorization", bearer),

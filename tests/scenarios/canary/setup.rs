@@ -18,10 +18,11 @@ pub(super) struct CanarySetup {
 impl CanarySetup {
     pub(super) fn new(plants: &mut Plants, store: &FakeVault, vault_token: &str, shown: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let placed = plants.given("admin key in the environment");
-        let (literal, reading) = (plants.given("admin key in the file"), plants.given("reading admin key"));
-        let (redis, sasl) = (plants.text(), plants.given("kafka.auth.sasl_password"));
-        let ssl = plants.given("kafka.extra_config");
+        let placed = plants.plant_text("admin key in the environment");
+        let (literal, reading) =
+            (plants.plant_text("admin key in the file"), plants.plant_text("reading admin key"));
+        let (redis, sasl) = (plants.text(), plants.plant_text("kafka.auth.sasl_password"));
+        let ssl = plants.plant_text("kafka.extra_config");
         plants.canaries.add("cluster.redis_url", redis.text.as_bytes(), &[]);
         let text = format!(
             "[logging]\nlevel = \"trace\"\nformat = \"json\"\n\
@@ -42,7 +43,7 @@ impl CanarySetup {
             ("ADMIN_KEY".to_owned(), placed),
             ("VAULT_ADDR".to_owned(), store.url()),
             ("VAULT_TOKEN".to_owned(), vault_token.to_owned()),
-            ("SVC_SECRET_UNUSED".to_owned(), plants.given("an unused variable")),
+            ("SVC_SECRET_UNUSED".to_owned(), plants.plant_text("an unused variable")),
         ]);
         Self { file: path.to_str().unwrap().to_owned(), environment, _directory: directory }
     }
@@ -66,7 +67,7 @@ impl CanarySetup {
         let password = value(999, 40).replace(['+', '/'], "x");
         plants.canaries.add("storage.url", password.as_bytes(), &[]);
         let url = format!("postgres://u:{password}@127.0.0.1:1/d?sslmode=disable");
-        let wrong = plants.given("an encryption key");
+        let wrong = plants.plant_text("an encryption key");
         for (args, name, value) in [
             (&["validate-config"][..], "SVC_STORAGE__URL", url.as_str()),
             (&[][..], "SVC_STORAGE__URL", &url),
@@ -78,7 +79,7 @@ impl CanarySetup {
             let launch = self.launch(args).env("SVC_STORAGE__CONNECT_RETRY_SECS", "0").env(name, value);
             places.add("a start that fails", text_of(&launch.run_to_end().unwrap()));
         }
-        let literal = plants.given("a literal in [secrets]");
+        let literal = plants.plant_text("a literal in [secrets]");
         let broken = format!("{}.broken", self.file);
         let text = std::fs::read_to_string(&self.file).unwrap() + &format!("literal = \"{literal}\"\n");
         std::fs::write(&broken, &text).unwrap();

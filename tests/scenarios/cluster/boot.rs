@@ -7,7 +7,7 @@ use super::{database, node};
 use crate::support::launch;
 
 /// Runs a command that must end with this code. Returns its errors.
-fn refused(launch: ServerCommand, code: i32) -> String {
+fn refused_start(launch: ServerCommand, code: i32) -> String {
     let output = launch.run_to_end().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(code), "{stderr}");
@@ -24,13 +24,13 @@ fn cluster_mode_needs_postgres_and_a_redis_that_answers() {
             .env("SVC_STORAGE__CONNECT_RETRY_SECS", "1")
     };
     let away = format!("redis://:swordfish@127.0.0.1:{}", free_port().unwrap());
-    let stderr = refused(cluster(&away), 1);
+    let stderr = refused_start(cluster(&away), 1);
     assert!(stderr.contains("cluster.redis_url") && stderr.contains("127.0.0.1"), "{stderr}");
     assert!(!stderr.contains("swordfish"), "{stderr}");
-    assert!(refused(cluster("http://h"), 78).contains("cluster.redis_url"));
-    assert!(refused(cluster(""), 78).contains("cluster.redis_url"));
+    assert!(refused_start(cluster("http://h"), 78).contains("cluster.redis_url"));
+    assert!(refused_start(cluster(""), 78).contains("cluster.redis_url"));
     let on_a_file = launch().env("SVC_CLUSTER__ENABLED", "true").env("SVC_CLUSTER__REDIS_URL", &away);
-    assert!(refused(on_a_file, 78).contains("storage.url"));
+    assert!(refused_start(on_a_file, 78).contains("storage.url"));
 }
 
 #[test]

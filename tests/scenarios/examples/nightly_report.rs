@@ -56,7 +56,7 @@ fn world() -> Option<(World, HttpClient)> {
 }
 
 /// Waits until an occurrence has this status, and returns it.
-fn come(server: &ServerProcess, id: &Value, status: &str) -> Value {
+fn wait_for_status(server: &ServerProcess, id: &Value, status: &str) -> Value {
     let path = format!("/api/v1/admin/cron/occurrences/{}", id.as_str().unwrap());
     let mut seen = Value::Null;
     eventually(|| {
@@ -70,7 +70,7 @@ fn come(server: &ServerProcess, id: &Value, status: &str) -> Value {
 fn sales_of_the_day_before_are_summed_and_sent_with_a_token() {
     let Some((world, mut client)) = world() else { return };
     let due = admin(&mut client, "POST", "channels/nightly/trigger", json!({}));
-    let done = come(&world.server, &due["id"], "completed");
+    let done = wait_for_status(&world.server, &due["id"], "completed");
     let day = scalar(&world.database, "SELECT (now() AT TIME ZONE 'Europe/Berlin')::date - 1");
     let sent = world.api.requests();
     assert_eq!(sent.len(), 1, "{sent:?}");
@@ -94,7 +94,7 @@ fn refused_report_fails_its_occurrence_until_an_operator_repeats_it() {
     let Some((world, mut client)) = world() else { return };
     world.refuses.store(true, Ordering::Relaxed);
     let due = admin(&mut client, "POST", "channels/nightly/trigger", json!({}));
-    let failed = come(&world.server, &due["id"], "failed");
+    let failed = wait_for_status(&world.server, &due["id"], "failed");
     assert!(failed["error_message"].as_str().is_some_and(|text| text.contains("422")), "{failed}");
     assert_eq!(world.api.requests().len(), 1, "a refusal is not repeated");
     assert_eq!(scalar(&world.database, "SELECT count(*) FROM reports"), "0");
@@ -102,7 +102,7 @@ fn refused_report_fails_its_occurrence_until_an_operator_repeats_it() {
     world.refuses.store(false, Ordering::Relaxed);
     let path = format!("cron/occurrences/{}/retry", due["id"].as_str().unwrap());
     admin(&mut client, "POST", &path, json!({}));
-    let done = come(&world.server, &due["id"], "completed");
+    let done = wait_for_status(&world.server, &due["id"], "completed");
     assert_eq!((&done["attempt"], &done["scheduled_for"]), (&json!(2), &due["scheduled_for"]));
     let sent = world.api.requests();
     assert_eq!((sent.len(), &sent[0].target), (2, &sent[1].target), "the same day: {sent:?}");

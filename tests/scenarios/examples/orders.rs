@@ -90,7 +90,7 @@ impl World {
     }
 }
 
-fn ordered(client: &mut HttpClient, item: &str) -> HttpResponse {
+fn order(client: &mut HttpClient, item: &str) -> HttpResponse {
     client.json("POST", ORDERS, &json!({"item": item, "qty": 2})).unwrap()
 }
 
@@ -106,8 +106,8 @@ fn dry_runs_of_the_orders_answer_as_the_service_did() {
     );
     let Some(world) = world_with(&[traced]) else { return };
     let mut ada = world.client("ada", "orders:read orders:write");
-    assert_eq!(ordered(&mut ada, "lamp").status, 201);
-    assert_eq!(ordered(&mut ada, "").status, 422);
+    assert_eq!(order(&mut ada, "lamp").status, 201);
+    assert_eq!(order(&mut ada, "").status, 422);
     assert_eq!((get(&mut ada, "/1").status, get(&mut ada, "/none").status), (200, 404));
     assert_eq!(get(&mut ada, "?limit=1").status, 200);
     for expected in [204, 404] {
@@ -123,7 +123,7 @@ fn order_is_created_read_listed_and_cancelled_by_its_owner_alone() {
     let Some(world) = world() else { return };
     let mut ada = world.client("ada", "orders:read orders:write");
     let mut bob = world.client("bob", "orders:read");
-    let created = ordered(&mut ada, "lamp");
+    let created = order(&mut ada, "lamp");
     assert_eq!((created.status, created.header("location")), (201, Some("/api/v1/data/orders/1")));
     let lamp = created.json();
     let shown = |key: &str| lamp[key].clone();
@@ -132,10 +132,10 @@ fn order_is_created_read_listed_and_cancelled_by_its_owner_alone() {
     assert_eq!(get(&mut ada, "/1").json(), lamp);
     assert_eq!(problem(&get(&mut bob, "/1")), (404, json!("No such order")));
     assert_eq!(problem(&get(&mut ada, "/none")), (404, json!("No such order")));
-    assert_eq!(problem(&ordered(&mut bob, "chair")).0, 403);
+    assert_eq!(problem(&order(&mut bob, "chair")).0, 403);
 
     for item in ["chair", "desk"] {
-        assert_eq!(ordered(&mut ada, item).status, 201);
+        assert_eq!(order(&mut ada, item).status, 201);
     }
     let items = |page: &Value| -> Vec<_> {
         page["items"].as_array().unwrap().iter().map(|order| order["item"].clone()).collect()
@@ -170,7 +170,7 @@ fn bodies_and_tokens_that_do_not_fit_are_answered_as_problems_and_store_nothing(
     let wrapped = ada.json("POST", ORDERS, &json!({"data": {"item": "lamp", "qty": 1}})).unwrap();
     assert_eq!(problem(&wrapped).0, 422);
     let mut stranger = world.server.client();
-    assert_eq!(problem(&ordered(&mut stranger, "lamp")).0, 401);
+    assert_eq!(problem(&order(&mut stranger, "lamp")).0, 401);
     assert_eq!(scalar(&world.database, "SELECT count(*) FROM orders"), "0");
 }
 
@@ -178,8 +178,8 @@ fn bodies_and_tokens_that_do_not_fit_are_answered_as_problems_and_store_nothing(
 fn repeated_idempotency_key_orders_once_and_statistics_come_from_redis() {
     let Some(world) = world() else { return };
     let mut ada = world.client("ada", "orders:write").with_header("idempotency-key", "a-1");
-    assert_eq!(ordered(&mut ada, "lamp").status, 201);
-    assert_eq!(problem(&ordered(&mut ada, "lamp")).0, 409);
+    assert_eq!(order(&mut ada, "lamp").status, 201);
+    assert_eq!(problem(&order(&mut ada, "lamp")).0, 409);
     let stats = || world.server.client().get("/api/v1/data/order-stats").unwrap().json();
     let counted = stats();
     assert_eq!(counted, json!({"states": [{"state": "open", "orders": 1, "items": 2}]}));

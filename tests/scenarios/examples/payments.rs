@@ -78,7 +78,7 @@ impl World {
         assert_eq!(taken.status, 202, "{}", taken.text());
     }
 
-    fn mailed(&self) -> String {
+    fn mail_text(&self) -> String {
         scalar(&self.database, "SELECT count(*) FROM payments WHERE mailed_at IS NOT NULL")
     }
 }
@@ -95,15 +95,18 @@ fn payment_is_recorded_and_mailed_once_however_often_it_is_delivered() {
     other["type"] = "payment_intent.created".into();
     world.accept(&other, SECRET);
     eventually(|| traces(&mut client, "stripe", "completed").len() == 5);
-    assert_eq!(world.mailed(), "2");
+    assert_eq!(world.mail_text(), "2");
     let rows =
         world.database.rows("SELECT event_id, amount, currency, email FROM payments ORDER BY 1").unwrap();
     let row = |id: &str| [id, "4999", "eur", "ada@example.com"].map(|text| Some(text.to_owned())).to_vec();
     assert_eq!(rows, [row("evt_1"), row("evt_2")]);
     let mails = world.mail.mails();
     assert_eq!(mails.len(), 2, "{mails:?}");
-    assert_eq!(mails[0].at("recipients"), &json!(["ada@example.com"]));
-    assert_eq!((mails[0].header("Subject"), mails[0].at("tls")), (Some("Your receipt"), &json!(true)));
+    assert_eq!(mails[0].report_field("recipients"), &json!(["ada@example.com"]));
+    assert_eq!(
+        (mails[0].header("Subject"), mails[0].report_field("tls")),
+        (Some("Your receipt"), &json!(true))
+    );
     assert!(mails[0].parts()[0].1.contains("49.99 EUR"), "{mails:?}");
     assert!(mails[0].parts()[0].1.contains("Ada's Shop"), "{mails:?}");
 }
@@ -143,10 +146,10 @@ fn receipt_is_mailed_once_the_mail_server_is_back() {
     world.mail.stop();
     world.accept(&world.event("evt_1"), SECRET);
     eventually(|| !traces(&mut client, "stripe", "failed").is_empty());
-    assert_eq!(world.mailed(), "0", "the payment is on record, its receipt is not");
+    assert_eq!(world.mail_text(), "0", "the payment is on record, its receipt is not");
     assert_eq!(scalar(&world.database, "SELECT count(*) FROM payments"), "1");
     world.mail.restart().unwrap();
-    eventually(|| world.mailed() == "1");
+    eventually(|| world.mail_text() == "1");
     // A delivery that comes now is one too many.
     world.accept(&world.event("evt_1"), SECRET);
     eventually(|| traces(&mut client, "stripe", "completed").len() == 2);
@@ -160,10 +163,10 @@ fn operator_is_mailed_about_a_receipt_that_can_never_be_delivered() {
     event["data"]["object"]["receipt_email"] = "nobody@example.com".into();
     world.accept(&event, SECRET);
     eventually(|| traces(&mut client, "alerts", "completed").len() == 1);
-    assert_eq!(world.mailed(), "0");
+    assert_eq!(world.mail_text(), "0");
     let mails = world.mail.mails();
     assert_eq!(mails.len(), 1, "{mails:?}");
-    assert_eq!(mails[0].at("recipients"), &json!(["ops@shop.example"]));
+    assert_eq!(mails[0].report_field("recipients"), &json!(["ops@shop.example"]));
     let text = mails[0].parts()[0].1;
     assert!(text.contains("evt_1") && text.contains("no such user"), "{text}");
     // Nobody else can write to the operator.

@@ -41,7 +41,7 @@ impl World {
         admin(client, "PUT", WORKFLOW, self.project.json("versions/order-pipeline.v2.body"));
     }
 
-    fn stored(&self, id: &str) -> Vec<Option<String>> {
+    fn stored_documents(&self, id: &str) -> Vec<Option<String>> {
         let sql = format!("SELECT total_cents, priority FROM pipeline_orders WHERE id = '{id}'");
         self.database.rows(&sql).unwrap().concat()
     }
@@ -72,7 +72,7 @@ fn version(number: i64, status: &str, share: i64) -> (i64, String, i64) {
 }
 
 /// Sends an order of each customer: true where the second version, which ranks orders, took it. `round` makes them new.
-fn ranked(world: &World, client: &mut HttpClient, round: &str) -> Vec<bool> {
+fn rank(world: &World, client: &mut HttpClient, round: &str) -> Vec<bool> {
     let meets = |customer: usize| {
         let body = order(&format!("{round}-{customer}"), 1).to_string();
         let customer = format!("customer-{customer}");
@@ -111,12 +111,12 @@ fn order_taken_for_later_is_priced_by_the_called_channel_and_stored_once() {
     for order in [order("a", 12), order("a", 1), order("b", 3)] {
         let taken = client.json("POST", "/api/v1/data/intake/async", &order).unwrap();
         assert_eq!(taken.status, 202, "{}", taken.text());
-        eventually(|| world.stored(order["id"].as_str().unwrap()).len() == 2);
+        eventually(|| world.stored_documents(order["id"].as_str().unwrap()).len() == 2);
     }
     eventually(|| traces(&mut client, "intake", "completed").len() == 3);
     let text = |text: &str| Some(text.to_owned());
-    assert_eq!(world.stored("a"), [text("108000"), None], "the first delivery counts");
-    assert_eq!(world.stored("b"), [text("30000"), None]);
+    assert_eq!(world.stored_documents("a"), [text("108000"), None], "the first delivery counts");
+    assert_eq!(world.stored_documents("b"), [text("30000"), None]);
 
     let unpriced = client.json("POST", "/api/v1/data/intake/async", &order("c", 0)).unwrap();
     assert_eq!(unpriced.status, 202);
@@ -134,21 +134,21 @@ fn order_taken_for_later_is_priced_by_the_called_channel_and_stored_once() {
 fn second_version_takes_a_share_of_the_customers_and_then_all() {
     let Some((world, mut client)) = world() else { return };
     world.draft(&mut client);
-    assert_eq!(share(&ranked(&world, &mut client, "draft")), 0, "a draft serves nobody");
+    assert_eq!(share(&rank(&world, &mut client, "draft")), 0, "a draft serves nobody");
     let canary = json!({"status": "active", "rollout_percentage": 20});
     admin(&mut client, "PATCH", &format!("{WORKFLOW}/status"), canary);
     assert_eq!(versions(&mut client), [version(2, "active", 20), version(1, "active", 80)]);
-    let few = ranked(&world, &mut client, "canary");
+    let few = rank(&world, &mut client, "canary");
     assert!((20..=60).contains(&share(&few)), "a fifth of {CUSTOMERS}: {}", share(&few));
-    assert_eq!(ranked(&world, &mut client, "again"), few, "a customer stays with a version");
+    assert_eq!(rank(&world, &mut client, "again"), few, "a customer stays with a version");
 
     admin(&mut client, "PATCH", &format!("{WORKFLOW}/rollout"), json!({"rollout_percentage": 60}));
-    let more = ranked(&world, &mut client, "more");
+    let more = rank(&world, &mut client, "more");
     assert!((100..=140).contains(&share(&more)), "three fifths of {CUSTOMERS}: {}", share(&more));
     assert!(few.iter().zip(&more).all(|(few, more)| *more || !few), "who had it keeps it");
     admin(&mut client, "PATCH", &format!("{WORKFLOW}/rollout"), json!({"rollout_percentage": 100}));
-    assert_eq!(share(&ranked(&world, &mut client, "all")), CUSTOMERS);
-    assert_eq!(world.stored("all-0"), [Some("10000".to_owned()), Some("normal".to_owned())]);
+    assert_eq!(share(&rank(&world, &mut client, "all")), CUSTOMERS);
+    assert_eq!(world.stored_documents("all-0"), [Some("10000".to_owned()), Some("normal".to_owned())]);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn second_version_is_aborted_replaced_and_rolled_back() {
     admin(&mut client, "PATCH", &status, json!({"status": "active", "rollout_percentage": 20}));
     admin(&mut client, "PATCH", &rollout, json!({"rollout_percentage": 0}));
     assert_eq!(active(&mut client), [(1, 100)]);
-    assert_eq!(share(&ranked(&world, &mut client, "aborted")), 0);
+    assert_eq!(share(&rank(&world, &mut client, "aborted")), 0);
 
     admin(&mut client, "POST", &format!("{WORKFLOW}/versions"), json!({"from_version": 2}));
     admin(&mut client, "PATCH", &status, json!({"status": "active", "rollout_percentage": 20}));
@@ -174,9 +174,9 @@ fn second_version_is_aborted_replaced_and_rolled_back() {
     assert_eq!(active(&mut client), [(4, 10), (1, 90)]);
 
     admin(&mut client, "PATCH", &rollout, json!({"rollout_percentage": 100}));
-    assert_eq!(share(&ranked(&world, &mut client, "all")), CUSTOMERS);
+    assert_eq!(share(&rank(&world, &mut client, "all")), CUSTOMERS);
     let back = admin(&mut client, "POST", &format!("{WORKFLOW}/rollback"), json!({"to_version": 1}));
     assert_eq!((&back["version"], &back["status"]), (&json!(5), &json!("active")), "{back}");
     assert_eq!(active(&mut client), [(5, 100)]);
-    assert_eq!(share(&ranked(&world, &mut client, "back")), 0);
+    assert_eq!(share(&rank(&world, &mut client, "back")), 0);
 }

@@ -6,7 +6,7 @@ use super::raw::{
     CONTINUATION, END_HEADERS, ENHANCE_YOUR_CALM, GOAWAY, HEADERS, PING, RST_STREAM, RawClient, SETTINGS,
     frame, post,
 };
-use super::{refused, start};
+use super::{count_refusals, start};
 
 /// More frames than any honest client sends, and a bound of the test.
 const MANY: u32 = 20_000;
@@ -29,7 +29,7 @@ fn client_that_resets_its_requests_at_once_loses_its_connection() {
         let made = u32::try_from(made.count()).unwrap();
         assert!(made < MANY, "{waits}: the service closes the connection");
     }
-    assert_eq!(refused(&server, "http2_flood"), 2);
+    assert_eq!(count_refusals(&server, "http2_flood"), 2);
     assert_eq!(server.client().get("/healthz").unwrap().status, 200);
 }
 
@@ -45,7 +45,7 @@ fn head_without_an_end_loses_its_connection() {
         assert!(sent < MANY as usize, "the service closes the connection");
     }
     // By the number of its frames, or by their bytes.
-    assert_eq!(refused(&server, "http2_flood") + refused(&server, "malformed_head"), 2);
+    assert_eq!(count_refusals(&server, "http2_flood") + count_refusals(&server, "malformed_head"), 2);
     assert_eq!(server.client().get("/healthz").unwrap().status, 200);
 }
 
@@ -65,11 +65,11 @@ fn frames_that_break_the_protocol_end_the_connection() {
         assert_ne!(farewell.code(), ENHANCE_YOUR_CALM);
         assert!(client.receive_kind(GOAWAY).is_none(), "and closes");
     }
-    assert_eq!(refused(&server, "malformed_head"), 3);
+    assert_eq!(count_refusals(&server, "malformed_head"), 3);
     let mut client = RawClient::connect(&server, &issued);
     client.send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n");
     assert!(client.receive_kind(u8::MAX).is_none(), "HTTP/1.1 where HTTP/2 was agreed on");
-    assert_eq!(refused(&server, "malformed_head"), 4);
+    assert_eq!(count_refusals(&server, "malformed_head"), 4);
 }
 
 /// Answers that nobody reads must not be kept: the service stops reading instead.

@@ -10,7 +10,7 @@ use super::raw::{
     CANCEL, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, NO_ERROR, OK, PING, REFUSED_STREAM, RST_STREAM,
     RawClient, WINDOW, frame, get, post,
 };
-use super::{curl, refused, start};
+use super::{count_refusals, curl, start};
 
 #[test]
 fn slow_body_is_refused_alone() {
@@ -27,7 +27,7 @@ fn slow_body_is_refused_alone() {
         ["--limit-rate", "1k", "-o", "/dev/null", "-H", "content-type: application/json", "--data-binary"];
     let answered = curl(&server, &[&slow[..], &[&data, &address]].concat());
     assert!(answered.ends_with("2 408\n"), "{answered}");
-    assert_eq!(refused(&server, "slow_body"), 1);
+    assert_eq!(count_refusals(&server, "slow_body"), 1);
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn response_that_is_not_taken_is_given_up_and_its_connection_goes_on() {
     let reset = client.receive_kind(RST_STREAM).expect("the connection goes on");
     assert_eq!((reset.stream, reset.code()), (1, CANCEL));
     assert!(client.sync());
-    assert_eq!(refused(&server, "slow_reader"), 1);
+    assert_eq!(count_refusals(&server, "slow_reader"), 1);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn head_above_the_bound_gets_431() {
     for header in ["content-type: application/json", id.as_str(), "strict-transport-security"] {
         assert!(answered.contains(header), "{header}: {answered}");
     }
-    assert_eq!(refused(&server, "head_too_large"), 1);
+    assert_eq!(count_refusals(&server, "head_too_large"), 1);
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn start(issued: &IssuedCertificate, settings: &[(&str, &str)]) -> ServerProcess
     server
 }
 
-fn refused(server: &ServerProcess, reason: &str) -> u64 {
+fn count_refusals(server: &ServerProcess, reason: &str) -> u64 {
     let metrics = server.client().get("/metrics").unwrap().text();
     let name = format!("svc_http_connections_refused_total{{reason=\"{reason}\"}} ");
     let line = metrics.lines().find_map(|line| line.strip_prefix(&name));

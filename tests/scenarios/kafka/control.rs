@@ -23,7 +23,8 @@ fn topics_follow_the_channels_as_they_change() {
     cluster.send("parcels", "3");
     cluster.wait_committed("refunds", 0, 1);
     cluster.wait_committed("parcels", 0, 1);
-    let channels: Vec<_> = told(&sink).iter().map(|(metadata, _)| metadata["channel"].clone()).collect();
+    let channels: Vec<_> =
+        reported_runs(&sink).iter().map(|(metadata, _)| metadata["channel"].clone()).collect();
     assert_eq!(channels[0], "first");
     assert_eq!(
         channels[1..],
@@ -41,7 +42,7 @@ fn topics_follow_the_channels_as_they_change() {
     });
     cluster.send("orders", "4");
     cluster.wait_committed("orders", 0, 2);
-    assert_eq!(told(&sink).last().unwrap().0["channel"], "eager");
+    assert_eq!(reported_runs(&sink).last().unwrap().0["channel"], "eager");
 
     // A topic that nobody takes is given up, and nothing of it is lost.
     for id in ["eager", "first"] {
@@ -53,7 +54,7 @@ fn topics_follow_the_channels_as_they_change() {
     cluster.send("orders", "5");
     cluster.send("refunds", "6");
     cluster.wait_committed("refunds", 0, 2);
-    assert_eq!(cluster.committed("orders", 0), 2);
+    assert_eq!(cluster.committed_offset("orders", 0), 2);
     activate(&mut client, "channels", "channel_id", &topic_channel("third", "orders", "first", json!({})));
     cluster.wait_committed("orders", 0, 3);
     end(server);

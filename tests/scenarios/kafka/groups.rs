@@ -24,7 +24,7 @@ fn send_to_each(cluster: &Cluster, partitions: i32, count: usize) {
 
 /// Checks that each of the partitions told of its records in order, and of none twice.
 fn check_once_in_order(sink: &Upstream, partitions: i32, count: i64) {
-    let told = told(sink);
+    let told = reported_runs(sink);
     for partition in 0..partitions {
         let of = told.iter().filter(|(metadata, _)| metadata["kafka_partition"] == partition);
         let offsets: Vec<_> = of.map(|(metadata, _)| metadata["kafka_offset"].as_i64().unwrap()).collect();
@@ -103,7 +103,8 @@ fn records_of_every_compression_are_read() {
         producer.flush(PATIENCE).unwrap();
     }
     cluster.wait_committed("orders", 0, 4);
-    let payloads: Vec<_> = told(&sink).into_iter().map(|(_, payload)| payload["codec"].clone()).collect();
+    let payloads: Vec<_> =
+        reported_runs(&sink).into_iter().map(|(_, payload)| payload["codec"].clone()).collect();
     assert_eq!(payloads, codecs.map(|codec| json!(codec)));
     end(server);
 }

@@ -41,7 +41,7 @@ fn partition_waits_for_its_commits_before_it_runs_many_more_records() {
     let completed = "svc_kafka_records_total{topic=\"orders\",outcome=\"completed\"}";
     let run = metric(&mut client, completed).unwrap();
     assert!((512.0..=MOST_REPEATED).contains(&run), "{run}");
-    assert_eq!(cluster.committed("orders", 0), 0);
+    assert_eq!(cluster.committed_offset("orders", 0), 0);
     cluster.mock.clear_request_errors(RDKafkaApiKey::OffsetCommit);
     cluster.wait_committed("orders", 0, 1_500);
     assert_eq!(metric(&mut client, completed), Some(1_500.0), "none ran twice");
@@ -62,7 +62,7 @@ fn commit_of_a_partition_that_is_given_up_outlasts_a_passing_error() {
     let completed = "svc_kafka_records_total{topic=\"orders\",outcome=\"completed\"}";
     eventually(|| metric(&mut client, completed) == Some(2.0));
     end(server);
-    assert_eq!(cluster.committed("orders", 0), 2);
+    assert_eq!(cluster.committed_offset("orders", 0), 2);
 }
 
 /// Returns the number of log lines that contain a text.
@@ -110,7 +110,7 @@ fn headers_that_are_no_text_are_left_out_and_the_record_runs() {
         wire::produce(&cluster.mock.bootstrap_servers(), "orders", 0, &batch);
     }
     cluster.wait_committed("orders", 0, 2);
-    let payloads: Vec<_> = told(&sink).into_iter().map(|(_, payload)| payload).collect();
+    let payloads: Vec<_> = reported_runs(&sink).into_iter().map(|(_, payload)| payload).collect();
     assert_eq!(payloads, [1], "the header beside them is read: the second one is a duplicate");
     assert_eq!(client.get("/health").unwrap().json()["components"]["kafka"], "ok");
     end(server);
@@ -128,7 +128,7 @@ fn batch_that_cannot_be_unpacked_is_trouble_and_other_partitions_go_on() {
         cluster.send_to("orders", 1, None, Some(br#"{"n": 1}"#), &[]);
         cluster.wait_committed("orders", 1, n);
     }
-    assert_eq!(cluster.committed("orders", 0), 0, "it is not passed over");
+    assert_eq!(cluster.committed_offset("orders", 0), 0, "it is not passed over");
     assert_eq!(lines_with(&server, "records cannot be received"), 1);
     assert_eq!(client.get("/readyz").unwrap().status, 200);
     end(server);
@@ -176,7 +176,7 @@ fn record_waits_for_a_topic_of_dead_letters_that_may_not_be_written() {
     serve_topic(&mut client, "orders", "orders", json!({}), multiply());
     cluster.send("orders", r#"{"n": "x"}"#);
     eventually(|| ingest_trouble(&mut client).contains("the dead letter was not written"));
-    assert_eq!(cluster.committed("orders", 0), 0);
+    assert_eq!(cluster.committed_offset("orders", 0), 0);
     assert_eq!(lines_with(&server, "a record failed and is tried again"), 1);
     cluster.mock.topic_error(DEAD, RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR).unwrap();
     cluster.wait_committed("orders", 0, 1);
@@ -260,7 +260,7 @@ fn record_waits_for_the_store_of_its_idempotency_key_where_that_is_required() {
     store.stop().unwrap();
     send(b"meanwhile");
     wait_state(&mut client, 0, "deferred");
-    assert_eq!(cluster.committed("orders", 0), 1);
+    assert_eq!(cluster.committed_offset("orders", 0), 1);
     store.restart().unwrap();
     cluster.wait_committed("orders", 0, 2);
     let counted = |outcome| format!("svc_kafka_records_total{{topic=\"orders\",outcome=\"{outcome}\"}}");

@@ -94,7 +94,7 @@ impl Cluster {
     }
 
     /// Reads the committed offset of a partition in the group of the service; 0 without one.
-    fn committed(&self, topic: &str, partition: i32) -> i64 {
+    fn committed_offset(&self, topic: &str, partition: i32) -> i64 {
         self.committed_by("svc", topic, partition)
     }
 
@@ -109,8 +109,8 @@ impl Cluster {
 
     /// Waits until the offset of a partition is committed.
     fn wait_committed(&self, topic: &str, partition: i32, offset: i64) {
-        eventually(|| self.committed(topic, partition) >= offset);
-        assert_eq!(self.committed(topic, partition), offset);
+        eventually(|| self.committed_offset(topic, partition) >= offset);
+        assert_eq!(self.committed_offset(topic, partition), offset);
     }
 
     /// Reads the first records of partition 0 of a topic.
@@ -205,7 +205,7 @@ fn sink() -> Upstream {
 }
 
 /// Returns the metadata and the payload that each run told, in the order of arrival.
-fn told(sink: &Upstream) -> Vec<(Value, Value)> {
+fn reported_runs(sink: &Upstream) -> Vec<(Value, Value)> {
     let requests = sink.requests();
     requests
         .iter()
@@ -217,7 +217,10 @@ fn told(sink: &Upstream) -> Vec<(Value, Value)> {
 }
 
 fn run_keys(sink: &Upstream) -> Vec<String> {
-    told(sink).iter().map(|(metadata, _)| metadata["run"]["key"].as_str().unwrap().to_owned()).collect()
+    reported_runs(sink)
+        .iter()
+        .map(|(metadata, _)| metadata["run"]["key"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn partitions(client: &mut HttpClient) -> Vec<Value> {

@@ -22,7 +22,7 @@ fn record_runs_with_its_payload_and_metadata_and_is_committed() {
     );
     cluster.send_to("orders", 0, Some(&[0xff]), Some(b"[1, 2]"), &[]);
     cluster.wait_committed("orders", 0, 2);
-    let told = told(&sink);
+    let told = reported_runs(&sink);
     let (metadata, payload) = &told[0];
     assert_eq!(payload, &json!({"data": {"a": 1}, "metadata": {"x": 1}}), "there is no envelope");
     let expected = json!({"channel": "orders", "kafka_topic": "orders", "kafka_partition": 0, "kafka_offset": 0,
@@ -57,7 +57,7 @@ fn raw_records_run_as_json_or_text_or_base64() {
         cluster.send_to("lines", 0, None, Some(value), &[]);
     }
     cluster.wait_committed("lines", 0, 5);
-    let taken: Vec<_> = told(&sink)
+    let taken: Vec<_> = reported_runs(&sink)
         .into_iter()
         .map(|(metadata, payload)| (metadata["kafka_encoding"].clone(), payload))
         .collect();
@@ -95,7 +95,7 @@ fn records_of_a_partition_run_in_order_and_once_over_restarts() {
     cluster.wait_committed("orders", 0, 22);
     cluster.wait_committed("orders", 1, 22);
     for partition in 0..2 {
-        let told = told(&sink);
+        let told = reported_runs(&sink);
         let of = told.iter().filter(|(metadata, _)| metadata["kafka_partition"] == partition);
         let offsets: Vec<_> = of.map(|(metadata, _)| metadata["kafka_offset"].as_i64().unwrap()).collect();
         assert_eq!(offsets, (0..22).collect::<Vec<_>>(), "in order, none twice: everything was committed");
@@ -123,7 +123,7 @@ fn idempotency_key_of_header_or_record_is_claimed_once() {
     send("4", None, None);
     send("5", None, None);
     cluster.wait_committed("orders", 0, 6);
-    let payloads: Vec<_> = told(&sink).into_iter().map(|(_, payload)| payload).collect();
+    let payloads: Vec<_> = reported_runs(&sink).into_iter().map(|(_, payload)| payload).collect();
     assert_eq!(payloads, [0, 2, 4, 5].map(|n| json!(n)), "the header goes before the key of the record");
     let counted = "svc_kafka_records_total{topic=\"orders\",outcome=\"duplicate\"}";
     assert_eq!(metric(&mut client, counted), Some(2.0));

@@ -33,7 +33,7 @@ fn record_that_used_up_its_budget_is_fetched_again_and_blocks_no_other_partition
         attempts = attempts.max(row["attempts"].as_i64().unwrap());
         attempts >= 5
     });
-    assert_eq!(cluster.committed("orders", 0), 0, "nothing behind it is done before it");
+    assert_eq!(cluster.committed_offset("orders", 0), 0, "nothing behind it is done before it");
     assert_eq!(
         traces(&mut client, "mode=kafka&status=failed").len(),
         1,
@@ -98,7 +98,7 @@ fn skip_is_refused_without_a_topic_of_dead_letters() {
     let message =
         error(&skip(&mut client, "orders/0"), 409, "CONFLICT")["message"].as_str().unwrap().to_owned();
     assert!(message.contains("kafka.dlq.enabled"), "{message}");
-    assert_eq!(cluster.committed("orders", 0), 0);
+    assert_eq!(cluster.committed_offset("orders", 0), 0);
     end(server);
 }
 
@@ -160,5 +160,9 @@ fn shutdown_lets_a_record_in_progress_end_and_commits_it() {
     eventually(|| server.log_text().contains("kafka partitions are given up"));
     sink.open();
     assert!(server.wait(PATIENCE).unwrap().success());
-    assert_eq!((cluster.committed("orders", 0), sink.requests().len()), (1, 1), "no further one began");
+    assert_eq!(
+        (cluster.committed_offset("orders", 0), sink.requests().len()),
+        (1, 1),
+        "no further one began"
+    );
 }

@@ -97,8 +97,8 @@ fn failure_is_reported_to_the_channel_that_is_named_for_it() {
     serve_topic(&mut client, "alerts", "alerts", json!({}), tell());
     serve_topic(&mut client, "orders", "orders", json!({"on_failure": "alerts"}), multiply());
     cluster.send("orders", r#"{"n": "x"}"#);
-    eventually(|| told(&sink).len() == 1);
-    let (_, report) = &told(&sink)[0];
+    eventually(|| reported_runs(&sink).len() == 1);
+    let (_, report) = &reported_runs(&sink)[0];
     assert_eq!((&report["channel"], &report["data"]), (&json!("orders"), &json!({"n": "x"})), "{report}");
     assert_eq!(report["trace_id"], traces(&mut client, "channel=orders")[0]["id"]);
     end(server);
@@ -121,7 +121,7 @@ fn without_dead_letters_a_failed_record_is_retried_until_its_workflow_is_healed(
     assert_eq!((&held["offset"], &held["channel"]), (&json!(0), &json!("orders")), "{held}");
     assert!(held["last_error"].as_str().unwrap().contains("boom"), "{held}");
     assert!(held["retry_since"].is_string(), "{held}");
-    assert_eq!(cluster.committed("orders", 0), 0);
+    assert_eq!(cluster.committed_offset("orders", 0), 0);
     let health = client.get("/health").unwrap().json();
     assert_eq!((&health["status"], &health["components"]["kafka"]), (&json!("degraded"), &json!("degraded")));
     let ingest = health["kafka"]["ingest"][0].as_str().unwrap();

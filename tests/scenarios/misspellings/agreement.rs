@@ -67,7 +67,7 @@ fn collect_places(at: &str, value: &Value, places: &mut Vec<String>) {
 }
 
 /// Returns path and code of each refusal of a create.
-fn created(client: &mut HttpClient, kind: &str, document: &Value) -> Vec<(String, String)> {
+fn create_errors(client: &mut HttpClient, kind: &str, document: &Value) -> Vec<(String, String)> {
     let report = client.json("POST", &format!("/api/v1/admin/{kind}?dry_run=true"), document).unwrap().json();
     let text = |error: &Value, member: &str| error[member].as_str().unwrap_or_default().to_owned();
     let errors = report["data"]["errors"].as_array().unwrap_or_else(|| panic!("{report}"));
@@ -79,7 +79,7 @@ fn source(document: &Value) -> Arc<SourceFile> {
 }
 
 /// Returns path and code of each refusal of lint.
-fn linted(engine: &Arc<Engine>, document: &Value) -> Vec<(String, String)> {
+fn lint_errors(engine: &Arc<Engine>, document: &Value) -> Vec<(String, String)> {
     let refused = lint_file(&source(document), None, engine).refused.into_iter();
     refused.map(|refused| (refused.path, refused.code.to_owned())).collect()
 }
@@ -95,8 +95,8 @@ fn agree(kind: &str, corpus: &[Value]) {
     let engine = Arc::new(svc::offline::engine_builder().build());
     let mut refused = 0;
     for document in corpus.iter().filter(|document| is_recognized(kind, document)) {
-        let by_server = created(&mut client, kind, document);
-        assert_eq!(linted(&engine, document), by_server, "{document}");
+        let by_server = create_errors(&mut client, kind, document);
+        assert_eq!(lint_errors(&engine, document), by_server, "{document}");
         refused += usize::from(!by_server.is_empty());
     }
     assert!(refused > 10 && refused < corpus.len(), "{refused} of {}", corpus.len());
@@ -143,7 +143,7 @@ fn lint_refuses_a_connector_for_what_create_refuses_it_for() {
 }
 
 /// Asks for the import of documents and returns whether each is accepted.
-fn imported(client: &mut HttpClient, kind: &str, documents: &[Value]) -> Vec<bool> {
+fn import_outcomes(client: &mut HttpClient, kind: &str, documents: &[Value]) -> Vec<bool> {
     let mut accepted = vec![true; documents.len()];
     for (chunk, items) in documents.chunks(500).enumerate() {
         let path = format!("/api/v1/admin/{kind}/import?dry_run=true&on_conflict=new_version");
@@ -175,7 +175,7 @@ fn lint_of_a_set_refuses_the_items_that_import_refuses() {
             }
             members.insert("activate".to_owned(), (n % 2 == 0).into());
         }
-        let accepted = imported(&mut client, kind, &documents);
+        let accepted = import_outcomes(&mut client, kind, &documents);
         for (document, accepted) in documents.iter().zip(accepted) {
             let project = Project::read(vec![source(document)]);
             let linted = lint(&project, &engine, &Boundary::default(), SetForm::Directory);

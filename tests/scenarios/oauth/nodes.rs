@@ -55,7 +55,7 @@ impl Crowd {
     }
 
     /// Waits until both nodes answer again.
-    fn recovered(&self) -> bool {
+    fn has_recovered(&self) -> bool {
         let before = [0, 1].map(|node| self.answered[node].load(Ordering::Relaxed));
         let more = |node: usize| self.answered[node].load(Ordering::Relaxed) > before[node];
         wait_until(RECOVERY, || Ok(more(0) && more(1))).unwrap()
@@ -67,7 +67,7 @@ fn node(database: &PostgresDatabase) -> ServerCommand {
 }
 
 /// A margin that leaves two seconds of the shortest life a token is taken for.
-fn seeded(provider: &OidcProvider, api: &Upstream) -> Value {
+fn seeded_config(provider: &OidcProvider, api: &Upstream) -> Value {
     let more = json!({"grant": "refresh_token", "refresh_token": provider.issue_refresh_token().unwrap(), "refresh_margin_secs": 28});
     config(provider, api, more)
 }
@@ -123,12 +123,12 @@ impl Drill<'_> {
                 break;
             }
             self.ended = revoked;
-            let fresh = seeded(self.provider, self.api);
+            let fresh = seeded_config(self.provider, self.api);
             for node in self.nodes.iter().flatten() {
                 change(&mut node.client(), &fresh);
             }
         }
-        assert!(self.crowd.recovered(), "{:?}", self.log());
+        assert!(self.crowd.has_recovered(), "{:?}", self.log());
     }
 
     /// Returns `true` if a kill explains a refresh token that was used twice: the token issued for it was
@@ -151,7 +151,7 @@ fn two_hundred_callers_of_two_nodes_that_are_killed_show_no_refresh_token_twice(
     let database = postgres.database().unwrap();
     let api = api();
     let first = node(&database).start().unwrap();
-    connect(&mut first.client(), &seeded(&provider, &api));
+    connect(&mut first.client(), &seeded_config(&provider, &api));
     let nodes = [Some(first), Some(node(&database).start().unwrap())];
     let addresses = [0, 1].map(|node: usize| nodes[node].as_ref().unwrap().address());
     let crowd = Crowd::default();

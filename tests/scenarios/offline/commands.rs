@@ -62,7 +62,7 @@ fn a_dry_run_prints_one_document_without_secrets() {
         json!({"channel": "audit", "data": {"basket": "b7"}})
     );
     assert_eq!(document["calls"].get("crypto"), None, "never recorded");
-    assert!(!run.out().contains("canary"), "{}", run.out());
+    assert!(!run.stdout_text().contains("canary"), "{}", run.stdout_text());
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn what_cannot_be_run_is_refused_with_its_file_and_prints_no_document() {
     let root = project.path();
     let refused = |arguments: &[&str], expected: &str| {
         let run = command(root, arguments);
-        assert_eq!((run.code(), run.out()), (Some(1), String::new()), "{}", run.err());
+        assert_eq!((run.code(), run.stdout_text()), (Some(1), String::new()), "{}", run.err());
         assert!(
             run.err().starts_with("Error: ") && run.err().contains(expected),
             "{expected}: {}",
@@ -126,22 +126,30 @@ fn cases_are_reported_in_order_with_their_differences() {
     write(root, "tests/a.case.json", &case("paid"));
     let run = command(root, &["test", "tests"]);
     assert_eq!(
-        run.out(),
+        run.stdout_text(),
         "  ok    a\n  FAIL  b\n        data.rows[0].paid: expected false, got true\n1 passed, 1 failed (2 case(s))\n"
     );
     assert_eq!((run.code(), run.err()), (Some(1), String::new()));
     let machine = command(root, &["test", "tests", "--format", "json"]);
     assert_eq!(machine.code(), Some(1));
-    assert_eq!(machine.json()["summary"], json!({"passed": 1, "failed": 1, "cases": 2}), "{}", machine.out());
+    assert_eq!(
+        machine.json()["summary"],
+        json!({"passed": 1, "failed": 1, "cases": 2}),
+        "{}",
+        machine.stdout_text()
+    );
     let failure = &machine.json()["cases"][1]["failures"][0];
     assert_eq!(failure["message"], "data.rows[0].paid: expected false, got true");
     assert_eq!(failure["place"]["file"], "tests/b.case.json", "{failure}");
-    let junit = command(root, &["test", "tests", "--format", "junit"]).out();
+    let junit = command(root, &["test", "tests", "--format", "junit"]).stdout_text();
     assert!(junit.starts_with("<?xml") && junit.contains("data.rows[0].paid: expected false"), "{junit}");
     let one = command(root, &["test", "tests/a.case.json"]);
-    assert_eq!((one.code(), one.out()), (Some(0), "  ok    a\n1 passed, 0 failed (1 case(s))\n".to_owned()));
+    assert_eq!(
+        (one.code(), one.stdout_text()),
+        (Some(0), "  ok    a\n1 passed, 0 failed (1 case(s))\n".to_owned())
+    );
     let none = command(root, &["test", "."]);
-    assert_eq!((none.code(), none.out()), (Some(1), "0 passed, 0 failed (0 case(s))\n".to_owned()));
+    assert_eq!((none.code(), none.stdout_text()), (Some(1), "0 passed, 0 failed (0 case(s))\n".to_owned()));
     assert!(none.err().contains("did you mean") && none.err().contains("tests"), "{}", none.err());
     write(
         root,
@@ -150,9 +158,9 @@ fn cases_are_reported_in_order_with_their_differences() {
     );
     let unknown = command(root, &["test", "tests/c.case.json"]);
     assert!(
-        unknown.out().contains("expct [UNKNOWN_FIELD]: unknown field, did you mean 'expect'?"),
+        unknown.stdout_text().contains("expct [UNKNOWN_FIELD]: unknown field, did you mean 'expect'?"),
         "{}",
-        unknown.out()
+        unknown.stdout_text()
     );
 }
 
@@ -166,9 +174,9 @@ fn a_secret_that_is_expected_in_a_call_is_told_by_its_mask() {
         "expect": {"calls.http_call[0].input.body.token": "canary-token"}});
     write(root, "tests/a.case.json", &case);
     let run = command(root, &["test", "tests"]);
-    assert_eq!(run.code(), Some(1), "{}", run.out());
-    assert!(run.out().contains("is shown as \"******\"; expect this text"), "{}", run.out());
-    assert!(!run.out().contains("canary"), "{}", run.out());
+    assert_eq!(run.code(), Some(1), "{}", run.stdout_text());
+    assert!(run.stdout_text().contains("is shown as \"******\"; expect this text"), "{}", run.stdout_text());
+    assert!(!run.stdout_text().contains("canary"), "{}", run.stdout_text());
 }
 
 #[test]
@@ -195,12 +203,13 @@ fn shared_definitions_are_expanded_before_a_workflow_is_checked() {
         "expect": {"data": {"why": "late", "region": "eu"}}, "expect_tasks": ["g.check"]}),
     );
     let expanded = command(root, &["test", "tests", "--definitions", "shared"]);
-    assert_eq!(expanded.code(), Some(0), "{}{}", expanded.out(), expanded.err());
+    assert_eq!(expanded.code(), Some(0), "{}{}", expanded.stdout_text(), expanded.err());
     let unexpanded = command(root, &["test", "tests"]);
     assert!(
-        unexpanded.out().contains("[UNCOMPILED_SOURCE]") && unexpanded.out().contains("guard"),
+        unexpanded.stdout_text().contains("[UNCOMPILED_SOURCE]")
+            && unexpanded.stdout_text().contains("guard"),
         "{}",
-        unexpanded.out()
+        unexpanded.stdout_text()
     );
     let run = command(
         root,

@@ -27,7 +27,7 @@ impl CommandOutput {
         self.0.status.code()
     }
 
-    fn out(&self) -> String {
+    fn stdout_text(&self) -> String {
         String::from_utf8_lossy(&self.0.stdout).into_owned()
     }
 
@@ -36,8 +36,8 @@ impl CommandOutput {
     }
 
     fn json(&self) -> Value {
-        serde_json::from_str(&self.out())
-            .unwrap_or_else(|error| panic!("{error}: {}{}", self.out(), self.err()))
+        serde_json::from_str(&self.stdout_text())
+            .unwrap_or_else(|error| panic!("{error}: {}{}", self.stdout_text(), self.err()))
     }
 }
 

@@ -100,7 +100,7 @@ fn a_failed_order_becomes_a_case_that_passes_once_the_workflow_is_corrected() {
     let root = project.path();
     write(root, "trace.json", &failed);
     let made = command(root, &["case", "--from-trace", "trace.json", "-o", "tests/opera.case.json"]);
-    assert_eq!((made.code(), made.out()), (Some(0), String::new()), "{}", made.err());
+    assert_eq!((made.code(), made.stdout_text()), (Some(0), String::new()), "{}", made.err());
     let case = read(root, "tests/opera.case.json");
     assert_eq!((&case["input"], &case["workflow"]), (&order, &json!("../workflows/pricing.json")), "{case}");
     let stub = json!({"shop#read": [{"sku": "opera", "price": "on request"}], "shop#rates": [{"vat": 19}]});
@@ -109,20 +109,32 @@ fn a_failed_order_becomes_a_case_that_passes_once_the_workflow_is_corrected() {
     assert_eq!(case["x-failure"]["code"], code.as_str());
 
     let same = command(root, &["test", "tests"]);
-    assert_eq!(same.code(), Some(1), "{}", same.out());
-    assert!(same.out().contains(&format!(r#"errors: expected [], got ["{code}"]"#)), "{}", same.out());
-    assert!(same.out().contains("task 'price'") && same.out().contains("0 passed, 1 failed (1 case(s))"));
+    assert_eq!(same.code(), Some(1), "{}", same.stdout_text());
+    assert!(
+        same.stdout_text().contains(&format!(r#"errors: expected [], got ["{code}"]"#)),
+        "{}",
+        same.stdout_text()
+    );
+    assert!(
+        same.stdout_text().contains("task 'price'")
+            && same.stdout_text().contains("0 passed, 1 failed (1 case(s))")
+    );
     let observed =
         command(root, &["case", "--from-trace", "trace.json", "--as-observed", "-o", "tests/o.case.json"]);
     assert_eq!(observed.code(), Some(0), "{}", observed.err());
     let observed = command(root, &["test", "tests/o.case.json"]);
-    assert_eq!(observed.code(), Some(0), "the failure itself may be what is expected: {}", observed.out());
+    assert_eq!(
+        observed.code(),
+        Some(0),
+        "the failure itself may be what is expected: {}",
+        observed.stdout_text()
+    );
 
     let corrected = json!({"workflow_id": "pricing", "name": "Pricing", "tasks": tasks(careful())});
     write(root, "workflows/pricing.json", &corrected);
     let passes = command(root, &["test", "tests/opera.case.json"]);
-    assert_eq!(passes.code(), Some(0), "{}", passes.out());
-    assert!(passes.out().ends_with("1 passed, 0 failed (1 case(s))\n"), "{}", passes.out());
+    assert_eq!(passes.code(), Some(0), "{}", passes.stdout_text());
+    assert!(passes.stdout_text().ends_with("1 passed, 0 failed (1 case(s))\n"), "{}", passes.stdout_text());
 }
 
 #[test]
@@ -143,10 +155,10 @@ fn a_completed_run_becomes_a_case_that_expects_its_end() {
     assert_eq!(case["expect"].get("data.signature"), None, "{case}");
     assert!(made.err().contains("data.signature was made with a secret"), "{}", made.err());
     let passes = command(root, &["test", "tests"]);
-    assert_eq!(passes.code(), Some(0), "{}", passes.out());
+    assert_eq!(passes.code(), Some(0), "{}", passes.stdout_text());
     write(root, "workflows/pricing.json", &json!({"name": "Pricing", "tasks": tasks(json!(79))}));
     let fails = command(root, &["test", "tests"]);
-    assert!(fails.out().contains("data.total: expected 80, got 79"), "{}", fails.out());
+    assert!(fails.stdout_text().contains("data.total: expected 80, got 79"), "{}", fails.stdout_text());
 }
 
 #[test]
@@ -155,6 +167,6 @@ fn a_trace_without_task_details_is_refused_with_the_remedy() {
     let bare = json!({"data": {"id": "t", "status": "completed", "channel": "c", "workflow_id": "pricing"}});
     write(project.path(), "trace.json", &bare);
     let refused = command(project.path(), &["case", "--from-trace", "trace.json"]);
-    assert_eq!((refused.code(), refused.out()), (Some(1), String::new()));
+    assert_eq!((refused.code(), refused.stdout_text()), (Some(1), String::new()));
     assert!(refused.err().contains("tracing.task_details"), "{}", refused.err());
 }

@@ -8,7 +8,7 @@ use super::nodes;
 use crate::support::launch;
 
 /// The server on this file; what it says when it does not start.
-fn refused(launch: ServerCommand, path: &str) -> (Option<i32>, String) {
+fn refused_start(launch: ServerCommand, path: &str) -> (Option<i32>, String) {
     let output = launch.env("SVC_STORAGE__URL", &format!("sqlite:{path}")).run_to_end().unwrap();
     let said =
         String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
@@ -25,13 +25,13 @@ fn second_process_on_a_file_is_refused_with_the_name_of_the_first() {
     let link = other.directory().join("link.db");
     std::os::unix::fs::symlink(&file, &link).unwrap();
     for path in [file.display().to_string(), link.display().to_string()] {
-        let (code, said) = refused(launch(), &path);
+        let (code, said) = refused_start(launch(), &path);
         assert_eq!(code, Some(1), "{said}");
         let process = format!("process {}", first.pid());
         assert!(said.contains(&id) && said.contains(&process) && said.contains("since 20"), "{said}");
-        let (code, said) = refused(launch().args(&["migrate"]), &path);
+        let (code, said) = refused_start(launch().args(&["migrate"]), &path);
         assert!(code == Some(1) && said.contains(&id), "{said}");
-        let (code, said) = refused(launch().args(&["migrate", "--dry-run"]), &path);
+        let (code, said) = refused_start(launch().args(&["migrate", "--dry-run"]), &path);
         assert_eq!(code, Some(0), "{said}");
     }
     assert_eq!(first.client().get("/readyz").unwrap().status, 200, "the first serves on");

@@ -7,7 +7,7 @@ use std::thread;
 use serde_json::json;
 use svc_testkit::server::ServerProcess;
 
-use super::{GuardCluster, deduplicating, keyed, post};
+use super::{GuardCluster, deduplicating, post, post_with_key};
 use crate::support::echo;
 
 /// Messages of one caller in one second.
@@ -82,7 +82,7 @@ fn one_of_64_clients_that_send_a_key_to_three_nodes_runs() {
         let sent: Vec<_> = (0..64)
             .map(|client| {
                 let mut client = servers[client % 3].client();
-                scope.spawn(move || keyed(&mut client, "orders", "k").status)
+                scope.spawn(move || post_with_key(&mut client, "orders", "k").status)
             })
             .collect();
         sent.into_iter().map(|sent| sent.join().unwrap()).collect()

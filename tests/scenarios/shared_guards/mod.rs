@@ -29,7 +29,7 @@ impl GuardCluster {
 
     /// A node, not yet started.
     fn node(&self) -> ServerCommand {
-        clustered(&self.database, self.redis.url())
+        cluster_server(&self.database, self.redis.url())
     }
 
     /// Starts three nodes. `define` creates the definitions at the first, before the others start.
@@ -42,7 +42,7 @@ impl GuardCluster {
 }
 
 /// A node of a cluster on this database and Redis, not yet started.
-fn clustered(database: &PostgresDatabase, redis: &str) -> ServerCommand {
+fn cluster_server(database: &PostgresDatabase, redis: &str) -> ServerCommand {
     launch()
         .env("SVC_STORAGE__URL", database.url())
         .env("SVC_STORAGE__MAX_CONNECTIONS", "8")
@@ -59,7 +59,7 @@ fn post(client: &mut HttpClient, channel: &str) -> HttpResponse {
     client.json("POST", &path(channel), &json!({})).unwrap()
 }
 
-fn keyed(client: &mut HttpClient, channel: &str, key: &str) -> HttpResponse {
+fn post_with_key(client: &mut HttpClient, channel: &str, key: &str) -> HttpResponse {
     let headers = [("content-type", "application/json"), ("idempotency-key", key)];
     client.send("POST", &path(channel), &headers, b"{}").unwrap()
 }

@@ -8,7 +8,7 @@ use std::thread;
 use serde_json::json;
 use svc_testkit::http::HttpClient;
 
-use super::{GuardCluster, deduplicating, keyed, post, readiness};
+use super::{GuardCluster, deduplicating, post, post_with_key, readiness};
 use crate::support::{echo, error, eventually};
 
 /// Channels that use Redis, by what they do while it is away; and one that does not.
@@ -35,11 +35,11 @@ fn channels_do_what_they_say_while_redis_is_away_and_recover() {
 
     cluster.redis.stop().unwrap();
     for channel in ["plain", "rate-allow", "keys-allow", "answers"] {
-        let answer = keyed(&mut client, channel, "k");
+        let answer = post_with_key(&mut client, channel, "k");
         assert!(answer.status == 200 && answer.text() != kept, "{channel}: {}", answer.text());
     }
     for channel in ["rate-deny", "keys-deny"] {
-        let answer = keyed(&mut client, channel, "k");
+        let answer = post_with_key(&mut client, channel, "k");
         error(&answer, 503, "SERVICE_UNAVAILABLE");
         assert_eq!(answer.header("retry-after"), Some("5"));
     }
@@ -58,8 +58,8 @@ fn channels_do_what_they_say_while_redis_is_away_and_recover() {
         eventually(|| readiness(&mut client).0 == 200);
         assert_eq!(post(&mut client, "rate-deny").status, 200);
     }
-    assert_eq!(keyed(&mut client, "keys-deny", "k").status, 200);
-    error(&keyed(&mut other, "keys-deny", "k"), 409, "CONFLICT");
+    assert_eq!(post_with_key(&mut client, "keys-deny", "k").status, 200);
+    error(&post_with_key(&mut other, "keys-deny", "k"), 409, "CONFLICT");
 }
 
 #[test]
@@ -68,9 +68,10 @@ fn redis_that_hangs_holds_up_no_channel_without_it_and_takes_no_key() {
     let servers = cluster.start(define);
     let address = servers[0].address();
     let mut client = servers[0].client();
-    assert_eq!(keyed(&mut client, "keys-deny", "before").status, 200);
+    assert_eq!(post_with_key(&mut client, "keys-deny", "before").status, 200);
     cluster.redis.hang().unwrap();
-    let meanwhile = thread::spawn(move || keyed(&mut HttpClient::new(address), "keys-deny", "meanwhile"));
+    let meanwhile =
+        thread::spawn(move || post_with_key(&mut HttpClient::new(address), "keys-deny", "meanwhile"));
     for _ in 0..20 {
         assert_eq!(post(&mut client, "plain").status, 200);
     }
@@ -82,9 +83,9 @@ fn redis_that_hangs_holds_up_no_channel_without_it_and_takes_no_key() {
     assert_eq!(readiness(&mut client).0, 503);
     cluster.redis.resume().unwrap();
     // The server may have stored the claim of the message that was refused.
-    eventually(|| keyed(&mut client, "keys-deny", "meanwhile").status == 200);
+    eventually(|| post_with_key(&mut client, "keys-deny", "meanwhile").status == 200);
     for (server, key) in servers.iter().zip(["before", "meanwhile", "before"]) {
-        error(&keyed(&mut server.client(), "keys-deny", key), 409, "CONFLICT");
+        error(&post_with_key(&mut server.client(), "keys-deny", key), 409, "CONFLICT");
     }
 }
 
@@ -99,7 +100,7 @@ fn keep_sending(
     for number in 0.. {
         for channel in ["rate-allow", "rate-deny", "keys-allow", "keys-deny", "answers"] {
             let key = format!("{:?}-{number}", thread::current().id());
-            statuses.insert((channel, keyed(&mut client, channel, &key).status));
+            statuses.insert((channel, post_with_key(&mut client, channel, &key).status));
         }
         answered.fetch_add(1, Ordering::Relaxed);
         if stop.load(Ordering::Relaxed) {

@@ -6,7 +6,7 @@ use svc_testkit::postgres::Postgres;
 use svc_testkit::redis::{Redis, RedisCluster};
 use svc_testkit::server::ServerProcess;
 
-use super::{clustered, deduplicating, keyed, post, readiness};
+use super::{cluster_server, deduplicating, post, post_with_key, readiness};
 use crate::support::{echo, error, eventually};
 
 /// The commands and keys that the manual lists.
@@ -23,7 +23,7 @@ fn define(client: &mut HttpClient) {
 }
 
 /// Sends messages of one caller until one is refused for its rate.
-fn exceed(client: &mut HttpClient, caller: &str) {
+fn exceed_limit(client: &mut HttpClient, caller: &str) {
     eventually(|| {
         let headers = [("content-type", "application/json"), ("user-agent", caller)];
         let answer = client.send("POST", "/api/v1/data/rate", &headers, b"{}").unwrap();
@@ -37,10 +37,10 @@ fn check_guards(nodes: [&ServerProcess; 2], kind: &str) {
     let [mut one, mut other] = nodes.map(ServerProcess::client);
     for number in 0..20 {
         let key = format!("{kind}-{number}");
-        assert_eq!(keyed(&mut one, "keys", &key).status, 200);
-        error(&keyed(&mut other, "keys", &key), 409, "CONFLICT");
+        assert_eq!(post_with_key(&mut one, "keys", &key).status, 200);
+        error(&post_with_key(&mut other, "keys", &key), 409, "CONFLICT");
         // A caller with braces: they are hash tags to a Redis Cluster.
-        exceed(&mut one, &format!("{key}}}{{x}}"));
+        exceed_limit(&mut one, &format!("{key}}}{{x}}"));
     }
     let kept = post(&mut one, "answers").text();
     assert_eq!(post(&mut other, "answers").text(), kept);
@@ -53,9 +53,9 @@ fn user_with_the_listed_rights_is_enough() {
     let database = postgres.database().unwrap();
     redis.command(&[&["acl", "setuser", "guard", "on", ">pass", "resetkeys"], &RULES[..]].concat()).unwrap();
     let url = redis.url().replace("redis://:svc@", "redis://guard:pass@");
-    let first = clustered(&database, &url).start().unwrap();
+    let first = cluster_server(&database, &url).start().unwrap();
     define(&mut first.client());
-    let second = clustered(&database, &url).start().unwrap();
+    let second = cluster_server(&database, &url).start().unwrap();
     check_guards([&first, &second], "user");
 }
 
@@ -63,13 +63,13 @@ fn user_with_the_listed_rights_is_enough() {
 fn server_over_tls_must_be_trusted() {
     let (Some(postgres), Some(redis)) = (Postgres::shared(), Redis::encrypted()) else { return };
     let database = postgres.database().unwrap();
-    let stranger = clustered(&database, redis.url()).env("SVC_STORAGE__CONNECT_RETRY_SECS", "0");
+    let stranger = cluster_server(&database, redis.url()).env("SVC_STORAGE__CONNECT_RETRY_SECS", "0");
     let ended = stranger.run_to_end().unwrap();
     let text = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert_eq!(ended.status.code(), Some(1), "{text}");
     assert!(text.contains("certificate") && !text.contains(redis.url()), "{text}");
     let trusting = || {
-        let node = clustered(&database, redis.url());
+        let node = cluster_server(&database, redis.url());
         let authority = node.directory().join("authority.pem");
         std::fs::write(&authority, redis.authority().unwrap()).unwrap();
         node.env("SSL_CERT_FILE", authority.to_str().unwrap()).start().unwrap()
@@ -85,9 +85,9 @@ fn guards_are_spread_over_a_redis_cluster_and_a_lost_server_is_noticed() {
     let (Some(postgres), Some(redis)) = (Postgres::shared(), RedisCluster::own()) else { return };
     let database = postgres.database().unwrap();
     let [one, other, _] = redis.servers();
-    let first = clustered(&database, one.url()).start().unwrap();
+    let first = cluster_server(&database, one.url()).start().unwrap();
     define(&mut first.client());
-    let second = clustered(&database, other.url()).start().unwrap();
+    let second = cluster_server(&database, other.url()).start().unwrap();
     check_guards([&first, &second], "slots");
     let counts = redis.servers().each_ref().map(|server| server.command(&["dbsize"]).unwrap());
     assert!(counts.iter().all(|count| *count != "0"), "{counts:?}");
@@ -97,7 +97,7 @@ fn guards_are_spread_over_a_redis_cluster_and_a_lost_server_is_noticed() {
     eventually(|| readiness(&mut client) == (503, readiness_without_redis()));
     // The keys of the others may be refused too: without all slots the whole Redis Cluster stops, as it is configured.
     let mut codes: Vec<_> =
-        (0..20).map(|n| keyed(&mut client, "keys", &format!("lost-{n}")).status).collect();
+        (0..20).map(|n| post_with_key(&mut client, "keys", &format!("lost-{n}")).status).collect();
     codes.dedup();
     assert!(codes.contains(&503), "{codes:?}");
 }

@@ -9,7 +9,7 @@ use super::{GuardCluster, post};
 use crate::support::{channel, echo_workflow, error};
 
 /// Returns the reasons of the quarantined channels.
-fn quarantined(client: &mut HttpClient) -> Vec<Value> {
+fn list_quarantined(client: &mut HttpClient) -> Vec<Value> {
     let health = client.get("/health").unwrap().json();
     health["channels"]["quarantined"].as_array().unwrap().clone()
 }
@@ -39,7 +39,7 @@ fn channel_whose_connector_other_nodes_cannot_reach_is_quarantined() {
             create_and_activate(&mut client, "channels", "channel_id", &channel(&id, "echo", config))
                 .unwrap();
             error(&post(&mut client, &id), 503, "SERVICE_UNAVAILABLE");
-            let all = quarantined(&mut client);
+            let all = list_quarantined(&mut client);
             let reason = all.iter().find(|entry| entry["channel"] == *id).map(|entry| &entry["reason"]);
             let reason = reason.and_then(Value::as_str).unwrap();
             assert!(reason.starts_with(prefix) && reason.contains(connector), "{reason}");
@@ -52,5 +52,5 @@ fn channel_whose_connector_other_nodes_cannot_reach_is_quarantined() {
     for kind in ["keys", "answers"] {
         assert_eq!(post(&mut client, &format!("{kind}-missing")).status, 200);
     }
-    assert_eq!(quarantined(&mut client).len(), 6);
+    assert_eq!(list_quarantined(&mut client).len(), 6);
 }

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use serde_json::json;
 use svc_testkit::server::ServerProcess;
 
-use super::{ends, hurried};
+use super::{ends, hurried_command};
 use crate::support::{echo, eventually};
 
 /// More than both socket buffers hold.
@@ -25,7 +25,7 @@ fn begin(server: &ServerProcess, length: usize, sent: &[u8]) -> TcpStream {
 
 #[test]
 fn a_body_that_does_not_arrive_is_given_up() {
-    let mut server = hurried().start().unwrap();
+    let mut server = hurried_command().start().unwrap();
     echo(&mut server.client(), "s", json!({}));
     let mut slow = begin(&server, 100, b"{\"a\":");
     ends(&mut server, "TERM");
@@ -37,7 +37,7 @@ fn a_body_that_does_not_arrive_is_given_up() {
 
 #[test]
 fn an_answer_that_is_not_read_is_given_up() {
-    let mut server = hurried()
+    let mut server = hurried_command()
         .env("SVC_INGEST__MAX_PAYLOAD_SIZE", "67108864")
         .env("SVC_TRACE_QUEUE__MAX_RESULT_SIZE_BYTES", "0")
         .env("SVC_TRACE_STORAGE__MODE", "off")

@@ -23,7 +23,7 @@ const ADMIN: &str = "/api/v1/admin";
 const PROMISE: Duration = Duration::from_secs(1 + 2 + 2);
 
 /// A server with a force timeout of a second, and work that would be waited for much longer by itself.
-fn hurried() -> ServerCommand {
+fn hurried_command() -> ServerCommand {
     launch()
         .env("SVC_SERVER__SHUTDOWN_FORCE_TIMEOUT_SECS", "1")
         .env("SVC_TRACE_QUEUE__SHUTDOWN_TIMEOUT_SECS", "600")
@@ -92,7 +92,7 @@ fn is_unfinished(client: &mut HttpClient, id: &str) {
 
 /// Ends the server while a request and a submission of `channel` run; both must be cut in time, and the
 /// submission goes back to the queue. Answers the next process and the trace.
-fn cut(mut server: ServerProcess, channel: &str, payload: &Value) -> (ServerProcess, String) {
+fn cut_short(mut server: ServerProcess, channel: &str, payload: &Value) -> (ServerProcess, String) {
     let caller = request(&server, channel, payload.clone());
     let id = running(&mut server.client(), channel, payload);
     ends(&mut server, "TERM");

@@ -6,14 +6,14 @@ use serde_json::json;
 use svc_testkit::postgres::Postgres;
 use svc_testkit::server::wait_until;
 
-use super::{ends, hurried, request};
+use super::{ends, hurried_command, request};
 use crate::support::echo;
 
 #[test]
 fn a_frozen_postgresql_does_not_hold_up_the_end() {
     let Some(postgres) = Postgres::own() else { return };
     let database = postgres.database().unwrap();
-    let mut server = hurried().env("SVC_STORAGE__URL", database.url()).start().unwrap();
+    let mut server = hurried_command().env("SVC_STORAGE__URL", database.url()).start().unwrap();
     echo(&mut server.client(), "s", json!({}));
     postgres.hang().unwrap();
     // The first waits for its row, the second for its trace.

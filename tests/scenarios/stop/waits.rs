@@ -5,53 +5,53 @@ use serde_json::{Value, json};
 use svc_testkit::postgres::Postgres;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use super::{connect, cut, ends, hurried, is_cut, request, running, silent, task, trace};
-use crate::cron::{calling, held, occurrences, schedule};
-use crate::support::{eventually, open_database, serve, settled};
+use super::{connect, cut_short, ends, hurried_command, is_cut, request, running, silent, task, trace};
+use crate::cron::{calling, held_upstream, occurrences, schedule};
+use crate::support::{eventually, open_database, serve, wait_until_stable};
 
 /// Longer than any test takes.
 const LONG_MS: u64 = 600_000;
 
 /// Serves a task that waits for a peer, and cuts its runs.
 fn cut_while_it_waits(kind: &str, config: &Value, function: &str, input: Value) {
-    let server = hurried().env("SVC_KAFKA__ENABLED", "true").start().unwrap();
+    let server = hurried_command().env("SVC_KAFKA__ENABLED", "true").start().unwrap();
     let mut client = server.client();
     connect(&mut client, "peer", kind, config);
     serve(&mut client, "waits", task(function, input));
-    cut(server, "waits", &json!({}));
+    cut_short(server, "waits", &json!({}));
 }
 
 #[test]
 fn a_run_that_waits_for_http_is_cut_and_done_by_the_next_process() {
-    let server = hurried().start().unwrap();
+    let server = hurried_command().start().unwrap();
     let mut client = server.client();
-    let upstream = held(&mut client);
+    let upstream = held_upstream(&mut client);
     serve(&mut client, "waits", calling());
-    let (next, id) = cut(server, "waits", &json!({}));
+    let (next, id) = cut_short(server, "waits", &json!({}));
     upstream.open();
-    assert_eq!(settled(|| trace(&mut next.client(), &id))["status"], "completed");
+    assert_eq!(wait_until_stable(|| trace(&mut next.client(), &id))["status"], "completed");
 }
 
 #[test]
 fn a_run_that_waits_for_another_channel_is_cut() {
-    let server = hurried().start().unwrap();
+    let server = hurried_command().start().unwrap();
     let mut client = server.client();
-    let _upstream = held(&mut client);
+    let _upstream = held_upstream(&mut client);
     serve(&mut client, "callee", calling());
     serve(&mut client, "waits", task("channel_call", json!({"channel": "callee", "timeout_ms": LONG_MS})));
-    cut(server, "waits", &json!({}));
+    cut_short(server, "waits", &json!({}));
 }
 
 #[test]
 fn a_run_that_pauses_before_a_retry_is_cut() {
-    let server = hurried().start().unwrap();
+    let server = hurried_command().start().unwrap();
     let mut client = server.client();
     let upstream = Upstream::start(|_| UpstreamReply::new(503, "{}")).unwrap();
     let config = json!({"url": upstream.url(""), "allow_private_urls": true, "retry_non_idempotent": true,
         "retry": {"max_retries": 5, "retry_delay_ms": 60_000}});
     connect(&mut client, "api", "http", &config);
     serve(&mut client, "waits", calling());
-    cut(server, "waits", &json!({}));
+    cut_short(server, "waits", &json!({}));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_run_that_waits_for_a_query_is_cut() {
 
 #[test]
 fn a_run_that_waits_for_a_lock_is_cut() {
-    let server = hurried().start().unwrap();
+    let server = hurried_command().start().unwrap();
     let mut client = server.client();
     let file = server.directory().join("other.db");
     let mut locked = open_database(&file);
@@ -123,12 +123,12 @@ fn a_run_that_waits_for_a_lock_is_cut() {
         "waits",
         task("db_write", json!({"connector": "peer", "query": "INSERT INTO t VALUES (1)"})),
     );
-    cut(server, "waits", &json!({}));
+    cut_short(server, "waits", &json!({}));
 }
 
 #[test]
 fn a_run_that_computes_is_cut() {
-    let mut server = hurried().start().unwrap();
+    let mut server = hurried_command().start().unwrap();
     let mut client = server.client();
     let sum = json!({"reduce": [{"var": "payload.n"},
         {"+": [{"var": "accumulator"}, {"reduce": [{"var": "context.payload.n"}, {"+": [1, 2]}, 0]}]}, 0]});
@@ -146,9 +146,9 @@ fn a_run_that_computes_is_cut() {
 
 #[test]
 fn a_run_of_a_schedule_is_cut_and_given_back_uncounted() {
-    let mut server = hurried().start().unwrap();
+    let mut server = hurried_command().start().unwrap();
     let mut client = server.client();
-    let upstream = held(&mut client);
+    let upstream = held_upstream(&mut client);
     let every_second = json!({"schedule": "* * * * * *", "concurrency": {"policy": "forbid"}});
     schedule(&mut client, "ticks", calling(), every_second, json!({}));
     upstream.wait_for(1);
@@ -165,9 +165,9 @@ fn a_run_of_a_schedule_is_cut_and_given_back_uncounted() {
 
 #[test]
 fn a_caller_and_a_submission_of_different_channels_are_cut_together() {
-    let mut server = hurried().start().unwrap();
+    let mut server = hurried_command().start().unwrap();
     let mut client = server.client();
-    let _upstream = held(&mut client);
+    let _upstream = held_upstream(&mut client);
     serve(&mut client, "one", calling());
     serve(&mut client, "two", calling());
     let caller = request(&server, "one", json!({}));

@@ -41,7 +41,7 @@ impl CompiledChannel {
         let mut recorder = OutcomeRecorder::start(&self.meters);
         let IncomingCall { payload, metadata, caller, chain, redaction, limit, until } = call;
         let admitted = self.admit_call(&caller, payload, metadata).await;
-        let admitted = admitted.map_err(|refusal| refused(&self.name, &refusal))?;
+        let admitted = admitted.map_err(|refusal| refusal_error(&self.name, &refusal))?;
         let options = RunOptions {
             deadline: Some(limit),
             until,
@@ -68,7 +68,7 @@ impl CompiledChannel {
 }
 
 /// A refusal as the caller's task fails with it.
-fn refused(channel: &str, refusal: &ServiceError) -> TaskError {
+fn refusal_error(channel: &str, refusal: &ServiceError) -> TaskError {
     let code = match refusal.code() {
         Code::RateLimited => ErrorCode::ChannelRateLimited,
         Code::Forbidden => ErrorCode::ChannelForbidden,

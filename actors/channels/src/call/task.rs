@@ -85,7 +85,7 @@ impl CallTask {
         let chain: Arc<[Arc<str>]> = cx.chain().iter().chain([&callee.name]).cloned().collect();
         let call = IncomingCall {
             payload,
-            metadata: inherited(&cx.message().metadata, &chain, cx.call_path()),
+            metadata: inherited_metadata(&cx.message().metadata, &chain, cx.call_path()),
             caller: cx.chain().last().cloned().unwrap_or_default(),
             chain,
             redaction: redaction.clone(),
@@ -141,7 +141,7 @@ fn check_chain(chain: &[Arc<str>], name: &str, max_depth: usize) -> Result<(), T
 }
 
 /// The metadata of the caller, as the called channel sees it.
-fn inherited(metadata: &Map<String, Value>, chain: &[Arc<str>], path: String) -> Map<String, Value> {
+fn inherited_metadata(metadata: &Map<String, Value>, chain: &[Arc<str>], path: String) -> Map<String, Value> {
     let own = metadata.iter().filter(|(key, _)| *key != "_svc_errors");
     let mut inherited: Map<_, _> = own.map(|(key, value)| (key.clone(), value.clone())).collect();
     inherited.insert("channel".into(), chain.last().map(|name| &**name).into());
@@ -176,7 +176,7 @@ mod tests {
     fn metadata_is_inherited_but_for_the_errors_of_the_caller() {
         let parent = json!({"channel": "a", "auth": {"claims": {"sub": "u"}}, "_svc_errors": [{"task_id": "t"}],
             "_svc_call_depth": 7});
-        let inherited = inherited(parent.as_object().unwrap(), &chain(&["a", "b"]), "t".to_owned());
+        let inherited = inherited_metadata(parent.as_object().unwrap(), &chain(&["a", "b"]), "t".to_owned());
         assert_eq!(
             Value::Object(inherited),
             json!({"channel": "b", "auth": {"claims": {"sub": "u"}}, "_svc_call_depth": 1,

@@ -96,9 +96,9 @@ impl CredentialGuard {
             Identity { claims: Some(claims), .. } => {
                 hash.optional(claims.get("iss"));
                 hash.optional(claims.get("sub"));
-                let mut seen = self.authenticator.exposed(claims);
-                seen.retain(|name, _| !PER_TOKEN.contains(&name.as_str()));
-                hash.members(&seen);
+                let mut visible_claims = self.authenticator.exposed_claims(claims);
+                visible_claims.retain(|name, _| !PER_TOKEN.contains(&name.as_str()));
+                hash.members(&visible_claims);
             }
             Identity { credential: Some(credential), .. } => hash.bytes(credential.as_bytes()),
             // A channel may let callers in without a token: they are one principal, nobody.
@@ -112,9 +112,9 @@ impl CredentialGuard {
         self.header.as_deref()
     }
 
-    /// The claims that may reach the metadata.
-    pub(super) fn exposed(&self, claims: &Map<String, Value>) -> Map<String, Value> {
-        self.authenticator.exposed(claims)
+    /// Returns the claims that are copied to the metadata of a message.
+    pub(super) fn exposed_claims(&self, claims: &Map<String, Value>) -> Map<String, Value> {
+        self.authenticator.exposed_claims(claims)
     }
 
     /// Logs the reason for operators, a bounded number of times; no response and no trace shows it.

@@ -39,9 +39,9 @@ impl IdempotencyKeys {
     pub(crate) fn new(window: Duration, max_entries: u64) -> Self {
         let window = window.min(MAX_TTL);
         // Least recently used: the default policy may refuse to keep a newcomer, which would let its duplicate pass.
-        let held = Cache::builder().eviction_policy(EvictionPolicy::lru()).time_to_live(window);
-        let held = if max_entries == 0 { held } else { held.max_capacity(max_entries) };
-        Self { held: held.build(), tokens: Arc::default(), window }
+        let cache = Cache::builder().eviction_policy(EvictionPolicy::lru()).time_to_live(window);
+        let cache = if max_entries == 0 { cache } else { cache.max_capacity(max_entries) };
+        Self { held: cache.build(), tokens: Arc::default(), window }
     }
 
     /// Claims the key from now until the window has passed; `None` when somebody holds it. Of any number of callers
@@ -50,11 +50,11 @@ impl IdempotencyKeys {
         let digest = digest::digest_bytes(key.as_bytes());
         let owner = owner.map(|owner| digest::digest_bytes(owner.as_bytes()));
         let (now, token) = (Instant::now(), self.tokens.fetch_add(1, Ordering::Relaxed));
-        let held = KeyHolder { token, owner, until: now + self.window };
+        let new_holder = KeyHolder { token, owner, until: now + self.window };
         let is_taken = |holder: &KeyHolder| now < holder.until && (owner.is_none() || holder.owner != owner);
         let outcome = self.held.entry(digest).and_compute_with(|entry| match entry {
             Some(entry) if is_taken(entry.value()) => Op::Nop,
-            _ => Op::Put(held),
+            _ => Op::Put(new_holder),
         });
         match outcome {
             CompResult::Inserted(_) | CompResult::ReplacedWith(_) => {

@@ -126,7 +126,7 @@ impl StateStore for Buckets {
             shard.own.insert(*key, next);
             return Ok(admitted);
         }
-        let full_at = shard.shared(rest);
+        let full_at = shard.shared_cell(rest);
         let (admitted, next) = measure(Some(*full_at))?;
         *full_at = next;
         Ok(admitted)
@@ -152,7 +152,7 @@ impl Shard {
         self.own.len() < OWN
     }
 
-    fn shared(&mut self, place: usize) -> &mut Nanos {
+    fn shared_cell(&mut self, place: usize) -> &mut Nanos {
         if self.shared.is_empty() {
             self.shared = vec![Nanos::new(0); SHARED];
         }

@@ -124,8 +124,8 @@ impl Guards {
         let credentials = config.auth.as_ref().map(|auth| match references {
             Some(references) => CredentialGuard::build(auth, references, services).map(Arc::new),
             None => {
-                let kept = previous.and_then(|previous| previous.credentials.clone());
-                kept.ok_or_else(|| "auth: its secrets were not read".to_owned())
+                let previous_credentials = previous.and_then(|previous| previous.credentials.clone());
+                previous_credentials.ok_or_else(|| "auth: its secrets were not read".to_owned())
             }
         });
         let logic = config.validation_logic.as_ref();
@@ -253,7 +253,7 @@ impl CompiledChannel {
                 quota.check(&self.name, RateSubject::from_request(&request), Some(&auth), services).await?;
             }
             principal = guards.response_cache.is_some().then(|| credentials.principal(&verified));
-            claims = verified.claims.map(|claims| credentials.exposed(&claims));
+            claims = verified.claims.map(|claims| credentials.exposed_claims(&claims));
         }
         if let Some(origins) = Guard::Origin.for_ingress(&guards.origins, ingress) {
             origins.check(&self.name, &request, services)?;

@@ -98,7 +98,7 @@ impl ResponseCacheGuard {
         key: &CacheKey,
         services: &ChannelServices,
     ) -> Option<ChannelResponse> {
-        let found = match self.shared.cache(channel, services) {
+        let cached = match self.shared.cache(channel, services) {
             Ok(None) => Ok(self.answers.get().and_then(|answers| answers.get(key))),
             Ok(Some(cache)) => {
                 let text = cache.read(self.name(key)).await;
@@ -106,7 +106,7 @@ impl ResponseCacheGuard {
             }
             Err(error) => Err(error),
         };
-        found.unwrap_or_else(|error| {
+        cached.unwrap_or_else(|error| {
             self.shared.log_failure("a cached response could not be read", channel, &error, services);
             None
         })
@@ -123,7 +123,7 @@ impl ResponseCacheGuard {
         if !self.block.keeps_status(answer.status) {
             return;
         }
-        let kept = match self.shared.cache(channel, services) {
+        let outcome = match self.shared.cache(channel, services) {
             Ok(None) => {
                 let ttl = Duration::from_secs(self.block.ttl_secs);
                 self.answers.get_or_init(|| ResponseCache::new(ttl, self.capacity)).put(key, answer);
@@ -135,7 +135,7 @@ impl ResponseCacheGuard {
             },
             Err(error) => Err(error),
         };
-        if let Err(error) = kept {
+        if let Err(error) = outcome {
             self.shared.log_failure("an answer is not kept", channel, &error, services);
         }
     }

@@ -84,7 +84,7 @@ impl GuardMetrics {
         self.keys_unavailable.get_or_create(&labels(channel)).inc();
     }
 
-    pub(super) fn refused(&self, credential: CredentialKind, reason: RefusalReason) {
+    pub(super) fn record_refusal(&self, credential: CredentialKind, reason: RefusalReason) {
         let reason = reason.name();
         match credential {
             CredentialKind::Token => self.tokens.get_or_create(&TokenLabels { reason }).inc(),

@@ -134,7 +134,7 @@ impl ChannelMetrics {
 
     /// Counts a refused credential: the one place, with the log, that tells why.
     pub(crate) fn credential_refused(&self, credential: CredentialKind, reason: RefusalReason) {
-        self.guards.refused(credential, reason);
+        self.guards.record_refusal(credential, reason);
     }
 
     /// Counts a token whose claims do not allow the call: a 403.

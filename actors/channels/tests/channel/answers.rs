@@ -10,7 +10,7 @@ use svc_model::Code;
 use crate::kit::{Kit, body, copy, http, task};
 
 /// A task that fails.
-fn broken(continue_on_error: bool) -> Value {
+fn broken_task(continue_on_error: bool) -> Value {
     let mut task = task("fail", json!({}));
     task["continue_on_error"] = json!(continue_on_error);
     task
@@ -25,7 +25,7 @@ fn a_clean_run_answers_the_envelope_and_nothing_more() {
         let id = uuid::Uuid::parse_str(answer["id"].as_str().unwrap()).unwrap();
         assert_eq!(id.get_version_num(), 7);
         assert_eq!(answer, json!({"id": answer["id"], "status": "ok", "data": {"qty": 3}, "errors": []}));
-        assert!(kit.counted().contains(r#"svc_messages_total{channel="orders",status="ok"} 1"#));
+        assert!(kit.metrics_text().contains(r#"svc_messages_total{channel="orders",status="ok"} 1"#));
     });
 }
 
@@ -34,7 +34,7 @@ fn task_errors_of_a_run_that_went_on_are_listed_under_200() {
     for (verbose, shows) in [(false, "full detail is available in the trace"), (true, "db.internal")] {
         Universe::new(1).run(async |tree| {
             let kit = Kit::new(Settings { verbose_errors: verbose, ..Settings::default() });
-            let tasks = json!([broken(true), copy("payload.text", "data.text")]);
+            let tasks = json!([broken_task(true), copy("payload.text", "data.text")]);
             let orders = kit.serve(&tree, json!({}), &tasks).await;
             let answer = body(orders.post(json!({"text": "kept"})).await);
             assert_eq!(answer["status"], "ok");
@@ -56,10 +56,10 @@ fn failure_that_stops_the_workflow_names_its_task_and_the_cause_where_asked() {
     ] {
         Universe::new(1).run(async |tree| {
             let kit = Kit::new(Settings { verbose_errors, ..Settings::default() });
-            let orders = kit.serve(&tree, json!({}), &json!([broken(false)])).await;
+            let orders = kit.serve(&tree, json!({}), &json!([broken_task(false)])).await;
             let error = orders.post(json!({"text": "kept"})).await.unwrap_err();
             assert_eq!((error.code(), error.message()), (Code::EngineError, expected));
-            let page = kit.counted();
+            let page = kit.metrics_text();
             assert!(page.contains(r#"svc_messages_total{channel="orders",status="error"} 1"#));
             assert!(page.contains(r#"svc_errors_total{reason="engine"} 1"#));
         });
@@ -87,7 +87,7 @@ fn the_deadline_of_a_run_answers_504() {
         let error = orders.post(json!({})).await.unwrap_err();
         assert_eq!((error.code(), error.status()), (Code::Timeout, 504));
         assert_eq!(before.elapsed().as_secs(), 60);
-        assert!(kit.counted().contains(r#"svc_messages_total{channel="orders",status="timeout"} 1"#));
+        assert!(kit.metrics_text().contains(r#"svc_messages_total{channel="orders",status="timeout"} 1"#));
     });
 }
 
@@ -104,7 +104,7 @@ fn a_payload_that_crashes_the_run_costs_its_own_answer_only() {
             assert_eq!((error.code(), error.message()), (Code::InternalError, "Internal server error"));
         }
         assert!(orders.post(json!({"evil": false})).await.is_ok(), "the permits of crashed runs came back");
-        assert!(kit.counted().contains(r#"svc_messages_total{channel="orders",status="error"} 20"#));
+        assert!(kit.metrics_text().contains(r#"svc_messages_total{channel="orders",status="error"} 20"#));
         let vitals = orders.0.vitals();
         assert_eq!((vitals.generation, vitals.restarts), (1, 0));
         assert_eq!(orders.0.call(ProbeVersion).await.unwrap(), 1);
@@ -187,7 +187,7 @@ fn workflows_and_tasks_are_timed_until_the_last_definition_goes() {
         for _ in 0..2 {
             body(orders.post(json!({"a": 1})).await);
         }
-        let page = kit.counted();
+        let page = kit.metrics_text();
         assert!(page.contains("svc_workflow_duration_seconds_count{workflow=\"flow\"} 2"), "{page}");
         let task = "svc_task_duration_seconds_count{workflow=\"flow\",task=\"data.b\",function=\"map\"} 2";
         assert!(page.contains(task), "{page}");
@@ -198,8 +198,8 @@ fn workflows_and_tasks_are_timed_until_the_last_definition_goes() {
         drop(sibling);
         tree.retire("channels/orders", Duration::from_secs(5)).await.unwrap();
         drop(orders);
-        assert!(kit.counted().contains(task), "a reload goes on counting");
+        assert!(kit.metrics_text().contains(task), "a reload goes on counting");
         drop(reloaded);
-        assert!(!kit.counted().contains("workflow="), "{}", kit.counted());
+        assert!(!kit.metrics_text().contains("workflow="), "{}", kit.metrics_text());
     });
 }

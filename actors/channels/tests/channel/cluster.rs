@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use svc_channels::{CacheError, CacheFuture, ClusterStore, Settings, SharedCache};
 use svc_model::{Code, ServiceError};
 
-use crate::kit::{Kit, Orders, http, nothing};
+use crate::kit::{Kit, Orders, empty_workflow, http};
 
 /// A store in memory that the test may switch off.
 #[derive(Default)]
@@ -95,7 +95,7 @@ fn second_of_a_key_admits_rate_and_burst_under_the_names_of_channel_and_group() 
     {
         Universe::new(1).run(async |tree| {
             let store = Arc::new(TestStore::default());
-            let orders = kit(&store).serve(&tree, rate(more.clone()), &nothing()).await;
+            let orders = kit(&store).serve(&tree, rate(more.clone()), &empty_workflow()).await;
             for _ in 0..3 {
                 assert!(send(&orders, "user-agent", "a").await.is_ok());
             }
@@ -115,7 +115,7 @@ fn message_that_cannot_be_counted_passes_or_is_refused_as_configured() {
         Universe::new(1).run(async |tree| {
             let store = Arc::new(TestStore::default());
             let kit = kit(&store);
-            let orders = kit.serve(&tree, rate(json!({"on_backend_error": word})), &nothing()).await;
+            let orders = kit.serve(&tree, rate(json!({"on_backend_error": word})), &empty_workflow()).await;
             store.is_away.store(true, Ordering::SeqCst);
             for _ in 0..9 {
                 let answer = send(&orders, "user-agent", "a").await;
@@ -123,7 +123,7 @@ fn message_that_cannot_be_counted_passes_or_is_refused_as_configured() {
                 assert_eq!(refused.as_ref().map(ServiceError::code), code);
                 assert_eq!(refused.and_then(|error| error.retry_after()), code.map(|_| 5));
             }
-            let page = kit.counted();
+            let page = kit.metrics_text();
             assert!(page.contains(r#"svc_errors_total{reason="rate_limit_backend"} 9"#), "{page}");
         });
     }
@@ -134,7 +134,7 @@ fn key_whose_claim_was_not_confirmed_is_free_once_the_store_is_back() {
     Universe::new(1).run(async |tree| {
         let store = Arc::new(TestStore::default());
         let config = json!({"deduplication": {"header": "Idempotency-Key", "on_backend_error": "deny"}});
-        let orders = kit(&store).serve(&tree, config, &nothing()).await;
+        let orders = kit(&store).serve(&tree, config, &empty_workflow()).await;
         store.loses_answers.store(true, Ordering::SeqCst);
         let refused = send(&orders, "idempotency-key", "k").await.unwrap_err();
         assert_eq!((refused.code(), refused.retry_after()), (Code::ServiceUnavailable, Some(5)));
@@ -162,7 +162,7 @@ fn refusals_that_reached_no_store_take_no_place_among_the_releases() {
     Universe::new(1).run(async |tree| {
         let store = Arc::new(TestStore::default());
         let config = json!({"deduplication": {"header": "Idempotency-Key", "on_backend_error": "deny"}});
-        let orders = kit(&store).serve(&tree, config, &nothing()).await;
+        let orders = kit(&store).serve(&tree, config, &empty_workflow()).await;
         store.is_away.store(true, Ordering::SeqCst);
         for number in 0..5000 {
             assert!(send(&orders, "idempotency-key", &format!("unsent-{number}")).await.is_err());
@@ -186,11 +186,11 @@ fn claim_and_cached_response_are_asked_for_at_once_and_a_duplicate_is_refused_fi
         let store = Arc::new(TestStore::default());
         let config = json!({"deduplication": {"header": "Idempotency-Key"}, "cache": {"enabled": true}});
         let kit = kit(&store);
-        let orders = kit.serve(&tree, config, &nothing()).await;
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
         assert!(send(&orders, "idempotency-key", "a").await.is_ok());
         assert!(send(&orders, "idempotency-key", "b").await.is_ok());
         assert_eq!(send(&orders, "idempotency-key", "b").await.unwrap_err().code(), Code::Conflict);
-        let page = kit.counted();
+        let page = kit.metrics_text();
         for (name, count) in [("hits", 1), ("misses", 1)] {
             let sample = format!(r#"svc_response_cache_{name}_total{{channel="orders"}} {count}"#);
             assert!(page.contains(&sample), "{page}");

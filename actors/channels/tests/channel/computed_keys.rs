@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use svc_channels::{ChannelActor, Settings};
 use svc_model::Code;
 
-use crate::kit::{Kit, Orders, http, nothing, row};
+use crate::kit::{Kit, Orders, empty_workflow, http, row};
 
 #[test]
 fn computed_key_wins_over_the_header_and_null_is_none() {
@@ -15,7 +15,7 @@ fn computed_key_wins_over_the_header_and_null_is_none() {
         let kit = Kit::new(Settings::default());
         let logic = json!({"var": "data.id"});
         let config = json!({"deduplication": {"header": "idempotency-key", "key_logic": logic}});
-        let orders = kit.serve(&tree, config, &nothing()).await;
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
         let send = async |id: Value, key: &str| {
             orders.submit(http(json!({"id": id}), &[("idempotency-key", key)])).await
         };
@@ -46,7 +46,7 @@ fn key_that_cannot_be_computed_is_refused() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({"deduplication": {"key_logic": {"throw": "nothing to tell by"}}});
-        let orders = kit.serve(&tree, config, &nothing()).await;
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
         let error = orders.post(json!({})).await.unwrap_err();
         assert_eq!(
             (error.status(), error.message()),
@@ -61,11 +61,11 @@ fn computed_keys_outlive_a_rebuild_and_end_with_their_expression() {
         let kit = Kit::new(Settings::default());
         let config = |logic| json!({"deduplication": {"key_logic": logic}});
         let (by_id, by_name) = (json!({"var": "data.id"}), json!({"var": "data.name"}));
-        let first = kit.build(config(by_id.clone()), &nothing()).unwrap();
+        let first = kit.build(config(by_id.clone()), &empty_workflow()).unwrap();
         let build = |logic| {
             let mut config = config(logic);
             config["timeout_ms"] = json!(1000);
-            kit.definition(&row(config), kit.flow(&nothing()), Some(&first)).unwrap()
+            kit.definition(&row(config), kit.flow(&empty_workflow()), Some(&first)).unwrap()
         };
         let (same, other) = (build(by_id), build(by_name));
         let orders = Orders::start(&tree, first).await;

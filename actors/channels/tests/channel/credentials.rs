@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use svc_channels::Settings;
 use svc_model::{Code, ServiceError};
 
-use crate::kit::{Kit, Orders, body, copy, http, nothing, token, token_auth};
+use crate::kit::{Kit, Orders, body, copy, empty_workflow, http, token, token_auth};
 
 /// The visible parts of a refusal.
 fn wire(error: &ServiceError) -> (u16, String, Option<u32>, Option<String>) {
@@ -13,7 +13,7 @@ fn wire(error: &ServiceError) -> (u16, String, Option<u32>, Option<String>) {
     (error.status(), error.body(None).to_string(), error.retry_after(), challenge)
 }
 
-async fn refused(orders: &Orders, headers: &[(&str, &str)]) -> ServiceError {
+async fn refusal(orders: &Orders, headers: &[(&str, &str)]) -> ServiceError {
     orders.submit(http(json!({}), headers)).await.unwrap_err()
 }
 
@@ -22,17 +22,17 @@ fn an_api_key_lets_in_and_every_other_credential_is_told_the_same() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({"auth": {"mode": "api_key", "keys": ["literal", "env://ORDERS_KEY"]}});
-        let orders = kit.serve(&tree, config, &nothing()).await;
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
         for key in ["Bearer literal", "Bearer k-from-env"] {
             assert!(orders.submit(http(json!({}), &[("authorization", key)])).await.is_ok(), "{key}");
         }
-        let missing = refused(&orders, &[]).await;
+        let missing = refusal(&orders, &[]).await;
         assert_eq!((missing.code(), missing.challenge()), (Code::Unauthorized, None));
         assert_eq!(missing.message(), "Channel authentication failed");
         for key in ["Bearer wrong", "literal", "Basic literal", "Bearer ", ""] {
-            assert_eq!(wire(&refused(&orders, &[("authorization", key)]).await), wire(&missing), "{key:?}");
+            assert_eq!(wire(&refusal(&orders, &[("authorization", key)]).await), wire(&missing), "{key:?}");
         }
-        let page = kit.counted();
+        let page = kit.metrics_text();
         assert!(page.contains(r#"svc_messages_total{channel="orders",status="unauthorized"} 6"#), "{page}");
         let reasons = r#"svc_channel_auth_rejections_total{mode="api_key",reason="missing"}"#;
         assert!(page.contains(reasons), "{page}");
@@ -45,7 +45,7 @@ fn a_signature_is_over_the_bytes_as_received() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({"auth": {"mode": "hmac", "secret": "s3cret"}});
-        let orders = kit.serve(&tree, config, &nothing()).await;
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
         let raw = br#"{ "a": 1 }"#;
         let mut mac = Hmac::<sha2::Sha256>::new_from_slice(b"s3cret").unwrap();
         mac.update(raw);
@@ -62,21 +62,21 @@ fn a_signature_is_over_the_bytes_as_received() {
 fn a_token_is_told_when_it_expired_and_nothing_else() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
-        let orders = kit.serve(&tree, json!({"auth": token_auth()}), &nothing()).await;
+        let orders = kit.serve(&tree, json!({"auth": token_auth()}), &empty_workflow()).await;
         let good = token(json!({"sub": "u-1"}));
         assert!(orders.submit(http(json!({}), &[("authorization", &good)])).await.is_ok());
-        let missing = refused(&orders, &[]).await;
+        let missing = refusal(&orders, &[]).await;
         assert_eq!(missing.challenge(), Some(r#"Bearer error="invalid_token""#));
         let mut tampered = good.clone();
         tampered.push('x');
         for token in ["Bearer junk", "Bearer a.b.c", &tampered, "Basic x"] {
-            assert_eq!(wire(&refused(&orders, &[("authorization", token)]).await), wire(&missing), "{token}");
+            assert_eq!(wire(&refusal(&orders, &[("authorization", token)]).await), wire(&missing), "{token}");
         }
-        let expired = refused(&orders, &[("authorization", &token(json!({"exp": 1000})))]).await;
+        let expired = refusal(&orders, &[("authorization", &token(json!({"exp": 1000})))]).await;
         let challenge = r#"Bearer error="invalid_token", error_description="token expired""#;
         assert_eq!(expired.challenge(), Some(challenge));
         assert_eq!(expired.body(None), missing.body(None));
-        let page = kit.counted();
+        let page = kit.metrics_text();
         assert!(page.contains(r#"svc_jwt_rejections_total{reason="expired"} 1"#), "{page}");
         assert!(page.contains(r#"svc_jwt_rejections_total{reason="missing"} 1"#), "{page}");
     });
@@ -89,7 +89,7 @@ fn claims_must_satisfy_the_authorization_or_it_is_403() {
         let mut auth = token_auth();
         auth["claims_to_metadata"] = json!(["sub"]);
         auth["authorization_logic"] = json!({">": [{"length": {"var": "claims.roles"}}, 1]});
-        let orders = kit.serve(&tree, json!({"auth": auth}), &nothing()).await;
+        let orders = kit.serve(&tree, json!({"auth": auth}), &empty_workflow()).await;
         let with = |claims: Value| {
             let (orders, token) = (orders.clone(), token(claims));
             async move { orders.submit(http(json!({}), &[("authorization", &token)])).await }
@@ -101,7 +101,7 @@ fn claims_must_satisfy_the_authorization_or_it_is_403() {
             assert!(error.message().starts_with("insufficient_scope:"), "{}", error.message());
             assert_eq!(error.challenge(), Some(r#"Bearer error="insufficient_scope""#));
         }
-        let page = kit.counted();
+        let page = kit.metrics_text();
         let counted = r#"svc_channel_auth_rejections_total{mode="jwt",reason="insufficient_scope"} 3"#;
         assert!(page.contains(counted), "{page}");
     });
@@ -136,7 +136,7 @@ fn where_a_token_is_not_required_its_absence_leaves_no_claims() {
         let config = json!({"auth": auth});
         let orders = kit.serve(&tree, config, &json!([copy("metadata.auth", "data.auth")])).await;
         assert_eq!(body(orders.post(json!({})).await)["data"]["auth"], Value::Null);
-        let error = refused(&orders, &[("authorization", "Bearer junk")]).await;
+        let error = refusal(&orders, &[("authorization", "Bearer junk")]).await;
         assert_eq!(error.code(), Code::Unauthorized, "a token that is there must be good");
     });
 }

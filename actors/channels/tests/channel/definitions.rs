@@ -3,7 +3,7 @@
 use serde_json::json;
 use svc_channels::Settings;
 
-use crate::kit::{Kit, nothing, row, token_auth};
+use crate::kit::{Kit, empty_workflow, row, token_auth};
 
 #[test]
 fn every_block_that_makes_sense_is_served() {
@@ -18,7 +18,7 @@ fn every_block_that_makes_sense_is_served() {
         json!({"tracing": {"mode": "sync", "sample_rate": 0.5}}),
         json!({"timeout_ms": 1, "origin_allow_list": ["*"], "backpressure": {"max_concurrent_per_node": 1}}),
     ] {
-        kit.build(config.clone(), &nothing()).unwrap_or_else(|reason| panic!("{config}: {reason}"));
+        kit.build(config.clone(), &empty_workflow()).unwrap_or_else(|reason| panic!("{config}: {reason}"));
     }
 }
 
@@ -46,7 +46,7 @@ fn a_config_that_cannot_be_built_says_why() {
         ),
         (json!({"auth": {"mode": "api_key", "keys": ["env://UNSET"]}}), "auth:", "UNSET"),
     ] {
-        let reason = kit.build(config.clone(), &nothing()).unwrap_err();
+        let reason = kit.build(config.clone(), &empty_workflow()).unwrap_err();
         assert!(reason.starts_with(starts) && reason.contains(names), "{config}: {reason}");
     }
 }
@@ -54,10 +54,10 @@ fn a_config_that_cannot_be_built_says_why() {
 #[test]
 fn a_row_whose_json_cannot_be_read_is_refused() {
     let kit = Kit::new(Settings::default());
-    assert!(kit.build(svc_model::unreadable(), &nothing()).unwrap_err().contains("config_json"));
+    assert!(kit.build(svc_model::unreadable(), &empty_workflow()).unwrap_err().contains("config_json"));
     let mut row = row(json!({}));
     row.content.transport_config = svc_model::unreadable();
-    let refused = kit.definition(&row, kit.flow(&nothing()), None);
+    let refused = kit.definition(&row, kit.flow(&empty_workflow()), None);
     assert_eq!(refused.unwrap_err(), "transport_config_json does not parse");
 }
 
@@ -66,13 +66,13 @@ fn an_authorization_that_does_not_compile_refuses_the_channel() {
     let kit = Kit::new(Settings::default());
     let mut auth = token_auth();
     auth["authorization_logic"] = json!({"secret": "k"});
-    let reason = kit.build(json!({"auth": auth}), &nothing()).unwrap_err();
+    let reason = kit.build(json!({"auth": auth}), &empty_workflow()).unwrap_err();
     assert!(reason.starts_with("auth.authorization_logic does not compile"), "{reason}");
 }
 
 #[test]
 fn nothing_is_shown_of_a_channel_before_its_first_message() {
     let kit = Kit::new(Settings::default());
-    let _definition = kit.build(json!({}), &nothing()).unwrap();
-    assert!(!kit.counted().contains("{"), "{}", kit.counted());
+    let _definition = kit.build(json!({}), &empty_workflow()).unwrap();
+    assert!(!kit.metrics_text().contains("{"), "{}", kit.metrics_text());
 }

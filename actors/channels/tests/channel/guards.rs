@@ -6,14 +6,14 @@ use svc_channels::{DataRequest, Settings};
 use svc_engine::Flow;
 use svc_model::Code;
 
-use crate::kit::{Kit, Orders, body, copy, http, nothing, row, task, workflow};
+use crate::kit::{Kit, Orders, body, copy, empty_workflow, http, row, task, workflow};
 
 #[test]
 fn a_message_the_validation_does_not_pass_is_refused_without_saying_why() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let logic = json!({"and": [{">": [{"var": "data.qty"}, 0]}, {"==": [{"var": "metadata.http_method"}, "POST"]}]});
-        let orders = kit.serve(&tree, json!({"validation_logic": logic}), &nothing()).await;
+        let orders = kit.serve(&tree, json!({"validation_logic": logic}), &empty_workflow()).await;
         assert!(orders.post(json!({"qty": 1})).await.is_ok());
         for refused in [json!({"qty": 0}), json!({}), json!({"qty": "many"})] {
             let error = orders.post(refused).await.unwrap_err();
@@ -28,7 +28,7 @@ fn a_validation_that_cannot_be_evaluated_refuses_the_same_way() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let orders =
-            kit.serve(&tree, json!({"validation_logic": {"throw": "secret rule"}}), &nothing()).await;
+            kit.serve(&tree, json!({"validation_logic": {"throw": "secret rule"}}), &empty_workflow()).await;
         let error = orders.post(json!({})).await.unwrap_err();
         assert_eq!((error.code(), error.message()), (Code::ValidationError, "Input validation failed"));
     });
@@ -50,7 +50,7 @@ fn a_present_origin_must_be_listed() {
     ] {
         Universe::new(1).run(async |tree| {
             let kit = Kit::new(Settings::default());
-            let orders = kit.serve(&tree, config.clone(), &nothing()).await;
+            let orders = kit.serve(&tree, config.clone(), &empty_workflow()).await;
             let headers: Vec<_> = origin.iter().map(|origin| ("origin", *origin)).collect();
             let answer = orders.submit(http(json!({}), &headers)).await;
             match answer {
@@ -74,11 +74,11 @@ fn no_more_runs_at_once_than_there_are_permits() {
             actix_rt::spawn(async move { orders.post(json!({})).await })
         };
         let (first, second) = (run(), run());
-        kit.hold.entered(2).await;
+        kit.hold.wait_for_entries(2).await;
         let error = orders.post(json!({})).await.unwrap_err();
         assert_eq!((error.code(), error.retry_after()), (Code::ServiceUnavailable, Some(1)));
         assert_eq!(error.message(), "Channel 'orders' is at capacity");
-        assert!(kit.counted().contains(r#"svc_errors_total{reason="backpressure"} 1"#));
+        assert!(kit.metrics_text().contains(r#"svc_errors_total{reason="backpressure"} 1"#));
         kit.hold.release();
         kit.hold.release();
         assert!(first.await.unwrap().is_ok() && second.await.unwrap().is_ok());
@@ -94,12 +94,12 @@ fn taken_permits_outlive_a_rebuild_that_leaves_their_number_alone() {
         let tasks = json!([task("hold", json!({}))]);
         let config = |permits| json!({"backpressure": {"max_concurrent_per_node": permits}, "timeout_ms": 5});
         let first = kit.build(json!({"backpressure": {"max_concurrent_per_node": 1}}), &tasks).unwrap();
-        let same = kit.definition(&row(config(1)), kit.flow(&nothing()), Some(&first)).unwrap();
-        let more = kit.definition(&row(config(2)), kit.flow(&nothing()), Some(&first)).unwrap();
+        let same = kit.definition(&row(config(1)), kit.flow(&empty_workflow()), Some(&first)).unwrap();
+        let more = kit.definition(&row(config(2)), kit.flow(&empty_workflow()), Some(&first)).unwrap();
         let orders = Orders::start(&tree, first).await;
         let running = orders.clone();
         let running = actix_rt::spawn(async move { running.post(json!({})).await });
-        kit.hold.entered(1).await;
+        kit.hold.wait_for_entries(1).await;
         for (definition, free) in [(same, false), (more, true)] {
             let factory = svc_channels::ChannelActor::factory(&std::sync::Arc::new(definition));
             tree.replace(&orders.0, None, factory).await.unwrap().commit().await.unwrap();

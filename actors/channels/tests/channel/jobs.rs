@@ -8,7 +8,7 @@ use svc_channels::{PanicFlag, RunJob, Settings};
 use svc_traces::{Job, JobFailure, JobOutcome, JobResult};
 use uuid::Uuid;
 
-use crate::kit::{Kit, Orders, copy, nothing, task};
+use crate::kit::{Kit, Orders, copy, empty_workflow, task};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -58,7 +58,7 @@ fn the_result_of_a_job_is_its_message_under_the_id_of_its_trace() {
         let entry = &message["audit_trail"][0];
         assert_eq!((&entry["task_id"], &entry["status"]), (&json!("data.qty"), &json!(200)));
         assert_eq!(entry["changes"], json!([{"path": "data.qty", "old_value": null, "new_value": 3}]));
-        assert!(kit.counted().contains(r#"svc_messages_total{channel="orders",status="ok"} 1"#));
+        assert!(kit.metrics_text().contains(r#"svc_messages_total{channel="orders",status="ok"} 1"#));
     });
 }
 
@@ -94,7 +94,7 @@ fn any_task_error_fails_a_job_and_is_named() {
             let completed = run(&orders, job(json!({}))).await;
             let message = failure(&completed);
             assert!(message.contains("fail: FUNCTION_ERROR the host db.internal refused"), "{message}");
-            assert!(kit.counted().contains(r#"svc_messages_total{channel="orders",status="error"} 1"#));
+            assert!(kit.metrics_text().contains(r#"svc_messages_total{channel="orders",status="error"} 1"#));
         });
     }
 }
@@ -109,7 +109,7 @@ fn a_job_runs_no_longer_than_its_channel_and_the_queue_allow() {
             let completed = run(&orders, job(json!({}))).await;
             assert!(failure(&completed).contains("TIMEOUT_ERROR"), "{completed:?}");
             assert_eq!(completed.took.as_secs(), seconds);
-            let page = kit.counted();
+            let page = kit.metrics_text();
             assert!(page.contains(r#"svc_messages_total{channel="orders",status="timeout"} 1"#), "{page}");
             assert!(page.contains(r#"svc_errors_total{reason="timeout"} 1"#), "{page}");
         });
@@ -120,13 +120,13 @@ fn a_job_runs_no_longer_than_its_channel_and_the_queue_allow() {
 fn a_result_over_the_cap_ends_a_job_without_a_result() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings { max_result_bytes: Some(2000), ..Settings::default() });
-        let orders = kit.serve(&tree, json!({}), &nothing()).await;
+        let orders = kit.serve(&tree, json!({}), &empty_workflow()).await;
         let small = run(&orders, job(json!({}))).await;
         assert!(matches!(small.ended, JobOutcome::Completed { .. }), "{small:?}");
         let large = run(&orders, job(json!({"text": "x".repeat(2000)}))).await;
         let JobOutcome::TooLarge { message } = &large.ended else { panic!("{large:?}") };
         assert!(message.contains("2000"), "{message}");
-        assert!(!kit.counted().contains("result_size_exceeded"), "the worker of the queue counts it");
+        assert!(!kit.metrics_text().contains("result_size_exceeded"), "the worker of the queue counts it");
     });
 }
 
@@ -138,7 +138,7 @@ fn a_job_that_holds_no_permit_needs_one_and_comes_back_when_there_is_none() {
         let orders = kit.serve(&tree, config, &json!([task("hold", json!({}))])).await;
         let running = orders.clone();
         let running = actix_rt::spawn(async move { running.post(json!({})).await });
-        kit.hold.entered(1).await;
+        kit.hold.wait_for_entries(1).await;
         let refused = job(json!({"n": 1}));
         let id = refused.trace_id;
         let JobOutcome::Busy(again) = run(&orders, refused).await.ended else { panic!("it ran") };
@@ -162,7 +162,7 @@ fn guards_are_not_asked_again() {
             "validation_logic": false,
             "rate_limit": {"requests_per_second": 1, "burst": 1},
         });
-        let orders = kit.serve(&tree, config, &nothing()).await;
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
         for _ in 0..3 {
             let completed = run(&orders, job(json!({}))).await;
             assert!(matches!(completed.ended, JobOutcome::Completed { .. }), "{completed:?}");

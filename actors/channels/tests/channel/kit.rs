@@ -78,7 +78,7 @@ impl HoldTask {
     }
 
     /// Waits until so many runs have come in, in all.
-    pub(crate) async fn entered(&self, count: usize) {
+    pub(crate) async fn wait_for_entries(&self, count: usize) {
         while self.entered.load(Ordering::SeqCst) < count {
             tokio::task::yield_now().await;
         }
@@ -193,7 +193,7 @@ impl Kit {
     }
 
     /// Returns the metrics page.
-    pub(crate) fn counted(&self) -> String {
+    pub(crate) fn metrics_text(&self) -> String {
         let mut registry = prometheus_client::registry::Registry::with_prefix("svc");
         self.services.metrics.register(&mut registry);
         let mut page = String::new();
@@ -265,7 +265,7 @@ pub(crate) fn http(body: Value, headers: &[(&str, &str)]) -> DataRequest {
 }
 
 /// Tasks that leave the message as it is.
-pub(crate) fn nothing() -> Value {
+pub(crate) fn empty_workflow() -> Value {
     json!([task("log", json!({"message": "nothing"}))])
 }
 
@@ -303,10 +303,10 @@ pub(crate) fn workflow(version: i64, tasks: &Value) -> Workflow {
 }
 
 pub(crate) fn row(config: Value) -> Channel {
-    named("orders", config)
+    channel_named("orders", config)
 }
 
-pub(crate) fn named(name: &str, config: Value) -> Channel {
+pub(crate) fn channel_named(name: &str, config: Value) -> Channel {
     let now = Timestamp::now();
     Channel {
         channel_id: name.into(),

@@ -65,7 +65,7 @@ fn failing(guards: &[&str], id: usize) -> DataRequest {
     http(body, &headers)
 }
 
-fn shown(answer: Result<ChannelResponse, ServiceError>) -> (u16, String) {
+fn summarize(answer: Result<ChannelResponse, ServiceError>) -> (u16, String) {
     match answer {
         Ok(answer) => (answer.status, String::new()),
         Err(error) => (error.status(), error.message().to_owned()),
@@ -81,29 +81,29 @@ fn of_two_guards_that_would_refuse_the_earlier_one_does() {
         let orders = kit.serve(&tree, every_guard(), &json!([hold])).await;
         // A key that was seen and an answer that is kept; then the one permit is taken.
         let first = failing(&["deduplication", "cache"], 0);
-        assert_eq!(shown(orders.submit(first).await).0, 200);
+        assert_eq!(summarize(orders.submit(first).await).0, 200);
         let running = orders.clone();
         let running =
             actix_rt::spawn(async move { running.submit(failing(&["nothing, and holds"], 1)).await });
-        kit.hold.entered(1).await;
+        kit.hold.wait_for_entries(1).await;
         let mut id = 2;
         for (at, (first, status, text)) in ANSWERS.iter().enumerate() {
             for (second, ..) in &ANSWERS[at..] {
                 id += 1;
-                let (answered, message) = shown(orders.submit(failing(&[first, second], id)).await);
+                let (answered, message) = summarize(orders.submit(failing(&[first, second], id)).await);
                 assert_eq!(answered, *status, "{first} before {second}");
                 assert!(message.contains(text), "{first} before {second}: {message}");
             }
         }
-        let (answered, message) = shown(orders.submit(failing(&[], id + 1)).await);
+        let (answered, message) = summarize(orders.submit(failing(&[], id + 1)).await);
         assert!(answered == AT_CAPACITY.0 && message.contains(AT_CAPACITY.1), "{message}");
-        let page = kit.counted();
+        let page = kit.metrics_text();
         let counted = r#"svc_channel_auth_rejections_total{mode="origin",reason="origin_not_allowed"}"#;
         assert!(page.contains(counted), "{page}");
         kit.hold.release();
-        assert_eq!(shown(running.await.unwrap()).0, 200);
+        assert_eq!(summarize(running.await.unwrap()).0, 200);
         let again = failing(&[], id + 1);
-        assert_eq!(shown(orders.submit(again).await).0, 200, "what found no capacity may come again");
+        assert_eq!(summarize(orders.submit(again).await).0, 200, "what found no capacity may come again");
     });
 }
 
@@ -112,17 +112,17 @@ fn a_message_to_be_queued_meets_every_guard_but_the_cache() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let orders = kit.serve(&tree, every_guard(), &json!([task("log", json!({"message": "m"}))])).await;
-        assert_eq!(shown(orders.submit(failing(&["deduplication", "cache"], 0)).await).0, 200);
+        assert_eq!(summarize(orders.submit(failing(&["deduplication", "cache"], 0)).await).0, 200);
         for (guard, status, text) in ANSWERS.iter().filter(|(guard, ..)| *guard != "cache") {
             let request = DataRequest { delivery: Delivery::Async, ..failing(&[guard], 1) };
-            let (answered, message) = shown(orders.submit(request).await);
+            let (answered, message) = summarize(orders.submit(request).await);
             assert!(answered == *status && message.contains(text), "{guard}: {message}");
         }
         // Past the guards: there is an answer kept, but nothing here takes the message.
         let request = DataRequest { delivery: Delivery::Async, ..failing(&["cache"], 2) };
-        assert_eq!(shown(orders.submit(request).await).0, 503);
+        assert_eq!(summarize(orders.submit(request).await).0, 503);
         let again = failing(&[], 2);
-        assert_eq!(shown(orders.submit(again).await).0, 200, "what was not accepted keeps no key");
+        assert_eq!(summarize(orders.submit(again).await).0, 200, "what was not accepted keeps no key");
     });
 }
 
@@ -134,15 +134,15 @@ fn a_message_from_the_process_meets_validation_and_capacity_alone() {
         hold["condition"] = json!({"var": "payload.hold"});
         let orders = kit.serve(&tree, every_guard(), &json!([hold])).await;
         let embedded = |body| orders.submit(DataRequest::embedded(body));
-        assert_eq!(shown(embedded(json!({"ok": false})).await).0, 400);
-        assert_eq!(shown(embedded(json!({"ok": true})).await).0, 200);
+        assert_eq!(summarize(embedded(json!({"ok": false})).await).0, 400);
+        assert_eq!(summarize(embedded(json!({"ok": true})).await).0, 200);
         let running = orders.clone();
         let running = actix_rt::spawn(async move {
             running.submit(DataRequest::embedded(json!({"ok": true, "hold": true}))).await
         });
-        kit.hold.entered(1).await;
-        assert_eq!(shown(embedded(json!({"ok": true})).await).0, 503);
+        kit.hold.wait_for_entries(1).await;
+        assert_eq!(summarize(embedded(json!({"ok": true})).await).0, 503);
         kit.hold.release();
-        assert_eq!(shown(running.await.unwrap()).0, 200);
+        assert_eq!(summarize(running.await.unwrap()).0, 200);
     });
 }

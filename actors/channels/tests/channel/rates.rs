@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use svc_channels::{ChannelActor, DataRequest, Settings};
 use svc_model::{Code, ServiceError};
 
-use crate::kit::{Kit, Orders, http, nothing, row, token, token_auth};
+use crate::kit::{Kit, Orders, empty_workflow, http, row, token, token_auth};
 
 async fn from(orders: &Orders, address: &str, headers: &[(&str, &str)]) -> Result<(), ServiceError> {
     let request = DataRequest { client_ip: Some(address.into()), ..http(json!({}), headers) };
@@ -23,7 +23,7 @@ fn callers_have_a_bucket_each_and_it_fills_up_again() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({"rate_limit": {"requests_per_second": 1, "burst": 2}});
-        let orders = kit.serve(&tree, config, &nothing()).await;
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
         for _ in 0..2 {
             assert!(from(&orders, "192.0.2.1", &[]).await.is_ok());
         }
@@ -35,7 +35,7 @@ fn callers_have_a_bucket_each_and_it_fills_up_again() {
         assert!(from(&orders, "192.0.2.2", &[]).await.is_ok(), "another caller");
         tokio::time::advance(Duration::from_millis(1001)).await;
         assert!(from(&orders, "192.0.2.1", &[]).await.is_ok(), "a second later");
-        let page = kit.counted();
+        let page = kit.metrics_text();
         assert!(page.contains(r#"svc_rate_limit_rejections_total{scope="orders"} 1"#), "{page}");
     });
 }
@@ -48,7 +48,7 @@ fn an_expression_names_the_bucket_from_address_channel_and_listed_headers() {
         let parts: Vec<_> = parts.iter().map(|path| json!({"var": path})).collect();
         let mut config = limit(json!({"merge": parts}));
         config["rate_limit"]["key_headers"] = json!(["X-Mine"]);
-        let orders = kit.serve(&tree, config, &nothing()).await;
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
         let base = [("authorization", "a"), ("x-mine", "m"), ("x-other", "o")];
         for _ in 0..2 {
             assert!(from(&orders, "192.0.2.1", &base).await.is_ok());
@@ -75,7 +75,7 @@ fn equal_callers_share_a_bucket_in_whatever_order_their_headers_come() {
             config["principal_rate_limit"] =
                 json!({"requests_per_second": 1, "burst": 2, "key_logic": logic.clone()});
             config["rate_limit"]["burst"] = json!(3);
-            let orders = kit.serve(&tree, config, &nothing()).await;
+            let orders = kit.serve(&tree, config, &empty_workflow()).await;
             let token = token(json!({"sub": "u-1"}));
             let mut headers = vec![
                 ("authorization", token.as_str()),
@@ -89,7 +89,7 @@ fn equal_callers_share_a_bucket_in_whatever_order_their_headers_come() {
                 headers.rotate_left(1);
             }
             assert_eq!(allowed, [true, true, false, false], "{logic}");
-            let page = kit.counted();
+            let page = kit.metrics_text();
             let counted = r#"svc_rate_limit_rejections_total{scope="orders"} 2"#;
             assert!(page.contains(counted), "the quota refused one, the limit the other: {page}");
         });
@@ -105,10 +105,10 @@ fn a_caller_without_a_key_is_refused_and_shares_no_bucket() {
     ] {
         Universe::new(1).run(async |tree| {
             let kit = Kit::new(Settings::default());
-            let orders = kit.serve(&tree, limit(logic.clone()), &nothing()).await;
+            let orders = kit.serve(&tree, limit(logic.clone()), &empty_workflow()).await;
             let error = from(&orders, "192.0.2.1", &[]).await.unwrap_err();
             assert_eq!((error.code(), error.retry_after()), (Code::RateLimited, Some(1)), "{logic}");
-            let page = kit.counted();
+            let page = kit.metrics_text();
             let counted = r#"svc_rate_limit_key_unavailable_total{channel="orders"} 1"#;
             assert!(page.contains(counted) && !page.contains("svc_rate_limit_rejections_total{"), "{page}");
         });
@@ -124,7 +124,7 @@ fn a_quota_knows_the_principal_and_a_refused_one_gets_no_token_back() {
             "rate_limit": {"requests_per_second": 1, "burst": 4},
             "principal_rate_limit": {"requests_per_second": 1, "burst": 1, "key_logic": {"var": "auth.claims.sub"}},
         });
-        let orders = kit.serve(&tree, config, &nothing()).await;
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
         let (one, other) = (token(json!({"sub": "u-1"})), token(json!({"sub": "u-2"})));
         let call = async |token: &str| {
             let headers = [("authorization", token)];
@@ -152,8 +152,9 @@ fn buckets_outlive_a_rebuild_that_leaves_their_settings_alone() {
     for (after, kept) in [(rule, true), (backend, true), (faster, false), (other, false)] {
         Universe::new(1).run(async |tree| {
             let kit = Kit::new(Settings::default());
-            let first = kit.build(before.clone(), &nothing()).unwrap();
-            let next = kit.definition(&row(after.clone()), kit.flow(&nothing()), Some(&first)).unwrap();
+            let first = kit.build(before.clone(), &empty_workflow()).unwrap();
+            let next =
+                kit.definition(&row(after.clone()), kit.flow(&empty_workflow()), Some(&first)).unwrap();
             let orders = Orders::start(&tree, first).await;
             for _ in 0..2 {
                 assert!(from(&orders, "192.0.2.1", &[]).await.is_ok());
@@ -170,9 +171,10 @@ fn channels_of_a_group_share_their_buckets() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let block = json!({"rate_limit": {"requests_per_second": 1, "burst": 2, "group": "api"}});
-        let orders = kit.serve(&tree, block.clone(), &nothing()).await;
+        let orders = kit.serve(&tree, block.clone(), &empty_workflow()).await;
         let serve = async |path: &str, config: Value| {
-            let factory = ChannelActor::factory(&std::sync::Arc::new(kit.build(config, &nothing()).unwrap()));
+            let factory =
+                ChannelActor::factory(&std::sync::Arc::new(kit.build(config, &empty_workflow()).unwrap()));
             Orders(tree.spawn(path, ChildSpec::new(), Placement::Here, factory).await.unwrap())
         };
         let sibling = serve("channels/sibling", block.clone()).await;

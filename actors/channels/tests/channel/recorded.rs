@@ -16,7 +16,7 @@ use svc_traces::{
     RecorderSettings, Runner, TraceMetrics, Traces, TracingDefaults,
 };
 
-use crate::kit::{Kit, body, copy, http, nothing, task};
+use crate::kit::{Kit, body, copy, empty_workflow, http, task};
 
 /// A kit whose channels leave traces in an SQLite file.
 struct World {
@@ -112,7 +112,7 @@ impl World {
     }
 }
 
-fn parsed(text: Option<String>) -> Value {
+fn parse(text: Option<String>) -> Value {
     serde_json::from_str(&text.unwrap()).unwrap()
 }
 
@@ -144,7 +144,7 @@ fn answered_run_and_failed_run_each_leave_a_trace() {
             ("sync", "completed", "orders")
         );
         assert_eq!(trace.row.channel_id.as_deref(), Some("orders"));
-        assert_eq!(parsed(trace.result_json), answer);
+        assert_eq!(parse(trace.result_json), answer);
         assert_eq!(trace.task_trace_json, None);
         assert!(trace.row.started_at <= trace.row.completed_at && trace.row.duration_ms.is_some());
         assert_eq!((trace.row.workflow_id.as_deref(), trace.row.workflow_version), (Some("flow"), Some(1)));
@@ -154,12 +154,12 @@ fn answered_run_and_failed_run_each_leave_a_trace() {
         let message = failed.row.error_message.clone().unwrap();
         assert!(message.starts_with("fail: FUNCTION_ERROR "), "{message}");
         assert!(failed.row.started_at <= failed.row.completed_at && failed.row.duration_ms.is_some());
-        let errors = parsed(failed.result_json);
+        let errors = parse(failed.result_json);
         assert_eq!(
             (&errors["errors"][0]["task_id"], &errors["errors"][1]["code"]),
             (&json!("fail"), &json!("WORKFLOW_ERROR"))
         );
-        let steps = parsed(failed.task_trace_json);
+        let steps = parse(failed.task_trace_json);
         assert_eq!(
             (&steps["steps"][0]["result"], &steps["steps"][1]["result"]),
             (&json!("executed"), &json!("failed"))
@@ -178,7 +178,7 @@ fn errors_only_keeps_the_failed_run_and_drops_the_clean_one() {
         body(orders.post(json!({"n": 1})).await);
         assert!(orders.post(json!({"n": 2, "fail": true})).await.is_err());
         assert_eq!(world.count().await, 1);
-        let steps = parsed(world.only_failed().await.task_trace_json);
+        let steps = parse(world.only_failed().await.task_trace_json);
         assert_eq!(
             steps["steps"][0]["message"]["data"],
             json!({"n": 2}),
@@ -207,7 +207,7 @@ fn a_trace_tells_the_real_errors_of_a_run_that_went_on() {
         let orders = world.kit.serve(&world.tree, json!({}), &json!([fail])).await;
         let answer = body(orders.post(json!({})).await);
         assert!(!answer.to_string().contains("db.internal"), "{answer}");
-        let stored = parsed(world.trace(&answer["id"]).await.unwrap().result_json);
+        let stored = parse(world.trace(&answer["id"]).await.unwrap().result_json);
         assert_eq!((&stored["id"], &stored["request_id"]), (&answer["id"], &json!("req-1")));
         assert_eq!(stored["errors"][0]["message"], "the host db.internal refused");
     });
@@ -228,7 +228,7 @@ fn a_channel_says_what_is_recorded_of_it() {
             let trace = world.trace(&answer["id"]).await;
             assert_eq!(trace.is_some(), kept, "{tracing}");
             if let Some(trace) = trace {
-                let steps = parsed(trace.task_trace_json)["steps"].clone();
+                let steps = parse(trace.task_trace_json)["steps"].clone();
                 assert_eq!(
                     (&steps[0]["task_id"], &steps[0]["result"]),
                     (&json!("data.n"), &json!("executed"))
@@ -248,8 +248,8 @@ fn an_execution_trace_over_the_cap_is_dropped_and_counted() {
         let orders = world.kit.serve(&world.tree, config, &json!(tasks)).await;
         let answer = body(orders.post(json!({"n": 1})).await);
         let trace = world.trace(&answer["id"]).await.unwrap();
-        assert_eq!((parsed(trace.result_json), trace.task_trace_json), (answer, None));
-        let page = world.kit.counted();
+        assert_eq!((parse(trace.result_json), trace.task_trace_json), (answer, None));
+        let page = world.kit.metrics_text();
         assert!(page.contains(r#"svc_errors_total{reason="task_trace_size_exceeded"} 1"#), "{page}");
     });
 }
@@ -264,7 +264,7 @@ fn the_trace_of_a_shaped_answer_is_its_envelope() {
             orders.post(json!({"control": {"status": 201, "body_path": "n"}, "n": 7})).await.unwrap();
         assert_eq!((answer.status, &answer.body[..]), (201, &b"7"[..]));
         let row = world.store.traces().list(TraceQuery::default()).await.unwrap().rows.remove(0);
-        let stored = parsed(world.trace(&json!(row.id)).await.unwrap().result_json);
+        let stored = parse(world.trace(&json!(row.id)).await.unwrap().result_json);
         assert_eq!(stored, json!({"id": row.id, "status": "ok", "data": {"n": 7}, "errors": []}));
     });
 }
@@ -321,7 +321,7 @@ fn an_accepted_message_is_on_disk_and_reaches_the_queue_with_its_stamps() {
             "request": {"cookies_to_metadata": ["theme"]},
             "backpressure": {"max_concurrent_per_node": 1},
         });
-        let orders = world.kit.serve(&world.tree, config, &nothing()).await;
+        let orders = world.kit.serve(&world.tree, config, &empty_workflow()).await;
         let message = json!({"data": {"n": 1}, "metadata": {"tenant": "t"}});
         let request = DataRequest { delivery: Delivery::Async, ..http(message, &[("cookie", "theme=dark")]) };
         let answer = orders.submit(request).await.unwrap();
@@ -348,7 +348,7 @@ fn an_accepted_message_is_on_disk_and_reaches_the_queue_with_its_stamps() {
         while orders.post(json!({})).await.is_err() {
             tokio::task::yield_now().await;
         }
-        let page = world.kit.counted();
+        let page = world.kit.metrics_text();
         assert!(page.contains(r#"svc_messages_total{channel="orders",status="ok"} 1"#), "{page}");
     });
 }
@@ -361,7 +361,7 @@ fn a_message_the_queue_does_not_take_may_come_again() {
             "deduplication": {"header": "idempotency-key"},
             "backpressure": {"max_concurrent_per_node": 1},
         });
-        let orders = world.kit.serve(&world.tree, config, &nothing()).await;
+        let orders = world.kit.serve(&world.tree, config, &empty_workflow()).await;
         let request = || http(json!({}), &[("idempotency-key", "k")]);
         let queued = DataRequest { delivery: Delivery::Async, ..request() };
         assert_eq!(orders.submit(queued).await.unwrap_err().status(), 503);

@@ -4,7 +4,7 @@ use actix_supervision::Universe;
 use serde_json::{Value, json};
 use svc_channels::{ChannelResponse, DataRequest, Delivery, Settings};
 
-use crate::kit::{Kit, copy, http, nothing, task};
+use crate::kit::{Kit, copy, empty_workflow, http, task};
 
 fn header<'a>(answer: &'a ChannelResponse, name: &str) -> Option<&'a str> {
     answer.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -26,7 +26,7 @@ fn a_refusal_of_a_guard_is_told_in_the_words_of_the_channel() {
                 "default": {"body": "no: {code}", "content_type": "text/plain"},
             }},
         });
-        let orders = kit.serve(&tree, config, &nothing()).await;
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
         let unauthorized = orders.post(json!({})).await.unwrap();
         assert_eq!(unauthorized.status, 401);
         let said = json!({"why": "Channel authentication failed", "of": "orders", "n": 401, "r": "req-1"});
@@ -37,7 +37,7 @@ fn a_refusal_of_a_guard_is_told_in_the_words_of_the_channel() {
         assert_eq!((limited.status, &limited.body[..]), (429, &b"no: RATE_LIMITED"[..]));
         assert_eq!(header(&limited, "content-type"), Some("text/plain"));
         assert_eq!(header(&limited, "retry-after"), Some("1"));
-        let page = kit.counted();
+        let page = kit.metrics_text();
         assert!(page.contains(r#"svc_messages_total{channel="orders",status="unauthorized"} 2"#), "{page}");
         assert!(page.contains(r#"svc_messages_total{channel="orders",status="error"} 1"#), "{page}");
     });
@@ -57,7 +57,7 @@ fn failed_run_is_told_in_the_words_of_the_channel() {
         let queued = DataRequest { delivery: Delivery::Async, ..http(json!({}), &[]) };
         let refused = orders.submit(queued).await.unwrap();
         assert_eq!((refused.status, &refused.body[..]), (503, &b"no: SERVICE_UNAVAILABLE"[..]));
-        let page = kit.counted();
+        let page = kit.metrics_text();
         assert!(page.contains(r#"svc_messages_total{channel="orders",status="error"} 2"#), "{page}");
     });
 }

@@ -14,9 +14,9 @@ use slog::{Drain, Logger, Never, OwnedKVList, Record, o};
 use svc_channels::{ChannelActor, ChannelResponse, CompiledChannel, DataRequest, Settings};
 use svc_model::{Code, ServiceError};
 
-use crate::kit::{Kit, Orders, body, copy, http, nothing, row, task, token, token_auth};
+use crate::kit::{Kit, Orders, body, copy, empty_workflow, http, row, task, token, token_auth};
 
-async fn keyed(orders: &Orders, key: &str) -> Result<ChannelResponse, ServiceError> {
+async fn post_with_key(orders: &Orders, key: &str) -> Result<ChannelResponse, ServiceError> {
     orders.submit(http(json!({}), &[("idempotency-key", key)])).await
 }
 
@@ -30,19 +30,19 @@ fn a_key_is_good_for_one_message_until_its_window_has_passed() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({"deduplication": {"header": "Idempotency-Key", "window_secs": 60}});
-        let orders = kit.serve(&tree, config, &nothing()).await;
-        assert!(keyed(&orders, "k-1").await.is_ok());
-        let error = keyed(&orders, "k-1").await.unwrap_err();
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
+        assert!(post_with_key(&orders, "k-1").await.is_ok());
+        let error = post_with_key(&orders, "k-1").await.unwrap_err();
         assert_eq!(error.code(), Code::Conflict);
         assert_eq!(error.message(), "Duplicate request: idempotency key 'k-1' already seen");
-        assert!(keyed(&orders, "k-2").await.is_ok());
+        assert!(post_with_key(&orders, "k-2").await.is_ok());
         for _ in 0..2 {
             assert!(orders.post(json!({})).await.is_ok(), "without a key nothing is checked");
-            assert!(keyed(&orders, " ").await.is_ok(), "a blank key is none");
+            assert!(post_with_key(&orders, " ").await.is_ok(), "a blank key is none");
         }
         tokio::time::advance(Duration::from_secs(61)).await;
-        assert!(keyed(&orders, "k-1").await.is_ok());
-        let page = kit.counted();
+        assert!(post_with_key(&orders, "k-1").await.is_ok());
+        let page = kit.metrics_text();
         assert!(page.contains(r#"svc_messages_total{channel="orders",status="duplicate"} 1"#), "{page}");
     });
 }
@@ -53,8 +53,8 @@ fn a_key_stays_claimed_when_its_run_fails() {
         let kit = Kit::new(Settings::default());
         let config = json!({"deduplication": {"header": "idempotency-key"}});
         let orders = kit.serve(&tree, config, &json!([task("fail", json!({}))])).await;
-        assert_eq!(keyed(&orders, "k").await.unwrap_err().code(), Code::EngineError);
-        assert_eq!(keyed(&orders, "k").await.unwrap_err().code(), Code::Conflict);
+        assert_eq!(post_with_key(&orders, "k").await.unwrap_err().code(), Code::EngineError);
+        assert_eq!(post_with_key(&orders, "k").await.unwrap_err().code(), Code::Conflict);
     });
 }
 
@@ -63,19 +63,19 @@ fn keys_outlive_a_rebuild_that_leaves_their_settings_alone() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = |window| json!({"deduplication": {"header": "idempotency-key", "window_secs": window}});
-        let first = kit.build(config(60), &nothing()).unwrap();
+        let first = kit.build(config(60), &empty_workflow()).unwrap();
         let build = |window| {
             let mut config = config(window);
             config["timeout_ms"] = json!(1000);
-            kit.definition(&row(config), kit.flow(&nothing()), Some(&first)).unwrap()
+            kit.definition(&row(config), kit.flow(&empty_workflow()), Some(&first)).unwrap()
         };
         let (same, other) = (build(60), build(61));
         let orders = Orders::start(&tree, first).await;
-        assert!(keyed(&orders, "k").await.is_ok());
+        assert!(post_with_key(&orders, "k").await.is_ok());
         replace(&tree, &orders, same).await;
-        assert!(keyed(&orders, "k").await.is_err());
+        assert!(post_with_key(&orders, "k").await.is_err());
         replace(&tree, &orders, other).await;
-        assert!(keyed(&orders, "k").await.is_ok());
+        assert!(post_with_key(&orders, "k").await.is_ok());
     });
 }
 
@@ -88,7 +88,7 @@ fn keeping() -> Value {
 fn an_equal_request_gets_the_very_same_answer_until_it_is_too_old() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
-        let orders = kit.serve(&tree, keeping(), &nothing()).await;
+        let orders = kit.serve(&tree, keeping(), &empty_workflow()).await;
         let first = orders.submit(http(json!({"a": 1, "b": 2}), &[("x", "1")])).await.unwrap();
         let again = orders.submit(http(json!({"b": 2, "a": 1}), &[("x", "2")])).await.unwrap();
         assert_eq!(again, first, "neither headers nor the order of members matter");
@@ -98,7 +98,7 @@ fn an_equal_request_gets_the_very_same_answer_until_it_is_too_old() {
         assert_ne!(orders.post(json!({"a": 2})).await.unwrap(), first);
         tokio::time::advance(Duration::from_secs(61)).await;
         assert_ne!(orders.submit(http(json!({"a": 1, "b": 2}), &[])).await.unwrap(), first);
-        let page = kit.counted();
+        let page = kit.metrics_text();
         assert!(page.contains(r#"svc_response_cache_hits_total{channel="orders"} 1"#), "{page}");
         assert!(page.contains(r#"svc_response_cache_misses_total{channel="orders"} 4"#), "{page}");
     });
@@ -108,7 +108,7 @@ fn an_equal_request_gets_the_very_same_answer_until_it_is_too_old() {
 fn parameters_an_envelope_brings_tell_requests_apart_where_the_route_has_none() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
-        let orders = kit.serve(&tree, keeping(), &nothing()).await;
+        let orders = kit.serve(&tree, keeping(), &empty_workflow()).await;
         let ask = async |fact: &str, value: &str| {
             let envelope = json!({"data": {}, "metadata": {fact: {"id": value}}});
             orders.submit(http(envelope, &[])).await.unwrap()
@@ -141,9 +141,9 @@ fn a_kept_answer_needs_no_permit_and_keeps_its_key_claimed() {
         assert!(orders.post(json!({})).await.is_ok());
         let running = orders.clone();
         let running = actix_rt::spawn(async move { running.post(json!({"hold": true})).await });
-        kit.hold.entered(1).await;
-        assert!(keyed(&orders, "k").await.is_ok(), "from the cache, without a permit");
-        assert_eq!(keyed(&orders, "k").await.unwrap_err().code(), Code::Conflict);
+        kit.hold.wait_for_entries(1).await;
+        assert!(post_with_key(&orders, "k").await.is_ok(), "from the cache, without a permit");
+        assert_eq!(post_with_key(&orders, "k").await.unwrap_err().code(), Code::Conflict);
         kit.hold.release();
         assert!(running.await.unwrap().is_ok());
     });
@@ -176,7 +176,7 @@ fn answers_of_a_changed_channel_or_workflow_are_forgotten() {
         let mut timed = keeping();
         timed["timeout_ms"] = json!(1000);
         let changed = build(timed, flow, Some(&first));
-        let rewritten = build(keeping(), kit.flow(&nothing()), Some(&first));
+        let rewritten = build(keeping(), kit.flow(&empty_workflow()), Some(&first));
         let orders = Orders::start(&tree, first).await;
         let before = orders.post(json!({})).await.unwrap();
         replace(&tree, &orders, same).await;
@@ -194,7 +194,7 @@ fn answers_per_principal_go_to_their_own_principal_alone() {
         let kit = Kit::new(Settings::default());
         let mut config = json!({"auth": {"mode": "api_key", "header": "x-api-key", "keys": ["one", "two"]}});
         config["cache"] = json!({"enabled": true, "per_principal": true});
-        let orders = kit.serve(&tree, config, &nothing()).await;
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
         let ask = async |key: &str| orders.submit(http(json!({}), &[("x-api-key", key)])).await.unwrap();
         let first = ask("one").await;
         assert_ne!(ask("two").await, first, "another tenant has an answer of its own");
@@ -207,7 +207,7 @@ fn tokens_of_one_subject_share_answers_and_tokens_without_one_share_none() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let config = json!({"auth": token_auth(), "cache": {"enabled": true, "per_principal": true}});
-        let orders = kit.serve(&tree, config, &nothing()).await;
+        let orders = kit.serve(&tree, config, &empty_workflow()).await;
         let ask = async |claims: Value| {
             let token = token(claims);
             orders.submit(http(json!({}), &[("authorization", &token)])).await.unwrap()
@@ -225,7 +225,7 @@ fn tokens_of_one_subject_share_answers_and_tokens_without_one_share_none() {
 fn metadata_of_the_body_tells_answers_apart() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
-        let orders = kit.serve(&tree, keeping(), &nothing()).await;
+        let orders = kit.serve(&tree, keeping(), &empty_workflow()).await;
         let ask = async |tenant: &str| {
             let envelope = json!({"data": {}, "metadata": {"tenant": tenant}});
             orders.submit(http(envelope, &[("x-tenant-id", tenant)])).await.unwrap()
@@ -281,7 +281,7 @@ fn the_log_warns_of_a_cache_in_front_of_a_workflow_that_can_tell_callers_apart()
         let texts = Arc::default();
         let mut kit = Kit::new(Settings::default());
         kit.services.log = Logger::root(Texts(Arc::clone(&texts)), o!());
-        kit.build(config, &nothing()).unwrap();
+        kit.build(config, &empty_workflow()).unwrap();
         let texts = texts.lock().unwrap();
         texts.iter().filter(|text| text.contains("shared by callers")).count()
     };

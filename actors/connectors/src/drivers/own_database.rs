@@ -15,7 +15,7 @@ pub struct OwnDatabase {
 
 impl OwnDatabase {
     /// Returns the database of a store.
-    pub fn of(store: &Store) -> Self {
+    pub fn from_store(store: &Store) -> Self {
         Self { file: store.file().map(Path::to_owned) }
     }
 

@@ -79,8 +79,8 @@ impl<P: Clone + Send + Sync + 'static> PoolSlot<P> {
     {
         let cell = Arc::clone(&self.held.pool.lock());
         let pool = cell.get_or_try_init(open).await?.clone();
-        let held: Arc<dyn Close> = Arc::clone(&self.held) as Arc<dyn Close>;
-        self.open.touch(&held);
+        let slot: Arc<dyn Close> = Arc::clone(&self.held) as Arc<dyn Close>;
+        self.open.touch(&slot);
         Ok(pool)
     }
 }
@@ -98,7 +98,7 @@ impl<P> PoolSlot<P> {
 #[cfg(feature = "smtp")]
 impl<P: Clone> PoolSlot<P> {
     /// Returns the pool if it is open; this does not count as a use.
-    pub(crate) fn opened(&self) -> Option<P> {
+    pub(crate) fn get_open(&self) -> Option<P> {
         self.held.pool.lock().get().cloned()
     }
 }
@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    async fn opened(slot: &PoolSlot<u32>, value: u32) -> u32 {
+    async fn open_pool(slot: &PoolSlot<u32>, value: u32) -> u32 {
         slot.get(async || Ok::<_, Infallible>(value)).await.unwrap()
     }
 
@@ -123,42 +123,42 @@ mod tests {
     async fn a_pool_is_opened_once_and_again_after_a_failure() {
         let slot = OpenPools::new(3).slot();
         assert_eq!(slot.get(async || Err::<u32, _>("away")).await, Err("away"));
-        assert_eq!(opened(&slot, 1).await, 1);
-        assert_eq!(opened(&slot, 2).await, 1);
+        assert_eq!(open_pool(&slot, 1).await, 1);
+        assert_eq!(open_pool(&slot, 2).await, 1);
     }
 
     #[tokio::test]
     async fn a_pool_that_is_of_no_use_is_opened_again() {
         let slot = OpenPools::new(3).slot();
         slot.discard(|_: &u32| true);
-        assert_eq!(opened(&slot, 1).await, 1);
+        assert_eq!(open_pool(&slot, 1).await, 1);
         slot.discard(|held| *held == 7);
-        assert_eq!(opened(&slot, 2).await, 1);
+        assert_eq!(open_pool(&slot, 2).await, 1);
         slot.discard(|held| *held == 1);
-        assert_eq!(opened(&slot, 2).await, 2);
+        assert_eq!(open_pool(&slot, 2).await, 2);
     }
 
     #[tokio::test]
     async fn the_least_recently_used_pool_is_closed() {
         let pools = OpenPools::new(2);
         let (one, two, three) = (pools.slot(), pools.slot(), pools.slot());
-        opened(&one, 1).await;
-        opened(&two, 1).await;
-        opened(&one, 2).await;
-        opened(&three, 1).await;
-        assert_eq!(opened(&one, 2).await, 1, "used after the second");
-        assert_eq!(opened(&two, 2).await, 2, "closed, and opened again");
+        open_pool(&one, 1).await;
+        open_pool(&two, 1).await;
+        open_pool(&one, 2).await;
+        open_pool(&three, 1).await;
+        assert_eq!(open_pool(&one, 2).await, 1, "used after the second");
+        assert_eq!(open_pool(&two, 2).await, 2, "closed, and opened again");
     }
 
     #[tokio::test]
     async fn a_pool_that_is_gone_takes_no_place() {
         let pools = OpenPools::new(1);
         let one = pools.slot();
-        opened(&one, 1).await;
+        open_pool(&one, 1).await;
         for value in 0..100 {
-            opened(&pools.slot(), value).await;
+            open_pool(&pools.slot(), value).await;
         }
         assert!(pools.shared.lock().closers.len() <= 1);
-        assert_eq!(opened(&one, 2).await, 2);
+        assert_eq!(open_pool(&one, 2).await, 2);
     }
 }

@@ -79,8 +79,8 @@ impl Function for CacheWrite {
     }
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        let given = input.get("ttl_secs").filter(|value| value.is_number());
-        if let Some(why) = given.and_then(|value| ttl(value).err()) {
+        let ttl_secs = input.get("ttl_secs").filter(|value| value.is_number());
+        if let Some(why) = ttl_secs.and_then(|value| ttl(value).err()) {
             errors.push(FieldError::invalid(format!("{at}.ttl_secs"), why));
         }
     }
@@ -114,8 +114,8 @@ impl CompiledTask for ReadTask {
                 let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
                 answer.map_err(|failure| failure.to_task_error(&self.connector))
             };
-            let found = call_with_breaker(&self.connectors, &channel_of(cx), &self.connector, call).await?;
-            let value = match found {
+            let entry = call_with_breaker(&self.connectors, &channel_of(cx), &self.connector, call).await?;
+            let value = match entry {
                 Some(text) => {
                     let parsed = cx.parse_json(text.as_bytes());
                     value(text, parsed, &self.connector)?

@@ -37,14 +37,14 @@ pub(crate) async fn call_with_breaker<T>(
     call: impl Future<Output = Result<T, TaskError>>,
 ) -> Result<T, TaskError> {
     let Some(pass) = connectors.breakers().admit(channel, connector) else {
-        connectors.metrics().rejected(channel, connector);
+        connectors.metrics().record_rejection(channel, connector);
         let message =
             format!("the circuit breaker of connector '{connector}' is open for channel '{channel}'");
         return Err(TaskError::new(ErrorCode::CircuitOpen, message));
     };
     let started = Instant::now();
     let outcome = call.await;
-    connectors.metrics().called(channel, connector, outcome.is_ok(), started.elapsed());
+    connectors.metrics().record_call(channel, connector, outcome.is_ok(), started.elapsed());
     let verdict = match &outcome {
         Ok(_) => CallVerdict::Success,
         Err(error) if error.retryable() => CallVerdict::Failure,
@@ -52,7 +52,7 @@ pub(crate) async fn call_with_breaker<T>(
         Err(_) => CallVerdict::Neutral,
     };
     if pass.settle(verdict) {
-        connectors.metrics().tripped(channel, connector);
+        connectors.metrics().record_trip(channel, connector);
     }
     outcome
 }
@@ -111,8 +111,8 @@ where
             Ok(answer) => return Ok((loaded, answer)),
             Err(error) => error,
         };
-        let gone = matches!(error.kind, CallErrorKind::Draining | CallErrorKind::Stopped);
-        if gone && error.is_retryable() && replaced < REPLACEMENTS {
+        let has_ended = matches!(error.kind, CallErrorKind::Draining | CallErrorKind::Stopped);
+        if has_ended && error.is_retryable() && replaced < REPLACEMENTS {
             replaced += 1;
             continue;
         }

@@ -161,7 +161,7 @@ impl DbTask {
             check_operation(&settings.gates, operation, &self.connector)?;
             let (sql, params) = (self.query.clone(), params.to_vec());
             let statement = BoundStatement { sql, params, origin: StatementOrigin::Author };
-            let bounds = bounds.map(|bounds| settings.bounded(bounds));
+            let bounds = bounds.map(|bounds| settings.bound_result(bounds));
             Ok(RunStatements {
                 statements: vec![statement],
                 bounds,

@@ -18,7 +18,7 @@ use svc_outbound::{Method, OutboundResponse, PeerRequest, RequestBody};
 use tokio::time::{Instant, sleep};
 
 use super::call::{call_driver, call_with_breaker, channel_of, driver_of};
-use super::input::{self, Either, LONGEST_MS, check_timeout, given, text};
+use super::input::{self, Either, LONGEST_MS, check_timeout, input_value, text};
 use super::request::{self, BodyFormat};
 use super::response::{self, ResponseFormat};
 use super::retry::{RetryPlan, random_fraction};
@@ -110,17 +110,18 @@ impl Function for HttpCall {
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &ENTRY;
         let method = text(table, input, "method").unwrap_or("GET");
-        let timeout = given(table, input, "timeout_ms").and_then(Value::as_u64).map(Duration::from_millis);
+        let timeout =
+            input_value(table, input, "timeout_ms").and_then(Value::as_u64).map(Duration::from_millis);
         Ok(Box::new(HttpCallTask {
             connectors: self.connectors.clone(),
             connector: text(table, input, "connector").unwrap_or_default().into(),
             method: Method::from_bytes(method.as_bytes()).map_err(|error| format!("method: {error}"))?,
             path: Either::compile(input, "path", cx)?,
-            headers: headers(given(table, input, "headers"))?,
-            headers_logic: given(table, input, "headers_logic")
+            headers: headers(input_value(table, input, "headers"))?,
+            headers_logic: input_value(table, input, "headers_logic")
                 .map(|logic| cx.expression(logic))
                 .transpose()?,
-            idempotency_key: given(table, input, "idempotency_key")
+            idempotency_key: input_value(table, input, "idempotency_key")
                 .map(|logic| cx.expression(logic))
                 .transpose()?,
             body: Either::compile(input, "body", cx)?,
@@ -128,7 +129,7 @@ impl Function for HttpCall {
             output: text(table, input, "output").map(input::path).transpose()?,
             response_format: ResponseFormat::from_name(text(table, input, "response_format")),
             timeout: attempt_limit(timeout, self.timeout),
-            captures_error_body: given(table, input, "capture_error_body") == Some(&Value::Bool(true)),
+            captures_error_body: input_value(table, input, "capture_error_body") == Some(&Value::Bool(true)),
         }))
     }
 }
@@ -238,8 +239,8 @@ impl HttpCallTask {
             request::add_headers(&mut headers, &cx.evaluate_tainted(logic, redaction)?)?;
         }
         if let Some(logic) = &self.idempotency_key {
-            let given = cx.evaluate_tainted(logic, redaction)?;
-            request::add_idempotency_key(&mut headers, given, || cx.idempotency_key())?;
+            let key = cx.evaluate_tainted(logic, redaction)?;
+            request::add_idempotency_key(&mut headers, key, || cx.idempotency_key())?;
         }
         let body = match &self.body {
             None => None,
@@ -265,8 +266,8 @@ impl HttpCallTask {
             let HttpDriver { settings, .. } = driver_of(&self.connector, &loaded)?;
             let plan = self.plan(settings, started, left);
             // The first attempt has its whole time, a later one what is left for the call.
-            let left = plan.deadline.saturating_duration_since(Instant::now());
-            let limit = if attempts == 0 { self.timeout } else { self.timeout.min(left) };
+            let remaining = plan.deadline.saturating_duration_since(Instant::now());
+            let limit = if attempts == 0 { self.timeout } else { self.timeout.min(remaining) };
             let mut error = match self.attempt(parts, redaction, limit).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
@@ -309,14 +310,14 @@ impl HttpCallTask {
             Ok((driver.address.clone(), Exchange(request)))
         };
         let (loaded, answer) = call_driver(&self.connectors, &self.connector, request).await?;
-        let answered = answer.map_err(|error| response::unanswered(&self.connector, &error))?;
+        let answered = answer.map_err(|error| response::unanswered_error(&self.connector, &error))?;
         if answered.answer.status.is_success() {
             return Ok(answered.answer);
         }
         let driver: &HttpDriver = driver_of(&self.connector, &loaded)?;
         let token = answered.token.as_ref().map(|token| token.expose());
         let hide = |text| redaction.mask_text(driver.settings.redact(text, token));
-        Err(response::refused(&self.connector, hide, &answered.answer, self.captures_error_body))
+        Err(response::refused_error(&self.connector, hide, &answered.answer, self.captures_error_body))
     }
 
     /// Builds the request. Headers of the task win over those of the connector.

@@ -6,7 +6,7 @@ use svc_engine::{CompileCx, Expression, Path};
 use svc_model::FieldError;
 
 /// An input under its name or its second spelling. Null counts as absent.
-pub(crate) fn given<'i>(table: &FunctionEntry, input: &'i Value, name: &str) -> Option<&'i Value> {
+pub(crate) fn input_value<'i>(table: &FunctionEntry, input: &'i Value, name: &str) -> Option<&'i Value> {
     let alias = table.field(name).and_then(|field| field.alias).filter(|alias| !alias.ends_with("_logic"));
     let value = input.get(name).or_else(|| input.get(alias?));
     value.filter(|value| !value.is_null())
@@ -14,7 +14,7 @@ pub(crate) fn given<'i>(table: &FunctionEntry, input: &'i Value, name: &str) -> 
 
 /// An input that is a text.
 pub(crate) fn text<'i>(table: &FunctionEntry, input: &'i Value, name: &str) -> Option<&'i str> {
-    given(table, input, name).and_then(Value::as_str)
+    input_value(table, input, name).and_then(Value::as_str)
 }
 
 /// An input that is written out, or computed under its second spelling, which wins.
@@ -50,7 +50,7 @@ pub(crate) fn output(table: &FunctionEntry, input: &Value) -> Result<Path, Strin
 
 /// The value of a resolvable input that no message changes.
 #[cfg(any(feature = "mongo", feature = "smtp", feature = "storage"))]
-pub(crate) fn fixed(input: &Map<String, Value>, field: &str) -> Option<Value> {
+pub(crate) fn literal_value(input: &Map<String, Value>, field: &str) -> Option<Value> {
     svc_engine::Template::compile(input.get(field)?).as_literal().filter(|value| !value.is_null()).cloned()
 }
 
@@ -59,8 +59,8 @@ pub(crate) const LONGEST_MS: u64 = 86_400_000;
 
 /// Refuses a time in milliseconds that cannot be waited.
 pub(crate) fn check_timeout(input: &Map<String, Value>, name: &str, at: &str, errors: &mut Vec<FieldError>) {
-    let given = input.get(name).filter(|value| value.is_number());
-    let wrong = given.filter(|value| value.as_u64().is_none_or(|ms| ms == 0 || ms > LONGEST_MS));
+    let number = input.get(name).filter(|value| value.is_number());
+    let wrong = number.filter(|value| value.as_u64().is_none_or(|ms| ms == 0 || ms > LONGEST_MS));
     if wrong.is_some() {
         let why = format!("must be a whole number from 1 to {LONGEST_MS}");
         errors.push(FieldError::invalid(format!("{at}.{name}"), why));

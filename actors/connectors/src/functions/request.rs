@@ -203,7 +203,7 @@ mod tests {
         }
     }
 
-    fn joined(base: &str, path: &str) -> String {
+    fn join_url(base: &str, path: &str) -> String {
         url(&base.parse().unwrap(), path).unwrap().to_string()
     }
 
@@ -223,7 +223,7 @@ mod tests {
             ("http://h:8080", ":80/x", "http://h:8080/:80/x"),
             ("http://h", "http://evil.example/", "http://h/http://evil.example/"),
         ] {
-            assert_eq!(joined(base, path), whole, "{base} {path}");
+            assert_eq!(join_url(base, path), whole, "{base} {path}");
         }
     }
 
@@ -232,8 +232,8 @@ mod tests {
         for path in ["../x", "/../x", "a/../../x", "%2e%2e/x", "..\\x", ".%2E/x", "a/..\\..\\x"] {
             assert!(url(&"http://h/api".parse().unwrap(), path).is_err(), "{path}");
         }
-        assert_eq!(joined("http://h/api", "a/../b"), "http://h/api/b");
-        assert_eq!(joined("http://h", "../x"), "http://h/x");
+        assert_eq!(join_url("http://h/api", "a/../b"), "http://h/api/b");
+        assert_eq!(join_url("http://h", "../x"), "http://h/x");
     }
 
     #[test]

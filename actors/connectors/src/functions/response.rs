@@ -60,7 +60,7 @@ impl ResponseFormat {
 
 /// An answer that is no success, without what `hide` takes out of it; with its body where the task captures
 /// it.
-pub(crate) fn refused(
+pub(crate) fn refused_error(
     connector: &str,
     hide: impl FnOnce(String) -> String,
     answer: &OutboundResponse,
@@ -73,16 +73,16 @@ pub(crate) fn refused(
     let shown = prefix(&body, SHOWN);
     let message = format!("connector '{connector}': the answer has the status {status}: {shown}");
     let message = message.trim_end_matches([':', ' ']).to_owned();
-    let body = is_captured.then(|| Box::new(captured(&body)));
+    let body = is_captured.then(|| Box::new(capture_body(&body)));
     TaskError { http_status: Some(status), body, ..TaskError::new(ErrorCode::Http, message) }
 }
 
 /// A body as later tasks read it: the JSON it is, else its text. One that is too long is a text that is cut.
-fn captured(body: &str) -> Value {
-    let kept = prefix(body, CAPTURED);
-    match serde_json::from_str(kept) {
-        Ok(value) if kept.len() == body.len() => value,
-        _ => kept.into(),
+fn capture_body(body: &str) -> Value {
+    let head = prefix(body, CAPTURED);
+    match serde_json::from_str(head) {
+        Ok(value) if head.len() == body.len() => value,
+        _ => head.into(),
     }
 }
 
@@ -92,9 +92,9 @@ fn prefix(text: &str, bytes: usize) -> &str {
 }
 
 /// Converts the failure of a request that may need a token.
-pub(crate) fn unanswered(connector: &str, error: &ExchangeError) -> TaskError {
+pub(crate) fn unanswered_error(connector: &str, error: &ExchangeError) -> TaskError {
     let code = match error {
-        ExchangeError::Fetch(error) => return unfetched(connector, error),
+        ExchangeError::Fetch(error) => return unfetched_error(connector, error),
         ExchangeError::Forbidden { refused, place } => return forbidden(connector, refused, place),
         ExchangeError::Token(TokenError::Rejected { .. }) => ErrorCode::ConnectorDetail,
         ExchangeError::Token(TokenError::Forbidden(refused)) => {
@@ -113,7 +113,7 @@ fn forbidden(connector: &str, refused: &AddressError, place: &str) -> TaskError 
 }
 
 /// Converts the failure of a request.
-pub(crate) fn unfetched(connector: &str, error: &FetchError) -> TaskError {
+pub(crate) fn unfetched_error(connector: &str, error: &FetchError) -> TaskError {
     let code = match error {
         // Says itself what it protects from.
         FetchError::Address(AddressError::Unresolved { .. }) => ErrorCode::Io,

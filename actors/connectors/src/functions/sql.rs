@@ -23,10 +23,10 @@ pub(crate) async fn run(
     }
     let message = |driver: &SqlDriver| Ok((driver.address.clone(), run(&driver.settings)?));
     let (_, outcomes) = call_driver(connectors, connector, message).await?;
-    outcomes.map_err(|error| failed(connector, &error))
+    outcomes.map_err(|error| task_error(connector, &error))
 }
 
-fn failed(connector: &str, error: &SqlError) -> TaskError {
+fn task_error(connector: &str, error: &SqlError) -> TaskError {
     let code = match error {
         SqlError::Input(_) | SqlError::TooManyRows(_) | SqlError::TooLarge(_) => ErrorCode::Validation,
         SqlError::Violation { kind, .. } => kind.error_code(),

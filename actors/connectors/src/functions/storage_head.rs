@@ -66,7 +66,7 @@ impl Function for StorageHead {
 
 /// Refuses a key that no message changes and no URL can name.
 pub(super) fn check_fixed_key(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-    let key = input::fixed(input, "key");
+    let key = input::literal_value(input, "key");
     let why = key.and_then(|key| check_key(key.as_str()?).err());
     errors.extend(why.map(|why| FieldError::invalid(format!("{at}.key"), why)));
 }
@@ -106,7 +106,7 @@ impl StorageHeadTask {
             Ok((driver.address.clone(), HeadObject(key.to_owned())))
         };
         let (_, answer) = call_driver(&self.connectors, &self.connector, head).await?;
-        let answer = answer.map_err(|error| response::unfetched(&self.connector, &error))?;
+        let answer = answer.map_err(|error| response::unfetched_error(&self.connector, &error))?;
         match answer.status {
             status if status.is_success() => Ok(object(&answer)),
             StatusCode::NOT_FOUND => Ok(json!({"exists": false})),

@@ -74,7 +74,7 @@ impl Function for StoragePresign {
         if input.get("expires_in").is_some_and(Value::is_null) {
             errors.push(FieldError::required(format!("{at}.expires_in")));
         }
-        let expires_in = input::fixed(input, "expires_in");
+        let expires_in = input::literal_value(input, "expires_in");
         errors.extend(expires_in.and_then(|value| lifetime(&format!("{at}.expires_in"), &value).err()));
         let (others, method) =
             if puts(input.get("method")) { (&GET_ONLY[..], "GET") } else { (&PUT_ONLY[..], "PUT") };
@@ -83,7 +83,8 @@ impl Function for StoragePresign {
                 .push(FieldError::invalid(format!("{at}.{field}"), format!("only for the method {method}")));
         }
         for field in GET_ONLY.into_iter().chain(PUT_ONLY) {
-            let why = input::fixed(input, field).and_then(|value| header_value(value.as_str()?).err());
+            let why =
+                input::literal_value(input, field).and_then(|value| header_value(value.as_str()?).err());
             errors.extend(why.map(|why| FieldError::invalid(format!("{at}.{field}"), why)));
         }
     }

@@ -92,10 +92,10 @@ impl ReconcilerShared {
             ConnectorScope::One(id) => Some(id.as_str()),
         };
         let connectors = self.settings.store.connectors();
-        let read = self.read(connectors.stored(id).await?).await;
+        let read = self.read(connectors.list_stored(id).await?).await;
         let _publication = self.publication.lock().await;
         // A connector that was removed meanwhile does not come back.
-        let rows = connectors.stored(id).await?;
+        let rows = connectors.list_stored(id).await?;
         let before = Arc::clone(&self.table());
         let mut next = (*before).clone();
         let stored: HashSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
@@ -109,11 +109,11 @@ impl ReconcilerShared {
             stored.contains(row.id.as_str()) && !overtaken
         });
         for (row, loaded) in due {
-            let kept = match scope {
+            let previous = match scope {
                 ConnectorScope::All => before.by_id(&row.id).map(|entry| &entry.state),
                 ConnectorScope::One(_) => None,
             };
-            let state = self.state(&row, loaded, kept).await;
+            let state = self.state(&row, loaded, previous).await;
             next.put(ConnectorEntry { id: row.id.into(), name: row.name.into(), state, reload: number });
         }
         Ok(self.publish(&before, next))

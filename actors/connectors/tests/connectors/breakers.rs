@@ -8,7 +8,7 @@ use serde_json::json;
 use svc_connectors::{BreakerSettings, BreakerState, ConnectorScope};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::kit::{at, run, run_with};
+use crate::kit::{connector_to, run, run_with};
 
 fn settings(recovery: Duration) -> Option<BreakerSettings> {
     Some(BreakerSettings { failure_threshold: 2, recovery, max_breakers: 10 })
@@ -25,7 +25,9 @@ fn changing(status: u16) -> (Upstream, Arc<AtomicU16>) {
 fn calls_that_fail_in_a_row_open_it_each_counted_once_whatever_it_tried() {
     run_with(settings(Duration::from_secs(3600)), async |world| {
         let (upstream, status) = changing(404);
-        world.connect(at(&upstream, json!({"retry": {"max_retries": 1, "retry_delay_ms": 1}}))).await;
+        world
+            .connect(connector_to(&upstream, json!({"retry": {"max_retries": 1, "retry_delay_ms": 1}})))
+            .await;
         for _ in 0..5 {
             assert_eq!(world.fail(json!({})).await.code.name(), "HTTP_ERROR");
         }
@@ -46,7 +48,7 @@ fn calls_that_fail_in_a_row_open_it_each_counted_once_whatever_it_tried() {
         assert!(world.count(&["connector_requests_total", labels[0], labels[1]]).eq(&7.0));
         // It is known by names: neither a reload nor a change of the connector closes it.
         world.connectors.reload(ConnectorScope::All).await.unwrap();
-        world.connect(at(&upstream, json!({}))).await;
+        world.connect(connector_to(&upstream, json!({}))).await;
         assert_eq!(world.fail(json!({})).await.code.name(), "circuit_open");
         status.store(200, Ordering::Relaxed);
         assert!(world.connectors.reset_breaker("ch:c"));
@@ -58,7 +60,7 @@ fn calls_that_fail_in_a_row_open_it_each_counted_once_whatever_it_tried() {
 fn once_the_recovery_time_is_over_a_call_that_succeeds_closes_it() {
     run_with(settings(Duration::ZERO), async |world| {
         let (upstream, status) = changing(500);
-        world.connect(at(&upstream, json!({"retry": {"max_retries": 0}}))).await;
+        world.connect(connector_to(&upstream, json!({"retry": {"max_retries": 0}}))).await;
         for _ in 0..2 {
             world.fail(json!({})).await;
         }
@@ -89,7 +91,7 @@ fn what_says_nothing_about_the_backend_leaves_it_as_it_is() {
 fn where_it_is_switched_off_every_call_goes_through() {
     run(async |world| {
         let (upstream, _) = changing(500);
-        world.connect(at(&upstream, json!({"retry": {"max_retries": 0}}))).await;
+        world.connect(connector_to(&upstream, json!({"retry": {"max_retries": 0}}))).await;
         for _ in 0..10 {
             assert_eq!(world.fail(json!({})).await.code.name(), "HTTP_ERROR");
         }

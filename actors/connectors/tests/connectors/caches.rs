@@ -6,7 +6,7 @@ use svc_testkit::redis::Redis;
 use crate::kit::{ConnectorWorld, Setup, run, run_in};
 
 /// Runs a test over a cache in memory, then over one in Redis where there is one.
-fn each(test: impl AsyncFn(&ConnectorWorld, &str)) {
+fn for_each_cache(test: impl AsyncFn(&ConnectorWorld, &str)) {
     run(async |world| {
         world.put("memory", "cache", true, json!({"backend": "memory"})).await;
         test(world, "memory").await;
@@ -19,18 +19,18 @@ fn each(test: impl AsyncFn(&ConnectorWorld, &str)) {
 
 pub(crate) async fn read(world: &ConnectorWorld, connector: &str, key: Value) -> Value {
     let input = json!({"connector": connector, "key": key, "output": "data.found"});
-    world.done("cache_read", input, Value::Null).await["found"].take()
+    world.run_task("cache_read", input, Value::Null).await["found"].take()
 }
 
 pub(crate) async fn write(world: &ConnectorWorld, connector: &str, more: Value) {
     let mut input = json!({"connector": connector});
     input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    assert_eq!(world.done("cache_write", input, Value::Null).await, json!({}), "it writes no data");
+    assert_eq!(world.run_task("cache_write", input, Value::Null).await, json!({}), "it writes no data");
 }
 
 #[test]
 fn what_is_written_is_read_and_a_miss_is_null() {
-    each(async |world, cache| {
+    for_each_cache(async |world, cache| {
         assert_eq!(read(world, cache, json!("k")).await, Value::Null);
         for value in
             [json!({"b": 1, "a": [null, 1.5, "é"]}), json!("text"), json!("7"), json!(7), json!(false)]
@@ -44,11 +44,11 @@ fn what_is_written_is_read_and_a_miss_is_null() {
 
 #[test]
 fn keys_and_values_are_folded_over_the_message() {
-    each(async |world, cache| {
+    for_each_cache(async |world, cache| {
         let input = json!({"connector": cache, "key": {"var": "payload.id"}, "value": {"of": {"var": "payload"}},
             "ttl_secs": {"var": "payload.ttl"}});
         let payload = json!({"id": 7, "ttl": 60.0});
-        world.done("cache_write", input.clone(), payload.clone()).await;
+        world.run_task("cache_write", input.clone(), payload.clone()).await;
         assert_eq!(read(world, cache, json!("7")).await, json!({"of": payload}));
         for (payload, named) in [
             (json!({"id": [1]}), "key: "),
@@ -56,7 +56,7 @@ fn keys_and_values_are_folded_over_the_message() {
             (json!({"id": 1, "ttl": -1}), "ttl_secs: "),
             (json!({"id": 1, "ttl": 0.5}), "ttl_secs: "),
         ] {
-            let error = world.failed("cache_write", input.clone(), payload).await;
+            let error = world.task_error("cache_write", input.clone(), payload).await;
             assert_eq!(error.code.name(), "VALIDATION_ERROR");
             assert!(error.message.starts_with(named), "{}", error.message);
         }
@@ -65,7 +65,7 @@ fn keys_and_values_are_folded_over_the_message() {
 
 #[test]
 fn an_entry_is_gone_when_its_time_is_over() {
-    each(async |world, cache| {
+    for_each_cache(async |world, cache| {
         write(world, cache, json!({"key": "long", "value": 1, "ttl_secs": 3600})).await;
         write(world, cache, json!({"key": "short", "value": 1, "ttl_secs": 1})).await;
         world
@@ -82,13 +82,14 @@ fn an_operation_that_the_connector_does_not_allow_is_not_done() {
     run(async |world| {
         let gates = json!({"backend": "memory", "operations": {"write": false}});
         world.put("m", "cache", true, gates).await;
-        let error =
-            world.failed("cache_write", json!({"connector": "m", "key": "k", "value": 1}), Value::Null).await;
+        let error = world
+            .task_error("cache_write", json!({"connector": "m", "key": "k", "value": 1}), Value::Null)
+            .await;
         assert_eq!(error.code.name(), "connector_detail");
         assert_eq!(error.message, "connector 'm' does not allow the operation write");
         assert_eq!(read(world, "m", json!("k")).await, Value::Null);
         world.put("h", "http", true, json!({"url": "http://localhost:1"})).await;
-        let error = world.failed("cache_read", json!({"connector": "h", "key": "k"}), Value::Null).await;
+        let error = world.task_error("cache_read", json!({"connector": "h", "key": "k"}), Value::Null).await;
         assert_eq!(error.code.name(), "connector_detail");
         assert_eq!(error.message, "connector 'h' is not of type cache");
     });

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::kit::{DECLARED, at, run};
+use crate::kit::{DECLARED, connector_to, run};
 
 /// Repeats what it is asked; refuses below `/no`, with the secret across the edge of what an error shows.
 fn repeating() -> Upstream {
@@ -25,7 +25,7 @@ fn secret() -> Value {
 fn a_secret_that_an_api_repeats_is_not_written() {
     run(async |world| {
         let upstream = repeating();
-        world.connect(at(&upstream, json!({}))).await;
+        world.connect(connector_to(&upstream, json!({}))).await;
         for (input, at, body) in [
             (
                 json!({"method": "POST", "body_logic": {"key": secret(), "id": 7001}}),
@@ -47,7 +47,7 @@ fn a_secret_that_an_api_repeats_is_not_written() {
 fn an_error_shows_nothing_of_a_secret_that_was_sent() {
     run(async |world| {
         let upstream = repeating();
-        world.connect(at(&upstream, json!({}))).await;
+        world.connect(connector_to(&upstream, json!({}))).await;
         for input in [
             json!({"path": "/no", "method": "POST", "body_format": "text", "body_logic": {"cat": [secret(), ""]}}),
             json!({"path_logic": {"cat": ["/no/", secret()]}, "method": "PUT", "body": "x"}),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use svc_testkit::mongo::Mongo;
 
 use crate::kit::{ConnectorWorld, run};
-use crate::mongo::{beside, connect, fresh};
+use crate::mongo::{client_collection, connect, fresh};
 
 fn schema() -> Value {
     json!({"unmapped": "identity", "entities": {
@@ -18,12 +18,12 @@ fn schema() -> Value {
     }})
 }
 
-fn over(database: &str, document: &str, body: Value) -> Value {
+fn input_for(database: &str, document: &str, body: Value) -> Value {
     json!({"connector": "m", "database": database, document: body, "schema": schema(), "output": "data.out"})
 }
 
-async fn done(world: &ConnectorWorld, function: &str, input: Value, payload: Value) -> Value {
-    world.done(function, input, payload).await["out"].take()
+async fn run_task(world: &ConnectorWorld, function: &str, input: Value, payload: Value) -> Value {
+    world.run_task(function, input, payload).await["out"].take()
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn rows_are_found_by_every_kind_of_filter_by_wire_contract() {
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("found");
-        let stored = beside(server.url(), &database).await;
+        let stored = client_collection(server.url(), &database).await;
         stored
             .insert_many([
                 doc! {"_id": 1, "name": "a.b", "town": "Ulm", "orders": [{"total": 5}, {"total": 9}]},
@@ -65,12 +65,12 @@ fn rows_are_found_by_every_kind_of_filter_by_wire_contract() {
         ] {
             let query =
                 json!({"source": "client", "fields": ["id"], "sort": [{"id": "asc"}], "filter": filter});
-            let rows = done(world, "data_query", over(&database, "query", query), Value::Null).await;
+            let rows = run_task(world, "data_query", input_for(&database, "query", query), Value::Null).await;
             let ids: Value = rows.as_array().unwrap().iter().map(|row| row["id"].clone()).collect();
             assert_eq!(ids, due, "{filter}");
         }
         let query = json!({"source": "client", "fields": ["name", "city"], "sort": [{"id": "desc"}], "limit": 2, "skip": 1});
-        let rows = done(world, "data_query", over(&database, "query", query), Value::Null).await;
+        let rows = run_task(world, "data_query", input_for(&database, "query", query), Value::Null).await;
         assert_eq!(rows, json!([{"name": "axb", "city": null}, {"name": "a.b", "city": "Ulm"}]));
     });
 }
@@ -80,19 +80,20 @@ fn objects_and_arrays_are_stored_natively_by_wire_contract() {
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("nested");
-        let stored = beside(server.url(), &database).await;
+        let stored = client_collection(server.url(), &database).await;
         connect(world, server.url(), json!({})).await;
         let body = json!({"op": "insert", "target": "client", "values": [
             {"id": 1, "name": {"first": "A", "more": [1, {"b": null}]}, "city": {"var": "payload"}},
         ]});
-        done(world, "data_write", over(&database, "write", body), json!([1, ["x"]])).await;
+        run_task(world, "data_write", input_for(&database, "write", body), json!([1, ["x"]])).await;
         assert_eq!(
             stored.find_one(doc! {"_id": 1}).await.unwrap(),
             Some(doc! {"_id": 1, "name": {"first": "A", "more": [1, {"b": null}]}, "town": [1, ["x"]]})
         );
         let body =
             json!({"op": "insert", "target": "client", "values": [{"id": 2, "name": {"var": "payload"}}]});
-        let error = world.failed("data_write", over(&database, "write", body), json!({"a": "x\0"})).await;
+        let error =
+            world.task_error("data_write", input_for(&database, "write", body), json!({"a": "x\0"})).await;
         assert_eq!(error.code.name(), "VALIDATION_ERROR", "{error:?}");
         assert!(error.message.contains("U+0000"), "{}", error.message);
     });
@@ -103,10 +104,11 @@ fn rows_are_written_by_every_operation_by_wire_contract() {
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("written");
-        let stored = beside(server.url(), &database).await;
+        let stored = client_collection(server.url(), &database).await;
         connect(world, server.url(), json!({})).await;
-        let write =
-            async |body: Value| done(world, "data_write", over(&database, "write", body), json!("$ne")).await;
+        let write = async |body: Value| {
+            run_task(world, "data_write", input_for(&database, "write", body), json!("$ne")).await
+        };
         let rows = json!([{"id": 1, "name": "a"}, {"id": 2, "name": {"var": "payload"}}]);
         let inserted = write(json!({"op": "insert", "target": "client", "values": rows})).await;
         assert_eq!(inserted, json!({"status": "ok", "inserted": 2, "ids": [1, 2]}));
@@ -138,7 +140,8 @@ fn rows_are_written_by_every_operation_by_wire_contract() {
             write(json!({"op": "delete", "target": "client", "filter": {">": [{"field": "id"}, 1]}})).await;
         assert_eq!(deleted, json!({"status": "ok", "deleted": 2}));
         let values = json!([{"id": 5}, {"id": 1}]);
-        let input = over(&database, "write", json!({"op": "insert", "target": "client", "values": values}));
+        let input =
+            input_for(&database, "write", json!({"op": "insert", "target": "client", "values": values}));
         let outcome = world.task("data_write", input, Value::Null).await;
         assert_eq!(
             (outcome.audit_trail[0].status, &outcome.message.data["out"]["status"]),

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::kit::{at, run};
+use crate::kit::{connector_to, run};
 
 #[test]
 fn a_refused_answer_is_shown_in_part_and_without_secrets() {
@@ -19,7 +19,7 @@ fn a_refused_answer_is_shown_in_part_and_without_secrets() {
         .unwrap();
         let auth = json!({"type": "bearer", "token": "swordfish-token"});
         let more = json!({"auth": auth, "headers": {"X-Key": "swordfish-header"}, "query_params": {"k": "swordfish-query"}});
-        world.connect(at(&upstream, more)).await;
+        world.connect(connector_to(&upstream, more)).await;
         let error = world.fail(json!({"path": "/orders"})).await;
         assert_eq!(
             (error.code.name(), error.http_status, error.retryable()),
@@ -45,7 +45,7 @@ fn captured_body_is_readable_by_later_tasks_bounded_and_without_secrets() {
         })
         .unwrap();
         let auth = json!({"type": "bearer", "token": "swordfish-token"});
-        world.connect(at(&upstream, json!({"auth": auth}))).await;
+        world.connect(connector_to(&upstream, json!({"auth": auth}))).await;
         let failed = async |input| world.run(input, json!(null)).await;
         let outcome = failed(json!({"path": "/json", "capture_error_body": true})).await;
         let body = json!({"code": "taken", "token": "******"});
@@ -94,7 +94,7 @@ fn a_secret_is_hidden_in_whatever_spelling_it_is_repeated() {
                 "/ ",
             ),
         ] {
-            world.connect(at(&upstream, more.clone())).await;
+            world.connect(connector_to(&upstream, more.clone())).await;
             let said = world.fail(json!({})).await.message;
             assert!(said.contains(&format!("422: {shown}")), "{more}: {said}");
             let plain = said.to_lowercase();
@@ -112,8 +112,10 @@ fn a_secret_is_hidden_in_whatever_spelling_it_is_repeated() {
 fn a_connector_that_is_not_in_use_fails_its_tasks_by_name() {
     run(async |world| {
         let upstream = Upstream::start(|_| UpstreamReply::new(200, "1")).unwrap();
-        world.put("off", "http", false, at(&upstream, json!({}))).await;
-        world.put("broken", "http", true, at(&upstream, json!({"headers": {"a": "env://GONE"}}))).await;
+        world.put("off", "http", false, connector_to(&upstream, json!({}))).await;
+        world
+            .put("broken", "http", true, connector_to(&upstream, json!({"headers": {"a": "env://GONE"}})))
+            .await;
         world.put("kafka", "kafka", true, json!({"brokers": "b"})).await;
         for (name, message) in [
             ("gone", "connector 'gone' does not exist"),
@@ -143,7 +145,7 @@ fn a_connector_that_is_not_in_use_fails_its_tasks_by_name() {
 fn a_method_that_the_connector_does_not_allow_is_not_sent() {
     run(async |world| {
         let upstream = Upstream::start(|_| UpstreamReply::new(200, "1")).unwrap();
-        world.connect(at(&upstream, json!({"operations": {"methods": ["GET"]}}))).await;
+        world.connect(connector_to(&upstream, json!({"operations": {"methods": ["GET"]}}))).await;
         assert_eq!(world.fail(json!({"method": "DELETE"})).await.code.name(), "connector_detail");
         assert!(upstream.requests().is_empty());
         assert_eq!(world.call(json!({})).await, 1);
@@ -169,7 +171,7 @@ fn a_name_of_the_machine_is_refused_for_good_where_it_is_dialled() {
         // Nothing lets a redirect go where the connector itself may.
         let url = format!("http://localhost:{}", trap.local_addr().unwrap().port());
         let upstream = Upstream::start(move |_| UpstreamReply::redirect(302, &url)).unwrap();
-        world.connect(at(&upstream, json!({}))).await;
+        world.connect(connector_to(&upstream, json!({}))).await;
         let error = world.fail(json!({})).await;
         assert!(error.message.starts_with("SSRF protection: 'localhost'"), "{}", error.message);
         assert!(error.message.ends_with("(connector 'c': a redirect leads there)"), "{}", error.message);
@@ -196,7 +198,7 @@ fn what_cannot_be_reached_or_read_is_told_apart() {
             _ => UpstreamReply::new(200, "x".repeat(2000)),
         })
         .unwrap();
-        world.connect(at(&upstream, json!({"max_response_size": 1000}))).await;
+        world.connect(connector_to(&upstream, json!({"max_response_size": 1000}))).await;
         for path in ["/loop", "/large"] {
             let error = world.fail(json!({"path": path})).await;
             assert_eq!(
@@ -206,7 +208,7 @@ fn what_cannot_be_reached_or_read_is_told_apart() {
                 error.message
             );
         }
-        world.connect(at(&upstream, json!({"url": upstream.url("/api")}))).await;
+        world.connect(connector_to(&upstream, json!({"url": upstream.url("/api")}))).await;
         assert_eq!(world.fail(json!({"path": "../x"})).await.code.name(), "VALIDATION_ERROR");
         // A URL would lose them, and ask for something else.
         for sign in ["\t", "\n", "\r", "\0", "\u{7f}"] {

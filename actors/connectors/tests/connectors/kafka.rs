@@ -78,7 +78,7 @@ fn key_and_value_are_what_their_expressions_say_and_the_value_else_all_data() {
             json!({"connector": "k", "value": {"var": "payload.id"}}),
         ] {
             assert_eq!(
-                world.done("publish_kafka", input, payload.clone()).await,
+                world.run_task("publish_kafka", input, payload.clone()).await,
                 json!({}),
                 "it writes no data"
             );
@@ -100,13 +100,13 @@ fn a_connector_without_brokers_leads_to_the_servers_own() {
     let cluster = cluster("t");
     run_in(setup(&cluster), async |world| {
         world.put("k", "kafka", true, json!({"brokers": []})).await;
-        world.done("publish_kafka", publish(json!({"value": 1})), Value::Null).await;
+        world.run_task("publish_kafka", publish(json!({"value": 1})), Value::Null).await;
         assert_eq!(records(&cluster, "t", 1).await, [(None, json!(1))]);
-        let error = world.failed("publish_kafka", json!({"connector": "k"}), Value::Null).await;
+        let error = world.task_error("publish_kafka", json!({"connector": "k"}), Value::Null).await;
         assert_eq!(error.code.name(), "VALIDATION_ERROR");
         assert!(error.message.starts_with("topic: required"), "{}", error.message);
         world.put("k", "kafka", true, json!({"brokers": [], "operations": {"publish": false}})).await;
-        let error = world.failed("publish_kafka", publish(json!({})), Value::Null).await;
+        let error = world.task_error("publish_kafka", publish(json!({})), Value::Null).await;
         assert_eq!(error.code.name(), "connector_detail");
     });
 }
@@ -115,7 +115,7 @@ fn a_connector_without_brokers_leads_to_the_servers_own() {
 fn where_kafka_is_off_the_task_fails_and_says_so() {
     run(async |world| {
         world.put("k", "kafka", true, json!({"brokers": []})).await;
-        let error = world.failed("publish_kafka", publish(json!({})), Value::Null).await;
+        let error = world.task_error("publish_kafka", publish(json!({})), Value::Null).await;
         assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
         assert_eq!(error.message, "connector 'k': Kafka is off on this server; set kafka.enabled");
         assert!(!world.probe("k").await.reachable);
@@ -129,16 +129,16 @@ fn what_may_pass_is_tried_again_and_what_is_refused_is_not() {
         connect(world, &cluster.bootstrap_servers(), json!({})).await;
         let moving = [RDKafkaRespErr::RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION; 2];
         cluster.request_errors(RDKafkaApiKey::Produce, &moving);
-        world.done("publish_kafka", publish(json!({"value": 1})), Value::Null).await;
+        world.run_task("publish_kafka", publish(json!({"value": 1})), Value::Null).await;
         assert_eq!(records(&cluster, "t", 1).await, [(None, json!(1))], "once");
         cluster
             .request_errors(RDKafkaApiKey::Produce, &[RDKafkaRespErr::RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE]);
-        let error = world.failed("publish_kafka", publish(json!({"value": 2})), Value::Null).await;
+        let error = world.task_error("publish_kafka", publish(json!({"value": 2})), Value::Null).await;
         assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false), "{}", error.message);
         assert!(error.message.contains("max.message.bytes"), "{}", error.message);
         let large = json!({"value": {"var": "payload"}});
-        world.done("publish_kafka", publish(large), json!("x".repeat(2_000_000))).await;
-        world.done("publish_kafka", publish(json!({"value": 3})), Value::Null).await;
+        world.run_task("publish_kafka", publish(large), json!("x".repeat(2_000_000))).await;
+        world.run_task("publish_kafka", publish(json!({"value": 3})), Value::Null).await;
     });
 }
 
@@ -147,9 +147,9 @@ fn brokers_that_go_away_and_come_back_cost_the_records_between() {
     let cluster = cluster("t");
     run_in(setup(&cluster), async |world| {
         connect(world, &cluster.bootstrap_servers(), json!({})).await;
-        world.done("publish_kafka", publish(json!({"value": 1})), Value::Null).await;
+        world.run_task("publish_kafka", publish(json!({"value": 1})), Value::Null).await;
         cluster.broker_down(-1).unwrap();
-        let error = world.failed("publish_kafka", publish(json!({"value": 2})), Value::Null).await;
+        let error = world.task_error("publish_kafka", publish(json!({"value": 2})), Value::Null).await;
         assert!(["TIMEOUT_ERROR", "IO_ERROR"].contains(&error.code.name()), "{error:?}");
         assert!(error.retryable());
         cluster.broker_up(-1).unwrap();
@@ -170,11 +170,11 @@ fn brokers_that_are_not_there_are_told_from_those_nobody_may_ask() {
             listener.local_addr().unwrap().to_string()
         };
         connect(world, &gone, json!({})).await;
-        let error = world.failed("publish_kafka", publish(json!({})), Value::Null).await;
+        let error = world.task_error("publish_kafka", publish(json!({})), Value::Null).await;
         assert_eq!((error.code.name(), error.retryable()), ("IO_ERROR", true), "{}", error.message);
         for broker in ["localhost:1", "8.8.8.8:9092"] {
             connect(world, broker, json!({"allow_private_urls": false})).await;
-            let error = world.failed("publish_kafka", publish(json!({})), Value::Null).await;
+            let error = world.task_error("publish_kafka", publish(json!({})), Value::Null).await;
             assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
             assert!(error.message.starts_with("SSRF protection: "), "{}", error.message);
             assert!(error.message.contains("allow_private_urls"), "{}", error.message);

@@ -288,21 +288,21 @@ impl ConnectorWorld {
     }
 
     /// Returns `data` after one task that must succeed.
-    pub(crate) async fn done(&self, function: &str, input: Value, payload: Value) -> Value {
+    pub(crate) async fn run_task(&self, function: &str, input: Value, payload: Value) -> Value {
         let outcome = self.task(function, input, payload).await;
         assert!(outcome.errors.is_empty(), "{:?}", outcome.errors);
         outcome.message.data
     }
 
-    /// The error one task fails with.
-    pub(crate) async fn failed(&self, function: &str, input: Value, payload: Value) -> TaskError {
+    /// Runs one task that must fail, and returns its error.
+    pub(crate) async fn task_error(&self, function: &str, input: Value, payload: Value) -> TaskError {
         let outcome = self.task(function, input, payload).await;
         outcome.failure.unwrap_or_else(|| panic!("it did not fail: {:?}", outcome.errors)).error
     }
 
     /// Returns the result of probing a connector.
     pub(crate) async fn probe(&self, id: &str) -> ConnectorProbe {
-        let row = self.store.connectors().stored(Some(id)).await.unwrap().remove(0);
+        let row = self.store.connectors().list_stored(Some(id)).await.unwrap().remove(0);
         self.connectors.probe(row).await.unwrap()
     }
 
@@ -364,7 +364,7 @@ fn workflow(function: &str, mut input: Value) -> Workflow {
 }
 
 /// The config of a connector at a loopback server that waits little before it tries again.
-pub(crate) fn at(upstream: &Upstream, more: Value) -> Value {
+pub(crate) fn connector_to(upstream: &Upstream, more: Value) -> Value {
     let mut config =
         json!({"url": upstream.url(""), "allow_private_urls": true, "retry": {"retry_delay_ms": 1}});
     if let (Some(config), Value::Object(more)) = (config.as_object_mut(), more) {
@@ -374,7 +374,7 @@ pub(crate) fn at(upstream: &Upstream, more: Value) -> Value {
 }
 
 /// Waits until a server was asked so often.
-pub(crate) async fn asked(upstream: &Arc<Upstream>, times: usize) {
+pub(crate) async fn wait_for_requests(upstream: &Arc<Upstream>, times: usize) {
     let upstream = Arc::clone(upstream);
     tokio::task::spawn_blocking(move || upstream.wait_for(times)).await.unwrap();
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use svc_connectors::{ConnectorScope, LoadState};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::kit::{asked, at, run};
+use crate::kit::{connector_to, run, wait_for_requests};
 
 fn answering(body: &'static str) -> Upstream {
     Upstream::start(move |_| UpstreamReply::new(200, body)).unwrap()
@@ -18,11 +18,11 @@ fn a_change_lets_the_old_actor_finish_and_the_new_one_serve() {
     run(async |world| {
         let held = Arc::new(Upstream::start(|_| UpstreamReply::Held).unwrap());
         let quick = answering("2");
-        world.connect(at(&held, json!({}))).await;
+        world.connect(connector_to(&held, json!({}))).await;
         assert_eq!(world.actors(), ["connectors/c"]);
         let change = async {
-            asked(&held, 1).await;
-            world.connect(at(&quick, json!({}))).await;
+            wait_for_requests(&held, 1).await;
+            world.connect(connector_to(&quick, json!({}))).await;
             assert_eq!(world.actors(), ["connectors/c", "connectors/c~2"]);
             assert_eq!(world.call(json!({})).await, 2);
             held.open();
@@ -38,7 +38,7 @@ fn a_reload_that_finds_the_same_leaves_the_actor_and_its_connections() {
     run(async |world| {
         let upstream = answering("1");
         world.variables.lock().insert("KEY".into(), "one".into());
-        world.connect(at(&upstream, json!({"headers": {"k": "env://KEY"}}))).await;
+        world.connect(connector_to(&upstream, json!({"headers": {"k": "env://KEY"}}))).await;
         const ROUNDS: usize = 40;
         for _ in 0..ROUNDS {
             world.call(json!({})).await;
@@ -61,7 +61,7 @@ fn what_is_written_again_as_it_was_begins_anew() {
     run(async |world| {
         let upstream = answering("1");
         for _ in 0..2 {
-            world.connect(at(&upstream, json!({}))).await;
+            world.connect(connector_to(&upstream, json!({}))).await;
             assert_eq!(world.call(json!({})).await, 1);
         }
         world.become_actors(&["connectors/c~2"]).await;
@@ -80,7 +80,7 @@ fn a_reload_that_was_overtaken_takes_nothing_back() {
             upstream.requests().pop().unwrap().header("k").map(str::to_owned)
         };
         rotate("one");
-        world.connect(at(&upstream, json!({"headers": {"k": "env://KEY"}}))).await;
+        world.connect(connector_to(&upstream, json!({"headers": {"k": "env://KEY"}}))).await;
         let release = world.hold_reading();
         let later = async {
             world.reading_is_held().await;
@@ -100,7 +100,7 @@ fn a_connector_that_is_gone_does_not_come_back_with_a_reload_that_was_overtaken(
     run(async |world| {
         let upstream = answering("1");
         world.variables.lock().insert("KEY".into(), "one".into());
-        world.connect(at(&upstream, json!({"headers": {"k": "env://KEY"}}))).await;
+        world.connect(connector_to(&upstream, json!({"headers": {"k": "env://KEY"}}))).await;
         let release = world.hold_reading();
         let later = async {
             world.reading_is_held().await;
@@ -118,8 +118,8 @@ fn a_connector_that_is_gone_does_not_come_back_with_a_reload_that_was_overtaken(
 fn a_connector_that_fails_to_load_leaves_the_others_and_heals_with_a_reload() {
     run(async |world| {
         let upstream = answering("1");
-        world.connect(at(&upstream, json!({}))).await;
-        world.put("late", "http", true, at(&upstream, json!({"url": "${LATE}"}))).await;
+        world.connect(connector_to(&upstream, json!({}))).await;
+        world.put("late", "http", true, connector_to(&upstream, json!({"url": "${LATE}"}))).await;
         let state = |id: &str| world.connectors.status(id).unwrap().state;
         assert!(
             matches!(state("late"), LoadState::Failed(error) if error.stage.name() == "env_substitution")
@@ -138,13 +138,13 @@ fn what_is_disabled_or_removed_ends_and_comes_back_when_it_is_wanted() {
     run(async |world| {
         let upstream = answering("1");
         for _ in 0..3 {
-            world.put("c", "http", true, at(&upstream, json!({}))).await;
+            world.put("c", "http", true, connector_to(&upstream, json!({}))).await;
             assert_eq!(world.call(json!({})).await, 1);
-            world.put("c", "http", false, at(&upstream, json!({}))).await;
+            world.put("c", "http", false, connector_to(&upstream, json!({}))).await;
             assert_eq!(world.connectors.status("c").unwrap().state, LoadState::Disabled);
         }
         world.become_actors(&[]).await;
-        world.put("c", "http", true, at(&upstream, json!({}))).await;
+        world.put("c", "http", true, connector_to(&upstream, json!({}))).await;
         world.remove("c").await;
         assert!(world.connectors.status("c").is_none());
         world.become_actors(&[]).await;
@@ -155,7 +155,7 @@ fn what_is_disabled_or_removed_ends_and_comes_back_when_it_is_wanted() {
 fn an_actor_that_is_restarted_opens_new_connections_and_serves_on() {
     run(async |world| {
         let upstream = answering("1");
-        world.connect(at(&upstream, json!({}))).await;
+        world.connect(connector_to(&upstream, json!({}))).await;
         world.call(json!({})).await;
         world.tree.restart("connectors/c").await.unwrap();
         world.tree.wait_until_running("connectors/c").await.unwrap();
@@ -174,7 +174,7 @@ fn an_actor_that_is_restarted_opens_new_connections_and_serves_on() {
 fn a_rename_is_found_under_the_new_name_alone() {
     run(async |world| {
         let upstream = answering("1");
-        world.connect(at(&upstream, json!({}))).await;
+        world.connect(connector_to(&upstream, json!({}))).await;
         world.rename("c", "d").await;
         let message = world.fail(json!({})).await.message;
         assert!(message.starts_with("connector 'c' does not exist"), "{message}");

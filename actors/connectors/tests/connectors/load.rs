@@ -10,7 +10,7 @@ use svc_engine::catalogue::FunctionTarget;
 use svc_model::ConnectorType;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::kit::{ConnectorWorld, at, run};
+use crate::kit::{ConnectorWorld, connector_to, run};
 
 /// Connectors in use,
 const CONNECTORS: usize = 6;
@@ -32,7 +32,7 @@ fn repeating() -> Upstream {
 }
 
 fn config(upstream: &Upstream, index: usize, header: &str) -> Value {
-    at(upstream, json!({"url": upstream.url(&format!("/{index}")), "headers": {"x-round": header}}))
+    connector_to(upstream, json!({"url": upstream.url(&format!("/{index}")), "headers": {"x-round": header}}))
 }
 
 async fn connect(world: &ConnectorWorld, upstream: &Upstream, index: usize, header: &str) {
@@ -47,7 +47,7 @@ fn instances(world: &ConnectorWorld) -> BTreeMap<String, (u64, u64)> {
 }
 
 /// Waits until every actor has come up.
-async fn up(world: &ConnectorWorld) {
+async fn wait_until_running(world: &ConnectorWorld) {
     for path in instances(world).into_keys() {
         world.tree.wait_until_running(&path).await.unwrap();
     }
@@ -84,7 +84,7 @@ fn an_edit_replaces_the_actor_of_that_connector_alone_and_fails_no_call() {
         for index in 0..CONNECTORS {
             connect(world, &upstream, index, "0").await;
         }
-        up(world).await;
+        wait_until_running(world).await;
         let before = instances(world);
         under_load(world, async || {
             for round in 1..=ROUNDS {
@@ -99,7 +99,7 @@ fn an_edit_replaces_the_actor_of_that_connector_alone_and_fails_no_call() {
         while instances(world).len() > CONNECTORS {
             let _ = events.recv().await;
         }
-        up(world).await;
+        wait_until_running(world).await;
         let after = instances(world);
         let untouched = |all: &BTreeMap<String, (u64, u64)>| -> Vec<(String, (u64, u64))> {
             all.clone().into_iter().filter(|(path, _)| !path.starts_with("connectors/c0")).collect()
@@ -121,7 +121,7 @@ fn a_reload_that_changes_nothing_starts_nothing_whatever_texts_stand_for_it() {
         for (index, text) in texts.iter().enumerate() {
             connect(world, &upstream, index, text).await;
         }
-        up(world).await;
+        wait_until_running(world).await;
         let before = instances(world);
         under_load(world, async || {
             for round in 0..ROUNDS {

@@ -10,7 +10,7 @@ use crate::kit::{ConnectorWorld, run, run_trusting};
 const LOGIN: (&str, &str) = ("bob", "swordfish");
 
 /// The config of a connector at a server.
-pub(crate) fn at(port: u16, more: Value) -> Value {
+pub(crate) fn connector_to(port: u16, more: Value) -> Value {
     let mut config = json!({"host": "127.0.0.1", "port": port, "tls": "none", "from": "Svc <svc@example.com>",
         "allow_private_urls": true, "timeout_ms": 5000});
     config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -18,15 +18,15 @@ pub(crate) fn at(port: u16, more: Value) -> Value {
 }
 
 /// Returns the output of a task of a function.
-pub(crate) async fn written(world: &ConnectorWorld, function: &str, input: Value) -> Value {
+pub(crate) async fn run_function(world: &ConnectorWorld, function: &str, input: Value) -> Value {
     let mut input = input;
     input["output"] = "data.out".into();
-    world.done(function, input, Value::Null).await["out"].take()
+    world.run_task(function, input, Value::Null).await["out"].take()
 }
 
 /// The error a task of a function fails with.
-pub(crate) async fn refused(world: &ConnectorWorld, function: &str, input: Value) -> TaskError {
-    world.failed(function, input, Value::Null).await
+pub(crate) async fn run_error(world: &ConnectorWorld, function: &str, input: Value) -> TaskError {
+    world.task_error(function, input, Value::Null).await
 }
 
 /// A mail that says little.
@@ -37,8 +37,8 @@ pub(crate) fn short(more: Value) -> Value {
 }
 
 /// A mail as the server received it.
-async fn sent(world: &ConnectorWorld, server: &MailServer, more: Value) -> Mail {
-    server.mail(&written(world, "send_email", short(more)).await["message_id"])
+async fn send(world: &ConnectorWorld, server: &MailServer, more: Value) -> Mail {
+    server.mail(&run_function(world, "send_email", short(more)).await["message_id"])
 }
 
 #[test]
@@ -46,7 +46,9 @@ fn a_mail_arrives_as_it_was_written() {
     let Some(server) = MailServer::start(Protection::StartTls, Some(LOGIN)) else { return };
     run_trusting(server.authority(), async |world| {
         let auth = json!({"type": "basic", "username": LOGIN.0, "password": LOGIN.1});
-        world.put("c", "smtp", true, at(server.port(), json!({"tls": "starttls", "auth": auth}))).await;
+        world
+            .put("c", "smtp", true, connector_to(server.port(), json!({"tls": "starttls", "auth": auth})))
+            .await;
         let input = json!({
             "to": ["Ann Ä <ann@example.com>", "\"Bee, C.\" <bee@example.com>"], "cc": {"var": "payload.copy"},
             "bcc": ["boss@example.com"], "subject": {"var": "payload.subject"}, "reply_to": "help@example.com",
@@ -56,10 +58,10 @@ fn a_mail_arrives_as_it_was_written() {
         assert!(outcome.errors.is_empty(), "{:?}", outcome.errors);
         let out = &outcome.message.data["mail"];
         let mail = server.mail(&out["message_id"]);
-        assert_eq!(mail.at("sender"), "svc@example.com");
+        assert_eq!(mail.report_field("sender"), "svc@example.com");
         let recipients = json!(["ann@example.com", "bee@example.com", "cat@example.com", "boss@example.com"]);
         assert_eq!(
-            (mail.at("recipients"), mail.at("login"), mail.at("tls")),
+            (mail.report_field("recipients"), mail.report_field("login"), mail.report_field("tls")),
             (&recipients, &json!("bob"), &json!(true))
         );
         for (name, value) in [
@@ -73,7 +75,7 @@ fn a_mail_arrives_as_it_was_written() {
             assert_eq!(mail.header(name), Some(value), "{name}");
         }
         assert_eq!(mail.header("Bcc"), None);
-        assert!(!mail.at("source").as_str().unwrap().contains("boss@"));
+        assert!(!mail.report_field("source").as_str().unwrap().contains("boss@"));
         let parts: Vec<_> = mail.parts().into_iter().map(|(kind, text)| (kind, text.trim_end())).collect();
         assert_eq!(parts, [("text/plain", "Grüße\r\nund so\r\n.\r\n.."), ("text/html", "<p>Grüße</p>")]);
         let out = &outcome.message.data["mail"];
@@ -85,7 +87,7 @@ fn a_mail_arrives_as_it_was_written() {
 fn a_body_is_one_mail_whatever_its_line_breaks() {
     let Some(server) = MailServer::start(Protection::None, None) else { return };
     run(async |world| {
-        world.put("c", "smtp", true, at(server.port(), json!({}))).await;
+        world.put("c", "smtp", true, connector_to(server.port(), json!({}))).await;
         let end = "MAIL FROM:<evil@example.com>";
         for (count, dot) in
             ["\r.\r", "\n.\n", "\r\n.\r", "\r.\r\n", "\n.\r", "\r\r.\r\r"].into_iter().enumerate()
@@ -93,8 +95,8 @@ fn a_body_is_one_mail_whatever_its_line_breaks() {
             for field in ["text", "html"] {
                 let body = format!("a{dot}{end}\r");
                 let input = json!({"to": "ann@example.com", "subject": "Hello", field: body});
-                let mail = server.mail(&written(world, "send_email", input).await["message_id"]);
-                let source = mail.at("source").as_str().unwrap();
+                let mail = server.mail(&run_function(world, "send_email", input).await["message_id"]);
+                let source = mail.report_field("source").as_str().unwrap();
                 let body = source.split_once("\r\n\r\n").unwrap().1;
                 let lines: Vec<_> = body.split("\r\n").filter(|line| !line.is_empty()).collect();
                 assert_eq!(lines, ["a", ".", end], "{dot:?} {source:?}");
@@ -105,8 +107,9 @@ fn a_body_is_one_mail_whatever_its_line_breaks() {
         }
         let before = server.mails().len();
         for field in ["text", "html"] {
-            let error =
-                world.failed("send_email", short(json!({field: {"var": "payload"}})), json!("a\0b")).await;
+            let error = world
+                .task_error("send_email", short(json!({field: {"var": "payload"}})), json!("a\0b"))
+                .await;
             assert_eq!(
                 (error.code.name(), error.message.split(':').next()),
                 ("VALIDATION_ERROR", Some(field))
@@ -150,27 +153,27 @@ fn each_way_of_protection_is_spoken_and_the_server_must_be_who_it_says() {
         let port = server.port();
         run_trusting(server.authority(), async |world| {
             for host in ["127.0.0.1", "localhost"] {
-                world.put("c", "smtp", true, at(port, json!({"tls": tls, "host": host}))).await;
-                let mail = sent(world, &server, json!({})).await;
-                assert_eq!(mail.at("tls"), &json!(tls != "none"));
+                world.put("c", "smtp", true, connector_to(port, json!({"tls": tls, "host": host}))).await;
+                let mail = send(world, &server, json!({})).await;
+                assert_eq!(mail.report_field("tls"), &json!(tls != "none"));
                 assert!(world.probe("c").await.reachable);
             }
             // Spells the same address, and is no name of the certificate.
-            world.put("c", "smtp", true, at(port, json!({"tls": tls, "host": "0x7f000001"}))).await;
+            world.put("c", "smtp", true, connector_to(port, json!({"tls": tls, "host": "0x7f000001"}))).await;
             if tls != "none" {
-                let error = refused(world, "send_email", short(json!({}))).await;
+                let error = run_error(world, "send_email", short(json!({}))).await;
                 assert_eq!(error.code.name(), "IO_ERROR", "{}", error.message);
                 assert!(error.message.contains("certificate"), "{}", error.message);
             }
         });
         run(async |world| {
-            world.put("c", "smtp", true, at(port, json!({"tls": tls}))).await;
+            world.put("c", "smtp", true, connector_to(port, json!({"tls": tls}))).await;
             assert_eq!(world.probe("c").await.reachable, tls == "none", "nobody vouches for the server");
             if tls == "none" {
-                sent(world, &server, json!({})).await;
+                send(world, &server, json!({})).await;
             } else {
                 let before = server.mails().len();
-                let error = refused(world, "send_email", short(json!({}))).await;
+                let error = run_error(world, "send_email", short(json!({}))).await;
                 assert_eq!(
                     (error.code.name(), server.mails().len()),
                     ("IO_ERROR", before),
@@ -186,20 +189,20 @@ fn each_way_of_protection_is_spoken_and_the_server_must_be_who_it_says() {
 fn one_connection_carries_mail_after_mail_whatever_was_refused_between() {
     let Some(mut server) = MailServer::start(Protection::None, None) else { return };
     run(async |world| {
-        world.put("c", "smtp", true, at(server.port(), json!({}))).await;
-        sent(world, &server, json!({})).await;
+        world.put("c", "smtp", true, connector_to(server.port(), json!({}))).await;
+        send(world, &server, json!({})).await;
         for more in [json!({"to": ["ann@example.com", "nobody@example.com"]}), json!({"subject": "spam"})] {
-            assert_eq!(refused(world, "send_email", short(more)).await.code.name(), "FUNCTION_ERROR");
+            assert_eq!(run_error(world, "send_email", short(more)).await.code.name(), "FUNCTION_ERROR");
         }
-        sent(world, &server, json!({})).await;
+        send(world, &server, json!({})).await;
         let mails = server.mails();
         assert_eq!(mails.len(), 2, "nobody gets what a part of the recipients is refused");
-        assert!(mails.iter().all(|mail| *mail.at("connection") == 0), "{mails:?}");
+        assert!(mails.iter().all(|mail| *mail.report_field("connection") == 0), "{mails:?}");
         // A connection that died while it waited is noticed before it is used.
         server.restart().unwrap();
-        sent(world, &server, json!({"subject": "again"})).await;
-        world.put("c", "smtp", true, at(server.port(), json!({"from": "other@example.com"}))).await;
-        assert_eq!(sent(world, &server, json!({})).await.at("sender"), "other@example.com");
+        send(world, &server, json!({"subject": "again"})).await;
+        world.put("c", "smtp", true, connector_to(server.port(), json!({"from": "other@example.com"}))).await;
+        assert_eq!(send(world, &server, json!({})).await.report_field("sender"), "other@example.com");
     });
 }
 
@@ -207,11 +210,11 @@ fn one_connection_carries_mail_after_mail_whatever_was_refused_between() {
 fn mails_go_side_by_side_each_once() {
     let Some(server) = MailServer::start(Protection::None, None) else { return };
     run(async |world| {
-        world.put("c", "smtp", true, at(server.port(), json!({}))).await;
+        world.put("c", "smtp", true, connector_to(server.port(), json!({}))).await;
         let text = "x".repeat(100_000);
         for _ in 0..2 {
             let mails = (0..20)
-                .map(|number| sent(world, &server, json!({"subject": number.to_string(), "text": text})));
+                .map(|number| send(world, &server, json!({"subject": number.to_string(), "text": text})));
             join_all(mails).await;
         }
         let mut subjects: Vec<u32> =
@@ -225,16 +228,16 @@ fn mails_go_side_by_side_each_once() {
 fn a_call_that_is_given_up_leaves_nothing_behind_for_the_next() {
     let Some(server) = MailServer::start(Protection::None, None) else { return };
     run(async |world| {
-        world.put("c", "smtp", true, at(server.port(), json!({}))).await;
-        sent(world, &server, json!({"subject": "first"})).await;
+        world.put("c", "smtp", true, connector_to(server.port(), json!({}))).await;
+        send(world, &server, json!({"subject": "first"})).await;
         let held = world.task("send_email", short(json!({"to": "hang@example.com"})), Value::Null);
         let given_up = tokio::time::timeout(std::time::Duration::from_millis(300), held).await;
         assert!(given_up.is_err());
-        sent(world, &server, json!({"subject": "second"})).await;
+        send(world, &server, json!({"subject": "second"})).await;
         let mails = server.mails();
         assert_eq!(mails.len(), 2);
         assert_eq!(mails[1].header("Subject"), Some("second"));
-        assert_eq!(mails[1].at("connection"), 1, "not the connection that was given up");
+        assert_eq!(mails[1].report_field("connection"), 1, "not the connection that was given up");
     });
 }
 
@@ -243,14 +246,14 @@ fn a_sender_of_the_task_needs_the_connectors_leave() {
     let Some(server) = MailServer::start(Protection::None, None) else { return };
     run(async |world| {
         let from = json!({"from": "Ann <ann@example.org>"});
-        world.put("c", "smtp", true, at(server.port(), json!({}))).await;
-        let error = refused(world, "send_email", short(from.clone())).await;
+        world.put("c", "smtp", true, connector_to(server.port(), json!({}))).await;
+        let error = run_error(world, "send_email", short(from.clone())).await;
         assert_eq!(error.code.name(), "connector_detail");
         assert!(server.mails().is_empty());
-        world.put("c", "smtp", true, at(server.port(), json!({"allow_from_override": true}))).await;
-        let mail = sent(world, &server, from).await;
+        world.put("c", "smtp", true, connector_to(server.port(), json!({"allow_from_override": true}))).await;
+        let mail = send(world, &server, from).await;
         assert_eq!(
-            (mail.at("sender"), mail.header("From")),
+            (mail.report_field("sender"), mail.header("From")),
             (&json!("ann@example.org"), Some("Ann <ann@example.org>"))
         );
         assert!(mail.header("Message-ID").unwrap().ends_with("@example.org>"));

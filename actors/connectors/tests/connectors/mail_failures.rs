@@ -11,12 +11,12 @@ use svc_connectors::{BreakerSettings, LoadState};
 use svc_testkit::smtp::{MailServer, Protection};
 
 use crate::kit::{ConnectorWorld, run, run_trusting, run_with};
-use crate::mail::{at, refused, short, written};
+use crate::mail::{connector_to, run_error, run_function, short};
 use crate::scripted::Scripted;
 
 /// Code and text of the error of a mail.
-async fn failed(world: &ConnectorWorld, more: Value) -> (&'static str, String) {
-    let error = refused(world, "send_email", short(more)).await;
+async fn send_error(world: &ConnectorWorld, more: Value) -> (&'static str, String) {
+    let error = run_error(world, "send_email", short(more)).await;
     assert_eq!(
         error.retryable(),
         matches!(error.code.name(), "IO_ERROR" | "TIMEOUT_ERROR"),
@@ -30,11 +30,11 @@ async fn failed(world: &ConnectorWorld, more: Value) -> (&'static str, String) {
 fn a_server_that_says_no_is_quoted() {
     let Some(server) = MailServer::start(Protection::None, None) else { return };
     run(async |world| {
-        world.put("c", "smtp", true, at(server.port(), json!({}))).await;
-        let (code, text) = failed(world, json!({"to": "nobody@example.com"})).await;
+        world.put("c", "smtp", true, connector_to(server.port(), json!({}))).await;
+        let (code, text) = send_error(world, json!({"to": "nobody@example.com"})).await;
         assert_eq!(code, "FUNCTION_ERROR");
         assert_eq!(text, "connector 'c': '127.0.0.1' refused a recipient: 550 5.1.1 no such user");
-        let (code, text) = failed(world, json!({"subject": "spam"})).await;
+        let (code, text) = send_error(world, json!({"subject": "spam"})).await;
         assert_eq!(
             (code, text.contains("refused the mail: 554 5.7.1 not wanted here")),
             ("FUNCTION_ERROR", true),
@@ -48,8 +48,8 @@ fn a_password_that_is_repeated_by_the_server_is_in_no_error() {
     let Some(server) = MailServer::start(Protection::None, Some(("bob", "right"))) else { return };
     run(async |world| {
         let auth = json!({"type": "basic", "username": "bob", "password": "swordfish"});
-        world.put("c", "smtp", true, at(server.port(), json!({"auth": auth}))).await;
-        let (code, text) = failed(world, json!({})).await;
+        world.put("c", "smtp", true, connector_to(server.port(), json!({"auth": auth}))).await;
+        let (code, text) = send_error(world, json!({})).await;
         assert_eq!(
             (code, text.contains("refused the login: 535 5.7.8 wrong: bob ******")),
             ("FUNCTION_ERROR", true),
@@ -65,10 +65,10 @@ fn a_password_that_is_repeated_by_the_server_is_in_no_error() {
 fn a_mail_that_was_begun_is_never_sent_again() {
     let Some(server) = MailServer::start(Protection::None, None) else { return };
     run(async |world| {
-        world.put("c", "smtp", true, at(server.port(), json!({"timeout_ms": 500}))).await;
+        world.put("c", "smtp", true, connector_to(server.port(), json!({"timeout_ms": 500}))).await;
         for (to, cause) in [("cut@example.com", "not known"), ("hang@example.com", "no answer within 500 ms")]
         {
-            let (code, text) = failed(world, json!({"to": to})).await;
+            let (code, text) = send_error(world, json!({"to": to})).await;
             assert_eq!((code, text.contains(cause)), ("FUNCTION_ERROR", true), "{text}");
         }
         assert!(server.mails().is_empty());
@@ -86,10 +86,10 @@ fn a_mail_that_was_begun_is_never_sent_again() {
         });
     });
     run(async |world| {
-        world.put("c", "smtp", true, at(torn.port, json!({}))).await;
-        let (code, text) = failed(world, json!({"text": large})).await;
+        world.put("c", "smtp", true, connector_to(torn.port, json!({}))).await;
+        let (code, text) = send_error(world, json!({"text": large})).await;
         assert_eq!((code, text.contains("not known")), ("FUNCTION_ERROR", true), "{text}");
-        assert_eq!(torn.count("MAIL"), 1, "{:?}", torn.heard());
+        assert_eq!(torn.count("MAIL"), 1, "{:?}", torn.received_commands());
     });
 }
 
@@ -109,10 +109,17 @@ fn tls_is_never_given_up_for_a_server_without_it() {
     let auth = json!({"type": "basic", "username": "bob", "password": "swordfish"});
     for server in [bare, forged] {
         run(async |world| {
-            world.put("c", "smtp", true, at(server.port, json!({"tls": "starttls", "auth": auth}))).await;
-            let (code, text) = failed(world, json!({})).await;
+            world
+                .put("c", "smtp", true, connector_to(server.port, json!({"tls": "starttls", "auth": auth})))
+                .await;
+            let (code, text) = send_error(world, json!({})).await;
             assert_eq!((code, text.contains("refused STARTTLS")), ("FUNCTION_ERROR", true), "{text}");
-            assert_eq!((server.count("AUTH"), server.count("MAIL")), (0, 0), "{:?}", server.heard());
+            assert_eq!(
+                (server.count("AUTH"), server.count("MAIL")),
+                (0, 0),
+                "{:?}",
+                server.received_commands()
+            );
         });
     }
 }
@@ -124,14 +131,14 @@ fn who_cannot_be_reached_counts_for_the_breaker() {
     let settings =
         BreakerSettings { failure_threshold: 3, recovery: Duration::from_secs(3600), max_breakers: 9 };
     run_with(Some(settings), async |world| {
-        world.put("c", "smtp", true, at(gone, json!({}))).await;
-        assert_eq!(failed(world, json!({})).await.0, "IO_ERROR");
-        world.put("c", "smtp", true, at(gone, json!({"host": "name.invalid"}))).await;
-        assert_eq!(failed(world, json!({})).await.0, "IO_ERROR");
+        world.put("c", "smtp", true, connector_to(gone, json!({}))).await;
+        assert_eq!(send_error(world, json!({})).await.0, "IO_ERROR");
+        world.put("c", "smtp", true, connector_to(gone, json!({"host": "name.invalid"}))).await;
+        assert_eq!(send_error(world, json!({})).await.0, "IO_ERROR");
         let silent = silent.local_addr().unwrap().port();
-        world.put("c", "smtp", true, at(silent, json!({"timeout_ms": 100}))).await;
-        assert_eq!(failed(world, json!({})).await.0, "TIMEOUT_ERROR");
-        assert_eq!(refused(world, "send_email", short(json!({}))).await.code.name(), "circuit_open");
+        world.put("c", "smtp", true, connector_to(silent, json!({"timeout_ms": 100}))).await;
+        assert_eq!(send_error(world, json!({})).await.0, "TIMEOUT_ERROR");
+        assert_eq!(run_error(world, "send_email", short(json!({}))).await.code.name(), "circuit_open");
     });
 }
 
@@ -139,7 +146,7 @@ fn who_cannot_be_reached_counts_for_the_breaker() {
 fn what_a_message_makes_of_the_fields_is_checked_again() {
     let server = Scripted::start(|talk| talk.go_on(|_, _| false));
     run(async |world| {
-        world.put("c", "smtp", true, at(server.port, json!({}))).await;
+        world.put("c", "smtp", true, connector_to(server.port, json!({}))).await;
         let payload = json!({"inject": "a@example.com\r\nBcc: b@example.com", "two": "a@example.com, b@example.com",
             "lines": "Hello\r\nX-Spam: no", "none": [], "number": 7});
         for (field, from) in [
@@ -162,7 +169,7 @@ fn what_a_message_makes_of_the_fields_is_checked_again() {
             assert_eq!(error.code.name(), "VALIDATION_ERROR", "{field} {from}");
             assert!(error.message.starts_with(field), "{field} {from}: {}", error.message);
         }
-        assert!(server.heard().is_empty());
+        assert!(server.received_commands().is_empty());
         let input = json!({"to": {"var": "payload.many"}, "cc": {"var": "payload.gone"}, "subject": "s", "text": "t"});
         let outcome =
             world.task("send_email", input, json!({"many": ["a@example.com", "b@example.com"]})).await;
@@ -177,7 +184,7 @@ fn a_private_address_is_refused_where_it_stands_and_where_it_is_dialled() {
     trap.set_nonblocking(true).unwrap();
     let port = trap.local_addr().unwrap().port();
     run(async |world| {
-        let private = |host: &str| at(port, json!({"host": host, "allow_private_urls": false}));
+        let private = |host: &str| connector_to(port, json!({"host": host, "allow_private_urls": false}));
         world.put("c", "smtp", true, private("127.1")).await;
         let state = world.connectors.status("c").unwrap().state;
         assert!(
@@ -185,7 +192,7 @@ fn a_private_address_is_refused_where_it_stands_and_where_it_is_dialled() {
             "{state:?}"
         );
         world.put("c", "smtp", true, private("localhost")).await;
-        let (code, text) = failed(world, json!({})).await;
+        let (code, text) = send_error(world, json!({})).await;
         assert_eq!(
             (code, text.starts_with("SSRF protection: 'localhost'")),
             ("FUNCTION_ERROR", true),
@@ -208,9 +215,9 @@ fn at_most_four_connections_wait() {
         });
     });
     run(async |world| {
-        world.put("c", "smtp", true, at(server.port, json!({}))).await;
-        join_all((0..8).map(|_| written(world, "send_email", short(json!({}))))).await;
-        assert_eq!((server.count("EHLO"), server.count("QUIT")), (8, 4), "{:?}", server.heard());
+        world.put("c", "smtp", true, connector_to(server.port, json!({}))).await;
+        join_all((0..8).map(|_| run_function(world, "send_email", short(json!({}))))).await;
+        assert_eq!((server.count("EHLO"), server.count("QUIT")), (8, 4), "{:?}", server.received_commands());
     });
 }
 
@@ -219,7 +226,7 @@ fn a_server_that_restarts_under_load_loses_and_doubles_nothing_unsaid() {
     let Some(mut server) = MailServer::start(Protection::StartTls, None) else { return };
     let authority = server.authority().to_owned();
     run_trusting(&authority, async |world| {
-        world.put("c", "smtp", true, at(server.port(), json!({"tls": "starttls"}))).await;
+        world.put("c", "smtp", true, connector_to(server.port(), json!({"tls": "starttls"}))).await;
         let (ended, failures, taken) = (Cell::new(false), Cell::new(0), RefCell::new(Vec::new()));
         let senders = (0..4).map(async |sender| {
             for round in 0.. {
@@ -241,17 +248,19 @@ fn a_server_that_restarts_under_load_loses_and_doubles_nothing_unsaid() {
         let restarts = async {
             for _ in 0..3 {
                 let (before, failed) = (taken.borrow().len(), failures.get());
-                until(|| taken.borrow().len() >= before + 20).await;
+                wait_until(|| taken.borrow().len() >= before + 20).await;
                 server.stop();
-                until(|| failures.get() >= failed + 8).await;
+                wait_until(|| failures.get() >= failed + 8).await;
                 server.restart().unwrap();
             }
             let before = taken.borrow().len();
-            until(|| taken.borrow().len() >= before + 20).await;
+            wait_until(|| taken.borrow().len() >= before + 20).await;
             ended.set(true);
         };
         join(join_all(senders), restarts).await;
-        server.mail(&written(world, "send_email", short(json!({"subject": "healed"}))).await["message_id"]);
+        server.mail(
+            &run_function(world, "send_email", short(json!({"subject": "healed"}))).await["message_id"],
+        );
         let mut arrived: Vec<_> =
             server.mails().iter().map(|mail| mail.header("Subject").unwrap().to_owned()).collect();
         arrived.sort_unstable();
@@ -265,7 +274,7 @@ fn a_server_that_restarts_under_load_loses_and_doubles_nothing_unsaid() {
 }
 
 /// Waits for a state that other futures of this task bring about.
-async fn until(reached: impl Fn() -> bool) {
+async fn wait_until(reached: impl Fn() -> bool) {
     while !reached() {
         tokio::task::yield_now().await;
     }

@@ -18,7 +18,7 @@ pub(crate) async fn connect(world: &ConnectorWorld, url: &str, more: Value) {
 }
 
 /// An input over the collection `c` of a database of this test's own.
-pub(crate) fn over(database: &str, more: Value) -> Value {
+pub(crate) fn input_for(database: &str, more: Value) -> Value {
     let mut input = json!({"connector": "m", "database": database, "collection": "c", "output": "data.out"});
     if let (Some(input), Value::Object(more)) = (input.as_object_mut(), more) {
         input.extend(more);
@@ -32,14 +32,14 @@ pub(crate) fn fresh(test: &str) -> String {
 }
 
 /// A collection as another client sees it.
-pub(crate) async fn beside(url: &str, database: &str) -> mongodb::Collection<Document> {
+pub(crate) async fn client_collection(url: &str, database: &str) -> mongodb::Collection<Document> {
     let client = Client::with_uri_str(url).await.unwrap();
     let _ = client.database(database).collection::<Document>("c").delete_many(doc! {}).await;
     client.database(database).collection("c")
 }
 
-async fn done(world: &ConnectorWorld, function: &str, input: Value, payload: Value) -> Value {
-    world.done(function, input, payload).await["out"].take()
+async fn run_task(world: &ConnectorWorld, function: &str, input: Value, payload: Value) -> Value {
+    world.run_task(function, input, payload).await["out"].take()
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn documents_cross_as_extended_json_both_ways_by_wire_contract() {
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("crossing");
-        let stored = beside(server.url(), &database).await;
+        let stored = client_collection(server.url(), &database).await;
         connect(world, server.url(), json!({})).await;
         let document = json!({
             "_id": {"$oid": "65a1b2c3d4e5f60718293a4b"},
@@ -59,8 +59,8 @@ fn documents_cross_as_extended_json_both_ways_by_wire_contract() {
             "bytes": {"$binary": {"base64": "AAEC", "subType": "00"}},
             "nested": {"list": [1, "x", null, true, {"$where": "stays a value"}]},
         });
-        let input = over(&database, json!({"op": "insert_one", "document": {"var": "payload.d"}}));
-        let written = done(world, "mongo_write", input, json!({"d": document})).await;
+        let input = input_for(&database, json!({"op": "insert_one", "document": {"var": "payload.d"}}));
+        let written = run_task(world, "mongo_write", input, json!({"d": document})).await;
         assert_eq!(
             written,
             json!({"status": "ok", "inserted": 1, "ids": [{"$oid": "65a1b2c3d4e5f60718293a4b"}]})
@@ -73,8 +73,8 @@ fn documents_cross_as_extended_json_both_ways_by_wire_contract() {
             (9_007_199_254_740_993, 7)
         );
         let filter = json!({"_id": {"$oid": {"var": "payload.id"}}});
-        let input = over(&database, json!({"filter": filter}));
-        let found = done(world, "mongo_read", input, json!({"id": "65a1b2c3d4e5f60718293a4b"})).await;
+        let input = input_for(&database, json!({"filter": filter}));
+        let found = run_task(world, "mongo_read", input, json!({"id": "65a1b2c3d4e5f60718293a4b"})).await;
         assert_eq!(found, json!([document]));
     });
 }
@@ -84,10 +84,10 @@ fn reads_filter_project_sort_skip_and_page_through_cursors_by_wire_contract() {
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("reads");
-        let stored = beside(server.url(), &database).await;
+        let stored = client_collection(server.url(), &database).await;
         stored.insert_many((0..1000).map(|n| doc! {"_id": n, "even": n % 2 == 0, "n": n})).await.unwrap();
         connect(world, server.url(), json!({})).await;
-        let all = done(world, "mongo_read", over(&database, json!({})), Value::Null).await;
+        let all = run_task(world, "mongo_read", input_for(&database, json!({})), Value::Null).await;
         assert_eq!(all.as_array().unwrap().len(), 1000, "more than one batch of a cursor");
         let page = json!({
             "filter": {"n": {"$gte": {"var": "payload.from"}}, "even": true},
@@ -97,13 +97,14 @@ fn reads_filter_project_sort_skip_and_page_through_cursors_by_wire_contract() {
             "skip": 1.0,
         });
         let payload = json!({"from": 100, "limit": 2});
-        let found = done(world, "mongo_read", over(&database, page), payload).await;
+        let found = run_task(world, "mongo_read", input_for(&database, page), payload).await;
         assert_eq!(found, json!([{"n": 996}, {"n": 994}]));
         stored.insert_one(doc! {"_id": 1000}).await.unwrap();
-        let error = world.failed("mongo_read", over(&database, json!({})), Value::Null).await;
+        let error = world.task_error("mongo_read", input_for(&database, json!({})), Value::Null).await;
         assert_eq!(error.code.name(), "VALIDATION_ERROR");
         assert!(error.message.contains("more than 1000 documents"), "{}", error.message);
-        let most = done(world, "mongo_read", over(&database, json!({"limit": 1000})), Value::Null).await;
+        let most =
+            run_task(world, "mongo_read", input_for(&database, json!({"limit": 1000})), Value::Null).await;
         assert_eq!(most.as_array().unwrap().len(), 1000);
         for wrong in [
             json!({"limit": 1001}),
@@ -116,7 +117,8 @@ fn reads_filter_project_sort_skip_and_page_through_cursors_by_wire_contract() {
             json!({"filter": {"_id": {"$oid": "no id"}}}),
             json!({"filter": {"n": u64::MAX}}),
         ] {
-            let error = world.failed("mongo_read", over(&database, wrong.clone()), Value::Null).await;
+            let error =
+                world.task_error("mongo_read", input_for(&database, wrong.clone()), Value::Null).await;
             assert_eq!(error.code.name(), "VALIDATION_ERROR", "{wrong}: {}", error.message);
         }
     });
@@ -127,10 +129,10 @@ fn every_write_does_what_it_says_by_wire_contract() {
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("writes");
-        let stored = beside(server.url(), &database).await;
+        let stored = client_collection(server.url(), &database).await;
         connect(world, server.url(), json!({})).await;
         let write = async |input: Value, payload: Value| {
-            done(world, "mongo_write", over(&database, input), payload).await
+            run_task(world, "mongo_write", input_for(&database, input), payload).await
         };
         let documents = json!([{"_id": 1, "n": 1}, {"_id": 2, "n": 2}, {"_id": 3, "n": 3}]);
         let many = write(json!({"op": "insert_many", "documents": {"var": "payload"}}), documents).await;
@@ -174,12 +176,12 @@ fn a_batch_that_fails_in_part_says_which_documents_are_stored_by_wire_contract()
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("partial");
-        let stored = beside(server.url(), &database).await;
+        let stored = client_collection(server.url(), &database).await;
         stored.insert_one(doc! {"_id": 1}).await.unwrap();
         connect(world, server.url(), json!({})).await;
         let batch = |ordered: bool| {
             let documents = json!([{"_id": 10}, {"_id": 1}, {"_id": 11}]);
-            over(&database, json!({"op": "insert_many", "documents": documents, "ordered": ordered}))
+            input_for(&database, json!({"op": "insert_many", "documents": documents, "ordered": ordered}))
         };
         let outcome = world.task("mongo_write", batch(true), Value::Null).await;
         assert_eq!(outcome.audit_trail[0].status, 207);
@@ -191,12 +193,12 @@ fn a_batch_that_fails_in_part_says_which_documents_are_stored_by_wire_contract()
         assert_eq!(status, ["ok", "error", "skipped"]);
         assert_eq!(items[1]["error"], "the write violates a unique constraint (11000)");
         stored.delete_many(doc! {"_id": 10}).await.unwrap();
-        let result = done(world, "mongo_write", batch(false), Value::Null).await;
+        let result = run_task(world, "mongo_write", batch(false), Value::Null).await;
         assert_eq!((&result["status"], &result["inserted"]), (&json!("partial"), &json!(2)));
-        let error = world.failed("mongo_write", batch(true), Value::Null).await;
+        let error = world.task_error("mongo_write", batch(true), Value::Null).await;
         assert_eq!(error.code.name(), "integrity_unique", "nothing was stored: {}", error.message);
-        let single = over(&database, json!({"op": "insert_one", "document": {"_id": 1}}));
-        let error = world.failed("mongo_write", single, Value::Null).await;
+        let single = input_for(&database, json!({"op": "insert_one", "document": {"_id": 1}}));
+        let error = world.task_error("mongo_write", single, Value::Null).await;
         assert_eq!((error.code.name(), error.retryable()), ("integrity_unique", false));
         assert!(error.message.contains("11000"), "{}", error.message);
     });
@@ -207,7 +209,7 @@ fn what_may_not_be_written_is_refused_before_anything_is_sent_by_wire_contract()
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("refused");
-        let stored = beside(server.url(), &database).await;
+        let stored = client_collection(server.url(), &database).await;
         stored.insert_one(doc! {"_id": 1}).await.unwrap();
         connect(world, server.url(), json!({})).await;
         let set = json!({"$set": {"a": 1}});
@@ -239,7 +241,7 @@ fn what_may_not_be_written_is_refused_before_anything_is_sent_by_wire_contract()
         ] {
             let payload = json!({"empty": [], "many": vec![json!({}); 1001], "object": {}, "plain": {"a": 1},
                 "open": {"$set": {"a.$[x]": 1}}, "set": set, "every": {"$or": [{"_id": {"$exists": true}}]}});
-            let error = world.failed("mongo_write", over(&database, input.clone()), payload).await;
+            let error = world.task_error("mongo_write", input_for(&database, input.clone()), payload).await;
             assert_eq!(error.code.name(), code, "{input}: {}", error.message);
         }
         assert_eq!(stored.find_one(doc! {}).await.unwrap(), Some(doc! {"_id": 1}));
@@ -255,11 +257,11 @@ fn what_may_not_be_written_is_refused_before_anything_is_sent_by_wire_contract()
             ("mongo_read", json!({})),
             ("mongo_aggregate", json!({"pipeline": [{"$limit": 1}]})),
         ] {
-            let error = world.failed(function, over(&database, input.clone()), Value::Null).await;
+            let error = world.task_error(function, input_for(&database, input.clone()), Value::Null).await;
             assert_eq!(error.code.name(), "connector_detail", "{input}: {}", error.message);
         }
         assert_eq!(
-            done(world, "mongo_write", over(&database, update(false)), Value::Null).await["matched"],
+            run_task(world, "mongo_write", input_for(&database, update(false)), Value::Null).await["matched"],
             0
         );
     });
@@ -315,7 +317,7 @@ fn authors_are_told_the_place_and_the_code() {
                 vec!["upsert TYPE_MISMATCH"],
             ),
         ] {
-            assert_eq!(world.problems("mongo_write", over("d", input.clone())), due, "{input}");
+            assert_eq!(world.problems("mongo_write", input_for("d", input.clone())), due, "{input}");
         }
         for (function, input, due) in [
             ("mongo_read", json!({"limit": 0, "skip": -1}), vec!["limit INVALID", "skip INVALID"]),
@@ -327,11 +329,15 @@ fn authors_are_told_the_place_and_the_code() {
                 vec!["pipeline[0] invalid_pipeline"],
             ),
         ] {
-            let mut whole = over("d", json!({}));
+            let mut whole = input_for("d", json!({}));
             whole.as_object_mut().unwrap().extend(input.as_object().unwrap().clone());
             assert_eq!(world.problems(function, whole), due, "{input}");
         }
-        assert_eq!(world.problems("mongo_read", over("", json!({}))), ["database INVALID"], "an empty name");
+        assert_eq!(
+            world.problems("mongo_read", input_for("", json!({}))),
+            ["database INVALID"],
+            "an empty name"
+        );
     });
 }
 
@@ -340,7 +346,7 @@ fn pipelines_group_and_write_only_where_they_may_by_wire_contract() {
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("pipelines");
-        let stored = beside(server.url(), &database).await;
+        let stored = client_collection(server.url(), &database).await;
         stored.insert_many((0..10).map(|n| doc! {"_id": n, "kind": n % 2, "n": n})).await.unwrap();
         connect(world, server.url(), json!({})).await;
         let pipeline = json!([
@@ -348,16 +354,16 @@ fn pipelines_group_and_write_only_where_they_may_by_wire_contract() {
             {"$group": {"_id": "$kind", "sum": {"$sum": "$n"}}},
             {"$sort": {"_id": 1}},
         ]);
-        let input = over(&database, json!({"pipeline": pipeline, "allow_disk_use": true}));
-        let sums = done(world, "mongo_aggregate", input, json!({"from": 5})).await;
+        let input = input_for(&database, json!({"pipeline": pipeline, "allow_disk_use": true}));
+        let sums = run_task(world, "mongo_aggregate", input, json!({"from": 5})).await;
         assert_eq!(sums, json!([{"_id": 0, "sum": 14}, {"_id": 1, "sum": 21}]));
-        let writing = over(&database, json!({"pipeline": [{"$match": {"kind": 1}}, {"$out": "odd"}]}));
-        let error = world.failed("mongo_aggregate", writing.clone(), Value::Null).await;
+        let writing = input_for(&database, json!({"pipeline": [{"$match": {"kind": 1}}, {"$out": "odd"}]}));
+        let error = world.task_error("mongo_aggregate", writing.clone(), Value::Null).await;
         assert_eq!(error.code.name(), "connector_detail", "{}", error.message);
         connect(world, server.url(), json!({"aggregate_write_stages": true})).await;
-        assert_eq!(done(world, "mongo_aggregate", writing, Value::Null).await, json!([]));
+        assert_eq!(run_task(world, "mongo_aggregate", writing, Value::Null).await, json!([]));
         let odd = json!({"connector": "m", "database": database, "collection": "odd", "output": "data.out"});
-        assert_eq!(done(world, "mongo_read", odd, Value::Null).await.as_array().unwrap().len(), 5);
+        assert_eq!(run_task(world, "mongo_read", odd, Value::Null).await.as_array().unwrap().len(), 5);
     });
 }
 
@@ -366,13 +372,14 @@ fn operators_in_a_message_match_nothing_by_wire_contract() {
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {
         let database = fresh("injection");
-        let stored = beside(server.url(), &database).await;
+        let stored = client_collection(server.url(), &database).await;
         stored.insert_one(doc! {"user": "ann", "password": "pencil"}).await.unwrap();
         connect(world, server.url(), json!({})).await;
         let login =
             json!({"filter": {"user": {"var": "payload.user"}, "password": {"var": "payload.password"}}});
-        let found =
-            async |payload: Value| done(world, "mongo_read", over(&database, login.clone()), payload).await;
+        let found = async |payload: Value| {
+            run_task(world, "mongo_read", input_for(&database, login.clone()), payload).await
+        };
         let honest = found(json!({"user": "ann", "password": "pencil"})).await;
         assert_eq!(honest.as_array().unwrap().len(), 1);
         for attack in [

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use svc_testkit::mongo::Mongo;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::kit::{ConnectorWorld, Setup, at, run, run_in};
-use crate::mongo::{beside, connect, fresh, over};
+use crate::kit::{ConnectorWorld, Setup, connector_to, run, run_in};
+use crate::mongo::{client_collection, connect, fresh, input_for};
 
 /// Lets commands of this application fail as they do on real servers.
 async fn fail(url: &str, app: &str, mode: Document, data: Document) {
@@ -23,7 +23,7 @@ async fn fail(url: &str, app: &str, mode: Document, data: Document) {
 }
 
 fn read(database: &str) -> Value {
-    over(database, json!({"filter": {}}))
+    input_for(database, json!({"filter": {}}))
 }
 
 #[test]
@@ -33,12 +33,12 @@ fn credentials_are_proved_and_never_shown_by_wire_contract() {
         let database = fresh("credentials");
         let who = |user: &str| server.url().replace("://", &format!("://{user}@"));
         connect(world, &who("svc:pencil"), json!({})).await;
-        assert_eq!(world.done("mongo_read", read(&database), Value::Null).await["out"], json!([]));
+        assert_eq!(world.run_task("mongo_read", read(&database), Value::Null).await["out"], json!([]));
         let probe = world.probe("m").await;
         assert_eq!((probe.reachable, probe.supported, probe.probe), (true, true, "ping"), "{probe:?}");
         for wrong in ["svc:swordfish", "swordfish:pencil"] {
             connect(world, &who(wrong), json!({})).await;
-            let error = world.failed("mongo_read", read(&database), Value::Null).await;
+            let error = world.task_error("mongo_read", read(&database), Value::Null).await;
             assert_eq!(
                 (error.code.name(), error.retryable()),
                 ("FUNCTION_ERROR", false),
@@ -60,11 +60,11 @@ fn tls_trusts_whom_the_service_trusts_by_wire_contract() {
     let short = json!({"connect_timeout_ms": 1000});
     run_in(Setup { authority: server.authority().to_owned(), ..Setup::default() }, async |world| {
         connect(world, server.url(), short.clone()).await;
-        assert_eq!(world.done("mongo_read", read("d"), Value::Null).await["out"], json!([]));
+        assert_eq!(world.run_task("mongo_read", read("d"), Value::Null).await["out"], json!([]));
     });
     run(async |world| {
         connect(world, server.url(), short.clone()).await;
-        let error = world.failed("mongo_read", read("d"), Value::Null).await;
+        let error = world.task_error("mongo_read", read("d"), Value::Null).await;
         assert_eq!(
             error.code.name(),
             "IO_ERROR",
@@ -91,13 +91,13 @@ fn a_server_that_is_not_there_is_an_error_that_may_pass() {
     run(async |world| {
         let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         connect(world, &format!("mongodb://{gone}"), json!({"connect_timeout_ms": 300})).await;
-        let error = world.failed("mongo_read", read("d"), Value::Null).await;
+        let error = world.task_error("mongo_read", read("d"), Value::Null).await;
         assert_eq!((error.code.name(), error.retryable()), ("IO_ERROR", true), "{}", error.message);
         assert!(!error.message.contains(&gone.port().to_string()), "{}", error.message);
         let probe = world.probe("m").await;
         assert!(!probe.reachable && probe.supported, "{probe:?}");
         connect(world, "mongodb://name.invalid", json!({"allow_private_urls": false})).await;
-        let error = world.failed("mongo_read", read("d"), Value::Null).await;
+        let error = world.task_error("mongo_read", read("d"), Value::Null).await;
         assert_eq!(error.code.name(), "IO_ERROR", "{}", error.message);
     });
 }
@@ -110,12 +110,12 @@ fn a_private_server_is_not_dialled_without_leave() {
         let port = trap.local_addr().unwrap().port();
         for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "127.1", "8.8.8.8:1,127.0.0.1"] {
             connect(world, &format!("mongodb://{host}:{port}"), json!({"allow_private_urls": false})).await;
-            let error = world.failed("mongo_read", read("d"), Value::Null).await;
+            let error = world.task_error("mongo_read", read("d"), Value::Null).await;
             assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false), "{host}");
             assert!(error.message.starts_with("SSRF protection: "), "{host}: {}", error.message);
         }
         connect(world, "mongodb://%2Ftmp%2Fmongodb.sock", json!({"allow_private_urls": false})).await;
-        let error = world.failed("mongo_read", read("d"), Value::Null).await;
+        let error = world.task_error("mongo_read", read("d"), Value::Null).await;
         assert!(error.message.starts_with("SSRF protection: "), "{}", error.message);
         assert!(trap.accept().is_err());
     });
@@ -125,8 +125,8 @@ fn a_private_server_is_not_dialled_without_leave() {
 fn a_connector_of_another_kind_is_refused() {
     run(async |world| {
         let upstream = Upstream::start(|_| UpstreamReply::new(200, "1")).unwrap();
-        world.put("m", "http", true, at(&upstream, json!({}))).await;
-        let error = world.failed("mongo_read", read("d"), Value::Null).await;
+        world.put("m", "http", true, connector_to(&upstream, json!({}))).await;
+        let error = world.task_error("mongo_read", read("d"), Value::Null).await;
         assert_eq!(error.code.name(), "connector_detail", "{}", error.message);
         connect(world, "mongodb://127.0.0.1:1", json!({})).await;
         assert_eq!(world.fail(json!({"connector": "m"})).await.code.name(), "connector_detail");
@@ -141,15 +141,15 @@ fn a_server_that_hangs_costs_the_time_it_may_take_by_wire_contract() {
         let database = fresh("hanging");
         let url = format!("{}/?appName={database}", server.url());
         connect(world, &url, json!({"query_timeout_ms": 1000})).await;
-        assert_eq!(world.done("mongo_read", read(&database), Value::Null).await["out"], json!([]));
+        assert_eq!(world.run_task("mongo_read", read(&database), Value::Null).await["out"], json!([]));
         let data = doc! {"failCommands": ["find", "insert"], "blockConnection": true, "blockTimeMS": 6000};
         fail(server.url(), &database, doc! {"times": 2}, data).await;
-        let insert = over(&database, json!({"op": "insert_one", "document": {}}));
+        let insert = input_for(&database, json!({"op": "insert_one", "document": {}}));
         for (function, input) in [("mongo_read", read(&database)), ("mongo_write", insert)] {
-            let error = world.failed(function, input, Value::Null).await;
+            let error = world.task_error(function, input, Value::Null).await;
             assert_eq!((error.code.name(), error.retryable()), ("TIMEOUT_ERROR", true), "{}", error.message);
         }
-        world.done("mongo_read", read(&database), Value::Null).await;
+        world.run_task("mongo_read", read(&database), Value::Null).await;
     });
 }
 
@@ -169,9 +169,9 @@ fn what_a_server_answers_tells_whether_another_call_may_help_by_wire_contract() 
             let mut data = doc! {"failCommands": ["find"]};
             data.extend(answer.clone());
             fail(server.url(), "answers", doc! {"times": 1}, data).await;
-            let error = world.failed("mongo_read", read(&database), Value::Null).await;
+            let error = world.task_error("mongo_read", read(&database), Value::Null).await;
             assert_eq!(error.code.name(), code, "{answer}: {}", error.message);
-            world.done("mongo_read", read(&database), Value::Null).await;
+            world.run_task("mongo_read", read(&database), Value::Null).await;
         }
     });
 }
@@ -183,7 +183,7 @@ fn server_killed_under_load_fails_calls_by_type_and_recovers_by_wire_contract() 
     run(async |world| {
         let database = fresh("killed");
         connect(world, server.url(), json!({"connect_timeout_ms": 1000, "query_timeout_ms": 2000})).await;
-        beside(server.url(), &database).await.insert_one(doc! {"_id": 1}).await.unwrap();
+        client_collection(server.url(), &database).await.insert_one(doc! {"_id": 1}).await.unwrap();
         let blocking = async |act: fn(&Mongo) -> Result<(), String>| {
             let server = Arc::clone(&server);
             tokio::task::spawn_blocking(move || act(&server)).await.unwrap().unwrap();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use svc_connectors::BreakerSettings;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::kit::{at, run, run_with};
+use crate::kit::{connector_to, run, run_with};
 
 /// An API that says what it was shown, beside its token endpoint `/token`, which answers by `grant` and the
 /// number of the request, from 1.
@@ -34,7 +34,7 @@ fn oauth(upstream: &Upstream, more: Value) -> Value {
     for (key, value) in more.as_object().unwrap() {
         auth[key] = value.clone();
     }
-    at(upstream, json!({"auth": auth, "retry": {"max_retries": 0}}))
+    connector_to(upstream, json!({"auth": auth, "retry": {"max_retries": 0}}))
 }
 
 fn requests(upstream: &Upstream) -> usize {

@@ -18,7 +18,7 @@ async fn connect(world: &ConnectorWorld, url: &str) {
 }
 
 /// Does something to a server while the calls of a test go on.
-async fn meanwhile(redis: &Arc<Redis>, act: fn(&Redis) -> Result<(), String>) {
+async fn run_meanwhile(redis: &Arc<Redis>, act: fn(&Redis) -> Result<(), String>) {
     let redis = Arc::clone(redis);
     tokio::task::spawn_blocking(move || act(&redis)).await.unwrap().unwrap();
 }
@@ -55,14 +55,14 @@ fn what_the_server_refuses_is_no_outage_and_shows_no_password() {
         let mut beside = redis::Client::open(redis.url()).unwrap().get_connection().unwrap();
         let _: () = beside.lpush("k", 1).unwrap();
         connect(world, redis.url()).await;
-        let error = world.failed("cache_read", get(), Value::Null).await;
+        let error = world.task_error("cache_read", get(), Value::Null).await;
         assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
         assert!(error.message.contains("WRONGTYPE"), "{}", error.message);
         for url in
             [redis.url().replace(":svc@", ":swordfish@"), redis.url().replace(":svc@", "bob:swordfish@")]
         {
             connect(world, &url).await;
-            let error = world.failed("cache_read", get(), Value::Null).await;
+            let error = world.task_error("cache_read", get(), Value::Null).await;
             assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
             assert!(error.message.starts_with("connector 'r': '127.0.0.1:"), "{}", error.message);
             let probe = world.probe("r").await;
@@ -70,7 +70,7 @@ fn what_the_server_refuses_is_no_outage_and_shows_no_password() {
             assert!(!format!("{error:?} {probe:?}").contains("swordfish"), "{error:?} {probe:?}");
         }
         connect(world, &redis.url().replace(":svc@", "")).await;
-        let error = world.failed("cache_read", get(), Value::Null).await;
+        let error = world.task_error("cache_read", get(), Value::Null).await;
         assert!(error.message.contains("NOAUTH"), "{}", error.message);
         assert_eq!(world.connectors.breakers().unwrap(), [("ch:r".to_owned(), BreakerState::Closed)]);
     });
@@ -81,12 +81,12 @@ fn a_private_server_is_refused_where_that_was_not_allowed() {
     run(async |world| {
         for url in ["redis://:swordfish@127.0.0.1:1", "redis://:swordfish@localhost:1"] {
             world.put("r", "cache", true, json!({"backend": "redis", "url": url})).await;
-            let error = world.failed("cache_read", get(), Value::Null).await;
+            let error = world.task_error("cache_read", get(), Value::Null).await;
             assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
             assert!(error.message.starts_with("SSRF protection: "), "{}", error.message);
         }
         connect(world, "redis://:swordfish@name.invalid").await;
-        assert_eq!(world.failed("cache_read", get(), Value::Null).await.code.name(), "IO_ERROR");
+        assert_eq!(world.task_error("cache_read", get(), Value::Null).await.code.name(), "IO_ERROR");
     });
 }
 
@@ -101,7 +101,7 @@ fn over_tls_the_server_must_be_one_that_is_trusted() {
     });
     run(async |world| {
         connect(world, redis.url()).await;
-        let error = world.failed("cache_read", get(), Value::Null).await;
+        let error = world.task_error("cache_read", get(), Value::Null).await;
         assert_eq!(error.code.name(), "IO_ERROR", "{}", error.message);
         assert!(error.message.contains("certificate"), "{}", error.message);
     });
@@ -135,11 +135,11 @@ fn a_server_that_dies_under_load_opens_the_breaker_and_its_return_closes_it() {
             (served, failed)
         };
         let outage = async {
-            meanwhile(&redis, Redis::stop).await;
+            run_meanwhile(&redis, Redis::stop).await;
             while state() != BreakerState::Open {
                 tokio::task::yield_now().await;
             }
-            meanwhile(&redis, Redis::restart).await;
+            run_meanwhile(&redis, Redis::restart).await;
             while state() != BreakerState::Closed {
                 tokio::task::yield_now().await;
             }
@@ -162,9 +162,9 @@ fn a_server_that_hangs_costs_its_callers_a_bounded_time() {
         redis.hang().unwrap();
         // All wait at the same time: the first on the existing connection, those after it on a new one. The
         // time limit of the test bounds them together.
-        let errors = join_all((0..20).map(|_| world.failed("cache_read", get(), Value::Null))).await;
+        let errors = join_all((0..20).map(|_| world.task_error("cache_read", get(), Value::Null))).await;
         assert!(errors.iter().all(|error| error.code.name() == "TIMEOUT_ERROR"), "{errors:?}");
-        let error = world.failed("cache_read", get(), Value::Null).await;
+        let error = world.task_error("cache_read", get(), Value::Null).await;
         assert_eq!((error.code.name(), error.retryable()), ("TIMEOUT_ERROR", true));
         redis.resume().unwrap();
         assert_eq!(read(world, "r", json!("k")).await, 1, "healed");

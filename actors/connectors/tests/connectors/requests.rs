@@ -3,7 +3,7 @@
 use serde_json::json;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::kit::{at, run};
+use crate::kit::{connector_to, run};
 
 fn echo() -> Upstream {
     Upstream::start(|asked| {
@@ -22,14 +22,14 @@ fn headers_of_the_task_come_before_the_credentials_and_those_before_the_connecto
         let upstream = echo();
         let headers = json!({"A": "connector", "B": "connector", "Authorization": "connector"});
         let auth = json!({"type": "basic", "username": "bob", "password": "swordfish"});
-        world.connect(at(&upstream, json!({"headers": headers, "auth": auth}))).await;
+        world.connect(connector_to(&upstream, json!({"headers": headers, "auth": auth}))).await;
         let said = world.call(json!({"headers": {"b": "task"}})).await;
         assert_eq!((&said["headers"]["a"], &said["headers"]["b"]), (&json!("connector"), &json!("task")));
         assert_eq!(said["headers"]["authorization"], "Basic Ym9iOnN3b3JkZmlzaA==");
         let said = world.call(json!({"headers": {"authorization": "task"}})).await;
         assert_eq!(said["headers"]["authorization"], "task");
         let key = json!({"type": "apikey", "header": "X-Key", "key": "k"});
-        world.connect(at(&upstream, json!({"auth": key}))).await;
+        world.connect(connector_to(&upstream, json!({"auth": key}))).await;
         assert_eq!(world.call(json!({})).await["headers"]["x-key"], "k");
     });
 }
@@ -39,7 +39,7 @@ fn credentials_in_a_url_are_sent_as_basic_credentials() {
     run(async |world| {
         let upstream = echo();
         let url = upstream.url("/v1").replace("http://", "http://bob:sword%40fish@");
-        world.connect(at(&upstream, json!({"url": url}))).await;
+        world.connect(connector_to(&upstream, json!({"url": url}))).await;
         let said = world.call(json!({"path": "x"})).await;
         assert_eq!(said["target"], "/v1/x");
         assert_eq!(said["headers"]["authorization"], "Basic Ym9iOnN3b3JkQGZpc2g=");
@@ -51,7 +51,9 @@ fn the_urls_query_comes_first_then_the_tasks_then_the_connectors_sorted() {
     run(async |world| {
         let upstream = echo();
         let url = upstream.url("/api?v=1");
-        world.connect(at(&upstream, json!({"url": url, "query_params": {"z": 1, "b": "x y"}}))).await;
+        world
+            .connect(connector_to(&upstream, json!({"url": url, "query_params": {"z": 1, "b": "x y"}})))
+            .await;
         let input = json!({"path_logic": {"cat": ["/o/", {"var": "payload.id"}, "?q=1", {"var": "payload.more"}]}, "output": "data.api"});
         let outcome = world.run(input.clone(), json!({"id": "7 8", "more": ""})).await;
         assert_eq!(outcome.message.data["api"]["target"], "/api/o/7%208?v=1&q=1&b=x+y&z=1");
@@ -68,7 +70,7 @@ fn the_urls_query_comes_first_then_the_tasks_then_the_connectors_sorted() {
 fn a_body_is_sent_in_its_format_under_its_type_or_the_authors() {
     run(async |world| {
         let upstream = echo();
-        world.connect(at(&upstream, json!({}))).await;
+        world.connect(connector_to(&upstream, json!({}))).await;
         for (input, content_type, body) in [
             (json!({"body": {"b": 1, "a": [null]}}), json!("application/json"), r#"{"b":1,"a":[null]}"#),
             (
@@ -119,7 +121,7 @@ fn an_answer_is_read_in_its_format_and_only_where_it_is_written() {
             _ => UpstreamReply::new(200, "no json"),
         })
         .unwrap();
-        world.connect(at(&upstream, json!({}))).await;
+        world.connect(connector_to(&upstream, json!({}))).await;
         assert_eq!(world.call(json!({"path": "latin", "response_format": "text"})).await, "caf\u{FFFD}");
         assert_eq!(
             world.call(json!({"path": "marked"})).await,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::kit::{at, run};
+use crate::kit::{connector_to, run};
 
 fn always(status: u16) -> Upstream {
     Upstream::start(move |_| UpstreamReply::new(status, "")).unwrap()
@@ -28,7 +28,7 @@ fn what_may_pass_is_tried_again_where_twice_does_no_harm() {
             (302, "GET", json!({}), 1),
         ] {
             let upstream = always(status);
-            world.connect(at(&upstream, more)).await;
+            world.connect(connector_to(&upstream, more)).await;
             let error = world.fail(json!({"method": method})).await;
             assert_eq!((error.code.name(), error.http_status), ("HTTP_ERROR", Some(status)));
             assert_eq!(upstream.requests().len(), attempts, "{status} {method}");
@@ -48,7 +48,7 @@ fn a_connection_that_breaks_off_is_tried_again_and_the_call_counts_once() {
             _ => UpstreamReply::new(200, "7"),
         })
         .unwrap();
-        world.connect(at(&upstream, json!({}))).await;
+        world.connect(connector_to(&upstream, json!({}))).await;
         assert_eq!(world.call(json!({})).await, 7);
         assert_eq!(upstream.requests().len(), 3);
         assert!(world.count(&["connector_requests_total", "status=\"ok\""]).eq(&1.0));
@@ -61,7 +61,7 @@ fn a_connection_that_breaks_off_is_tried_again_and_the_call_counts_once() {
 fn a_pause_that_would_cross_the_deadline_of_the_call_ends_it() {
     run(async |world| {
         let upstream = always(500);
-        world.connect(at(&upstream, json!({"retry": {"retry_delay_ms": 3_600_000}}))).await;
+        world.connect(connector_to(&upstream, json!({"retry": {"retry_delay_ms": 3_600_000}}))).await;
         let error = world.fail(json!({"timeout_ms": 100})).await;
         assert_eq!((error.code.name(), upstream.requests().len()), ("HTTP_ERROR", 1));
     });
@@ -76,10 +76,10 @@ fn an_attempt_ends_with_its_own_limit() {
             _ => UpstreamReply::new(200, "1"),
         })
         .unwrap();
-        world.connect(at(&upstream, json!({}))).await;
+        world.connect(connector_to(&upstream, json!({}))).await;
         assert_eq!(world.call(json!({"timeout_ms": 300})).await, 1);
         let held = Upstream::start(|_| UpstreamReply::Held).unwrap();
-        world.connect(at(&held, json!({"retry": {"max_retries": 0}}))).await;
+        world.connect(connector_to(&held, json!({"retry": {"max_retries": 0}}))).await;
         let error = world.fail(json!({"timeout_ms": 50})).await;
         assert_eq!((error.code.name(), error.retryable()), ("TIMEOUT_ERROR", true));
         let told = error.message;
@@ -94,14 +94,14 @@ fn an_attempt_ends_with_its_own_limit() {
 fn a_change_of_the_connector_counts_from_the_next_attempt() {
     run(async |world| {
         let (bad, good) = (always(500), Upstream::start(|_| UpstreamReply::new(200, "1")).unwrap());
-        world.connect(at(&bad, json!({"retry": {"max_retries": 16, "retry_delay_ms": 20}}))).await;
+        world.connect(connector_to(&bad, json!({"retry": {"max_retries": 16, "retry_delay_ms": 20}}))).await;
         let change = async {
             let mut asked = 0;
             while asked == 0 {
                 tokio::task::yield_now().await;
                 asked = bad.requests().len();
             }
-            world.connect(at(&good, json!({}))).await;
+            world.connect(connector_to(&good, json!({}))).await;
         };
         let (said, ()) = futures_util::future::join(world.call(json!({})), change).await;
         assert_eq!(said, Value::from(1));

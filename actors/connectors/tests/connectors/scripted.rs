@@ -35,14 +35,14 @@ impl Scripted {
         Self { port, heard }
     }
 
-    /// Every line of every conversation.
-    pub(crate) fn heard(&self) -> Vec<String> {
+    /// Returns every line of every conversation.
+    pub(crate) fn received_commands(&self) -> Vec<String> {
         self.heard.lock().clone()
     }
 
     /// Counts the lines with this prefix.
     pub(crate) fn count(&self, start: &str) -> usize {
-        self.heard().iter().filter(|line| line.starts_with(start)).count()
+        self.received_commands().iter().filter(|line| line.starts_with(start)).count()
     }
 }
 

@@ -29,8 +29,8 @@ fn write(write: Value) -> Value {
     json!({"connector": "search", "write": write, "schema": schema(), "output": "data.out"})
 }
 
-async fn done(world: &ConnectorWorld, function: &str, input: Value, payload: Value) -> Value {
-    world.done(function, input, payload).await["out"].take()
+async fn run_task(world: &ConnectorWorld, function: &str, input: Value, payload: Value) -> Value {
+    world.run_task(function, input, payload).await["out"].take()
 }
 
 fn body(asked: &ReceivedRequest) -> Value {
@@ -57,7 +57,7 @@ fn a_search_is_sent_and_its_hits_are_rows_by_wire_contract() {
         let input =
             query(json!({"source": "client", "fields": ["id", "name", "city"], "sort": [{"name": "asc"}],
             "filter": {"==": [{"field": "city"}, {"var": "payload.city"}]}, "limit": 10}));
-        let rows = done(world, "data_query", input, json!({"city": "Ulm"})).await;
+        let rows = run_task(world, "data_query", input, json!({"city": "Ulm"})).await;
         let due =
             json!([{"id": "7", "name": "Ann", "city": "Ulm"}, {"id": "8", "name": "Bob", "city": null}]);
         assert_eq!(rows, due);
@@ -82,14 +82,14 @@ fn values_of_a_message_stay_values_by_wire_contract() {
         let text = "a*\"}}]}},{\"match_all\":{}}";
         let input =
             query(json!({"source": "client", "filter": {"in": [{"var": "payload"}, {"field": "city"}]}}));
-        assert_eq!(done(world, "data_query", input, json!(text)).await, json!([]));
+        assert_eq!(run_task(world, "data_query", input, json!(text)).await, json!([]));
         let sent = body(&upstream.requests().pop().unwrap());
         let pattern =
             sent["query"]["bool"]["filter"][0]["wildcard"]["town"]["value"].as_str().unwrap().to_owned();
         assert_eq!(pattern, format!("*{}*", text.replace('*', "\\*")));
         let input =
             query(json!({"source": "client", "filter": {"==": [{"field": "city"}, {"var": "payload"}]}}));
-        let error = world.failed("data_query", input, json!({"match_all": {}})).await;
+        let error = world.task_error("data_query", input, json!({"match_all": {}})).await;
         assert_eq!(error.code.name(), "VALIDATION_ERROR", "{}", error.message);
     });
 }
@@ -113,7 +113,7 @@ fn rows_are_sent_in_bulk_and_each_is_accounted_for_by_wire_contract() {
         let auth = json!({"type": "bearer", "token": "swordfish"});
         connect(world, upstream.url(""), json!({"auth": auth})).await;
         let one = write(json!({"op": "insert", "target": "client", "values": {"name": {"var": "payload"}}}));
-        let result = done(world, "data_write", one, json!("a\nb")).await;
+        let result = run_task(world, "data_write", one, json!("a\nb")).await;
         assert_eq!(result, json!({"status": "ok", "inserted": 1, "ids": ["made"]}));
         let asked = upstream.requests().pop().unwrap();
         assert_eq!(
@@ -131,7 +131,7 @@ fn rows_are_sent_in_bulk_and_each_is_accounted_for_by_wire_contract() {
         assert_eq!(out["items"][1]["status"], "error");
         assert!(!out.to_string().contains("swordfish"), "{out}");
         let failing = write(json!({"op": "insert", "target": "client", "values": {"id": "b"}}));
-        let error = world.failed("data_write", failing, Value::Null).await;
+        let error = world.task_error("data_write", failing, Value::Null).await;
         assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
         assert!(error.message.contains("version_conflict_engine_exception"), "{}", error.message);
         assert!(!error.message.contains("swordfish"), "{}", error.message);
@@ -186,7 +186,7 @@ fn changes_by_query_and_upserts_are_counted_by_wire_contract() {
             (upsert("old", "nothing"), json!({"status": "ok", "matched": 1, "modified": 0})),
         ] {
             assert_eq!(
-                done(world, "data_write", write(document.clone()), Value::Null).await,
+                run_task(world, "data_write", write(document.clone()), Value::Null).await,
                 due,
                 "{document}"
             );
@@ -194,7 +194,7 @@ fn changes_by_query_and_upserts_are_counted_by_wire_contract() {
         let asked = upstream.requests().pop().unwrap();
         let due = ("PUT", "/clients/_doc/old?op_type=create&refresh=wait_for");
         assert_eq!((asked.method.as_str(), asked.target.as_str()), due);
-        let error = world.failed("data_write", write(upsert("old", "update")), Value::Null).await;
+        let error = world.task_error("data_write", write(upsert("old", "update")), Value::Null).await;
         assert_eq!(
             error.code.name(),
             "FUNCTION_ERROR",
@@ -236,20 +236,23 @@ fn what_was_done_in_part_is_no_success_by_wire_contract() {
         })
         .unwrap();
         connect(world, upstream.url(""), json!({})).await;
-        assert_eq!(done(world, "data_query", query(json!({"source": "fine"})), Value::Null).await, json!([]));
+        assert_eq!(
+            run_task(world, "data_query", query(json!({"source": "fine"})), Value::Null).await,
+            json!([])
+        );
         for (source, why) in [("late", "timed out"), ("lost", "1 of 5 shards failed")] {
-            let error = world.failed("data_query", query(json!({"source": source})), Value::Null).await;
+            let error = world.task_error("data_query", query(json!({"source": source})), Value::Null).await;
             assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
             assert!(error.message.contains(why), "{}", error.message);
         }
-        let error = world.failed("data_query", query(json!({"source": "moved"})), Value::Null).await;
+        let error = world.task_error("data_query", query(json!({"source": "moved"})), Value::Null).await;
         assert!(error.message.contains("307"), "no redirect is followed: {}", error.message);
         let last = upstream.requests().pop().unwrap();
         assert_eq!(last.target, "/moved/_search");
         let insert = |target: &str| write(json!({"op": "insert", "target": target, "values": {"a": 1}}));
-        let error = world.failed("data_write", insert("mute"), Value::Null).await;
+        let error = world.task_error("data_write", insert("mute"), Value::Null).await;
         assert!(error.message.contains("does not say what became of 1 documents"), "{}", error.message);
-        assert_eq!(done(world, "data_write", insert("index"), Value::Null).await["ids"], json!(["a"]));
+        assert_eq!(run_task(world, "data_write", insert("index"), Value::Null).await["ids"], json!(["a"]));
         let filter = json!({"==": [{"field": "a"}, 1]});
         for (op, target, why) in [
             ("update", "late", "1 of 3 documents were updated"),
@@ -262,7 +265,7 @@ fn what_was_done_in_part_is_no_success_by_wire_contract() {
             if op == "update" {
                 document["set"] = json!({"a": 2});
             }
-            let error = world.failed("data_write", write(document), Value::Null).await;
+            let error = world.task_error("data_write", write(document), Value::Null).await;
             assert_eq!(error.code.name(), "FUNCTION_ERROR", "{op} {target}");
             assert!(error.message.contains(why), "{}", error.message);
         }
@@ -299,16 +302,16 @@ fn refusals_limits_and_gates_are_told_apart_by_wire_contract() {
             ("secret", "connector_detail"),
             ("_all", "VALIDATION_ERROR"),
         ] {
-            let error = world.failed("data_query", query(json!({"source": source})), Value::Null).await;
+            let error = world.task_error("data_query", query(json!({"source": source})), Value::Null).await;
             assert_eq!(error.code.name(), code, "{source}: {}", error.message);
             assert!(!format!("{error:?}").contains("swordfish"), "{error:?}");
         }
         let filter = json!({"==": [{"field": "a"}, 1]});
         let closed = write(json!({"op": "delete", "target": "busy", "filter": filter}));
-        assert_eq!(world.failed("data_write", closed, Value::Null).await.code.name(), "connector_detail");
+        assert_eq!(world.task_error("data_write", closed, Value::Null).await.code.name(), "connector_detail");
         let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         connect(world, format!("http://{gone}"), json!({})).await;
-        let error = world.failed("data_query", query(json!({"source": "a"})), Value::Null).await;
+        let error = world.task_error("data_query", query(json!({"source": "a"})), Value::Null).await;
         assert_eq!((error.code.name(), error.retryable()), ("IO_ERROR", true), "{}", error.message);
         let probe = world.probe("search").await;
         assert!(!probe.reachable && probe.supported && probe.probe == "GET /", "{probe:?}");

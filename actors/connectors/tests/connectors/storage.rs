@@ -10,28 +10,34 @@ use svc_testkit::s3::{BUCKET, KEY, ObjectStore, SECRET};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{ConnectorWorld, run, run_with};
-use crate::mail::{refused, written};
+use crate::mail::{run_error, run_function};
 
 /// The config of a connector at a store.
-fn at(endpoint: &str, more: Value) -> Value {
+fn connector_to(endpoint: &str, more: Value) -> Value {
     let mut config = json!({"endpoint": endpoint, "region": "eu-central-1", "bucket": BUCKET, "access_key": KEY,
         "secret_key": SECRET, "force_path_style": true, "allow_private_urls": true});
     config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     config
 }
 
-async fn signed(world: &ConnectorWorld, input: Value) -> String {
+async fn sign(world: &ConnectorWorld, input: Value) -> String {
     let mut input = input;
     input.as_object_mut().unwrap().entry("expires_in").or_insert(json!("15m"));
-    written(world, "storage_presign", input).await.as_str().unwrap().to_owned()
+    run_function(world, "storage_presign", input).await.as_str().unwrap().to_owned()
 }
 
 async fn head(world: &ConnectorWorld, key: &str) -> Value {
-    written(world, "storage_head", json!({"key": key})).await
+    run_function(world, "storage_head", json!({"key": key})).await
 }
 
 /// Uses a URL as any client would that knows nothing but the URL.
-fn used(store: &ObjectStore, method: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> HttpResponse {
+fn call_store(
+    store: &ObjectStore,
+    method: &str,
+    url: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> HttpResponse {
     let target = url.strip_prefix(&store.endpoint()).unwrap();
     HttpClient::new(store.address()).send(method, target, headers, body).unwrap()
 }
@@ -40,7 +46,7 @@ fn used(store: &ObjectStore, method: &str, url: &str, headers: &[(&str, &str)], 
 fn who_has_the_url_reads_and_writes_the_object_whatever_it_is_called() {
     let Some(store) = ObjectStore::start() else { return };
     run(async |world| {
-        world.put("c", "storage", true, at(&store.endpoint(), json!({}))).await;
+        world.put("c", "storage", true, connector_to(&store.endpoint(), json!({}))).await;
         let keys = [
             "plain.txt",
             "a b/c d",
@@ -54,21 +60,25 @@ fn who_has_the_url_reads_and_writes_the_object_whatever_it_is_called() {
         ];
         for (number, key) in keys.into_iter().enumerate() {
             assert_eq!(head(world, key).await, json!({"exists": false}), "{key}");
-            let put = signed(world, json!({"key": key, "method": "PUT"})).await;
+            let put = sign(world, json!({"key": key, "method": "PUT"})).await;
             let body = format!("object {number}");
-            let answer = used(&store, "PUT", &put, &[], body.as_bytes());
+            let answer = call_store(&store, "PUT", &put, &[], body.as_bytes());
             assert_eq!(answer.status, 200, "{key}: {}", answer.text());
         }
         for (number, key) in keys.into_iter().enumerate() {
-            let get = signed(world, json!({"key": key})).await;
-            let answer = used(&store, "GET", &get, &[], b"");
+            let get = sign(world, json!({"key": key})).await;
+            let answer = call_store(&store, "GET", &get, &[], b"");
             assert_eq!((answer.status, answer.text()), (200, format!("object {number}")), "{key}");
             let known = head(world, key).await;
             assert_eq!((&known["exists"], &known["size"]), (&json!(true), &json!(8)), "{key}: {known}");
             assert!(known["last_modified"].as_str().unwrap().ends_with("GMT"), "{known}");
             let members: Vec<_> = known.as_object().unwrap().keys().collect();
             assert_eq!(members, ["exists", "size", "etag", "last_modified", "content_type"]);
-            assert_eq!(used(&store, "PUT", &get, &[], b"x").status, 403, "a URL to read does not write");
+            assert_eq!(
+                call_store(&store, "PUT", &get, &[], b"x").status,
+                403,
+                "a URL to read does not write"
+            );
         }
     });
 }
@@ -77,18 +87,18 @@ fn who_has_the_url_reads_and_writes_the_object_whatever_it_is_called() {
 fn a_large_object_is_known_by_its_size_and_type() {
     let Some(store) = ObjectStore::start() else { return };
     run(async |world| {
-        world.put("c", "storage", true, at(&store.endpoint(), json!({}))).await;
-        let put = signed(world, json!({"key": "large", "method": "PUT", "content_type": "image/png"})).await;
-        let denied = used(&store, "PUT", &put, &[("content-type", "text/plain")], b"x");
+        world.put("c", "storage", true, connector_to(&store.endpoint(), json!({}))).await;
+        let put = sign(world, json!({"key": "large", "method": "PUT", "content_type": "image/png"})).await;
+        let denied = call_store(&store, "PUT", &put, &[("content-type", "text/plain")], b"x");
         assert_eq!(denied.status, 403, "another type than the one that was signed");
-        let taken = used(&store, "PUT", &put, &[("content-type", "image/png")], &vec![7; 1_000_000]);
+        let taken = call_store(&store, "PUT", &put, &[("content-type", "image/png")], &vec![7; 1_000_000]);
         assert_eq!(taken.status, 200, "{}", taken.text());
         let known = head(world, "large").await;
         assert_eq!((&known["size"], &known["content_type"]), (&json!(1_000_000), &json!("image/png")));
         assert!(known["etag"].is_string(), "{known}");
         let named = json!({"key": "large", "response_content_type": "x/y", "response_content_disposition": "attachment; filename=\"a b.png\""});
         assert_eq!(
-            used(&store, "GET", &signed(world, named).await, &[], b"").status,
+            call_store(&store, "GET", &sign(world, named).await, &[], b"").status,
             200,
             "all of the query is signed"
         );
@@ -99,18 +109,18 @@ fn a_large_object_is_known_by_its_size_and_type() {
 fn a_url_ends_with_its_time() {
     let Some(store) = ObjectStore::start() else { return };
     run(async |world| {
-        world.put("c", "storage", true, at(&store.endpoint(), json!({}))).await;
-        let url = signed(world, json!({"key": "k", "expires_in": 1})).await;
-        assert_eq!(used(&store, "GET", &url, &[], b"").status, 404);
+        world.put("c", "storage", true, connector_to(&store.endpoint(), json!({}))).await;
+        let url = sign(world, json!({"key": "k", "expires_in": 1})).await;
+        assert_eq!(call_store(&store, "GET", &url, &[], b"").status, 404);
         let denied = loop {
-            let answer = used(&store, "GET", &url, &[], b"");
+            let answer = call_store(&store, "GET", &url, &[], b"");
             if answer.status != 404 {
                 break answer;
             }
         };
         assert!(denied.status == 403 && denied.text().contains("expired"), "{}", denied.text());
         let longer = url.replace("X-Amz-Expires=1&", "X-Amz-Expires=1000&");
-        assert!(used(&store, "GET", &longer, &[], b"").text().contains("SignatureDoesNotMatch"));
+        assert!(call_store(&store, "GET", &longer, &[], b"").text().contains("SignatureDoesNotMatch"));
     });
 }
 
@@ -119,12 +129,17 @@ fn a_wrong_key_is_refused_by_the_store_and_is_in_no_error() {
     let Some(store) = ObjectStore::start() else { return };
     run(async |world| {
         world
-            .put("c", "storage", true, at(&store.endpoint(), json!({"secret_key": "swordfish-wrong"})))
+            .put(
+                "c",
+                "storage",
+                true,
+                connector_to(&store.endpoint(), json!({"secret_key": "swordfish-wrong"})),
+            )
             .await;
-        let url = signed(world, json!({"key": "k"})).await;
-        let answer = used(&store, "GET", &url, &[], b"");
+        let url = sign(world, json!({"key": "k"})).await;
+        let answer = call_store(&store, "GET", &url, &[], b"");
         assert!(answer.status == 403 && answer.text().contains("SignatureDoesNotMatch"), "{}", answer.text());
-        let error = refused(world, "storage_head", json!({"key": "k"})).await;
+        let error = run_error(world, "storage_head", json!({"key": "k"})).await;
         assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
         assert!(
             error.message.contains("status 403") && !format!("{error:?}").contains("swordfish"),
@@ -138,7 +153,7 @@ fn a_wrong_key_is_refused_by_the_store_and_is_in_no_error() {
 #[test]
 fn what_no_url_can_name_and_what_a_connector_forbids_is_not_signed() {
     run(async |world| {
-        world.put("c", "storage", true, at("http://127.0.0.1:1", json!({}))).await;
+        world.put("c", "storage", true, connector_to("http://127.0.0.1:1", json!({}))).await;
         let payload =
             json!({"up": "../x", "in": "a/./b", "empty": "", "week": "8d", "lines": "a\r\nb", "number": 7});
         for (function, field, from) in [
@@ -162,16 +177,19 @@ fn what_no_url_can_name_and_what_a_connector_forbids_is_not_signed() {
             assert!(error.message.starts_with(field), "{field} {from}: {}", error.message);
         }
         let closed = json!({"operations": {"presign_get": false, "presign_put": true, "head": false}});
-        world.put("c", "storage", true, at("http://127.0.0.1:1", closed)).await;
+        world.put("c", "storage", true, connector_to("http://127.0.0.1:1", closed)).await;
         for (function, input) in [
             ("storage_presign", json!({"key": "k", "expires_in": 60})),
             ("storage_head", json!({"key": "k"})),
         ] {
-            assert_eq!(refused(world, function, input).await.code.name(), "connector_detail", "{function}");
+            assert_eq!(run_error(world, function, input).await.code.name(), "connector_detail", "{function}");
         }
-        signed(world, json!({"key": "k", "method": "PUT"})).await;
+        sign(world, json!({"key": "k", "method": "PUT"})).await;
         world.put("c", "http", true, json!({"url": "http://a.example"})).await;
-        assert_eq!(refused(world, "storage_head", json!({"key": "k"})).await.code.name(), "connector_detail");
+        assert_eq!(
+            run_error(world, "storage_head", json!({"key": "k"})).await.code.name(),
+            "connector_detail"
+        );
     });
 }
 
@@ -181,11 +199,11 @@ fn signing_needs_no_store_and_minds_no_breaker() {
     let settings =
         BreakerSettings { failure_threshold: 1, recovery: Duration::from_secs(3600), max_breakers: 9 };
     run_with(Some(settings), async |world| {
-        world.put("c", "storage", true, at(&format!("http://{gone}"), json!({}))).await;
-        let error = refused(world, "storage_head", json!({"key": "k"})).await;
+        world.put("c", "storage", true, connector_to(&format!("http://{gone}"), json!({}))).await;
+        let error = run_error(world, "storage_head", json!({"key": "k"})).await;
         assert_eq!((error.code.name(), error.retryable()), ("IO_ERROR", true));
-        assert_eq!(refused(world, "storage_head", json!({"key": "k"})).await.code.name(), "circuit_open");
-        assert!(signed(world, json!({"key": "k"})).await.starts_with(&format!("http://{gone}/bucket/k?")));
+        assert_eq!(run_error(world, "storage_head", json!({"key": "k"})).await.code.name(), "circuit_open");
+        assert!(sign(world, json!({"key": "k"})).await.starts_with(&format!("http://{gone}/bucket/k?")));
         let probe = world.probe("c").await;
         assert!(probe.supported && !probe.reachable);
     });
@@ -203,14 +221,14 @@ fn a_store_in_trouble_is_told_from_one_that_refuses() {
     })
     .unwrap();
     run(async |world| {
-        world.put("c", "storage", true, at(&store.url(""), json!({"timeout_ms": 200}))).await;
+        world.put("c", "storage", true, connector_to(&store.url(""), json!({"timeout_ms": 200}))).await;
         for (key, code) in [
             ("held", "TIMEOUT_ERROR"),
             ("cut", "IO_ERROR"),
             ("broken", "FUNCTION_ERROR"),
             ("elsewhere", "FUNCTION_ERROR"),
         ] {
-            let error = refused(world, "storage_head", json!({"key": key})).await;
+            let error = run_error(world, "storage_head", json!({"key": key})).await;
             assert_eq!(error.code.name(), code, "{key}: {}", error.message);
             assert!(!error.message.contains("X-Amz"), "{}", error.message);
         }
@@ -228,7 +246,8 @@ fn a_private_store_is_refused_where_it_stands_and_where_it_is_dialled() {
     trap.set_nonblocking(true).unwrap();
     let port = trap.local_addr().unwrap().port();
     run(async |world| {
-        let private = |host: &str| at(&format!("http://{host}:{port}"), json!({"allow_private_urls": false}));
+        let private =
+            |host: &str| connector_to(&format!("http://{host}:{port}"), json!({"allow_private_urls": false}));
         world.put("c", "storage", true, private("127.0.0.1")).await;
         let state = world.connectors.status("c").unwrap().state;
         assert!(
@@ -236,7 +255,7 @@ fn a_private_store_is_refused_where_it_stands_and_where_it_is_dialled() {
             "{state:?}"
         );
         world.put("c", "storage", true, private("localhost")).await;
-        let error = refused(world, "storage_head", json!({"key": "k"})).await;
+        let error = run_error(world, "storage_head", json!({"key": "k"})).await;
         assert_eq!(error.code.name(), "FUNCTION_ERROR");
         assert!(error.message.starts_with("SSRF protection: 'localhost'"), "{}", error.message);
         assert!(trap.accept().is_err());

@@ -59,7 +59,7 @@ impl CronAttempt {
         }
         // As accepted work, a scheduled run leaves a trace whatever the mode and the sampling of traces.
         let trace = self.new_trace(&entry, &cron.payload);
-        let begun = Instant::now();
+        let start_sent_at = Instant::now();
         let start = self.shared.ledger.start(
             &self.claim.key,
             definition.version(),
@@ -88,7 +88,7 @@ impl CronAttempt {
             abort: registration,
         };
         let run = self.shared.registry.run_scheduled(&entry, firing);
-        match self.watch(run, abort, slot.as_ref(), begun).await {
+        match self.watch(run, abort, slot.as_ref(), start_sent_at).await {
             AttemptEnd::Ended(fired) => self.record_outcome(fired, slot.as_ref()).await,
             AttemptEnd::CalledOff => self.give_back(slot.as_ref()).await,
             AttemptEnd::Lost(why) => {
@@ -127,7 +127,7 @@ impl CronAttempt {
         if let Some(quarantine) = entry.quarantine() {
             return Err(NoRun::Failed(quarantine.reason.to_string()));
         }
-        let definition = entry.compiled().filter(|definition| definition.cron().is_some()).cloned();
+        let definition = entry.compiled_channel().filter(|definition| definition.cron().is_some()).cloned();
         match definition {
             Some(definition) => Ok((entry, definition)),
             None => Err(NoRun::Failed("the channel does not run by the clock".to_owned())),

@@ -88,12 +88,12 @@ impl AttemptPool {
 
     /// Until nothing more is to begin.
     pub(crate) async fn wait_until_closing(&self) {
-        self.reached(ShutdownPhase::Closing).await;
+        self.wait_for_phase(ShutdownPhase::Closing).await;
     }
 
     /// Until runs are to end.
     pub(crate) async fn wait_until_ending(&self) {
-        self.reached(ShutdownPhase::Ending).await;
+        self.wait_for_phase(ShutdownPhase::Ending).await;
     }
 
     /// Returns true if no attempt may begin any more.
@@ -124,7 +124,7 @@ impl AttemptPool {
         busy.keys().cloned().collect()
     }
 
-    async fn reached(&self, phase: ShutdownPhase) {
+    async fn wait_for_phase(&self, phase: ShutdownPhase) {
         let mut phases = self.phase.subscribe();
         // The sender is this very value: it cannot be gone.
         let _ = phases.wait_for(|now| *now >= phase).await;

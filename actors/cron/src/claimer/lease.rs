@@ -39,7 +39,7 @@ impl LeaseTimer {
 
     /// Returns the instant of the next renewal after one that was sent at `sent`, at most the end of the
     /// lease.
-    fn next(self, sent: Instant) -> Instant {
+    fn next_renewal(self, sent: Instant) -> Instant {
         (sent + self.heartbeat).min(self.end())
     }
 }
@@ -81,7 +81,7 @@ impl<'d> ClaimLease<'d> {
         let mut sent = self.timer().renewed;
         loop {
             let mut timer = *self.timer();
-            sleep_until(timer.next(sent)).await;
+            sleep_until(timer.next_renewal(sent)).await;
             if self.is_over() {
                 return LeaseLoss::Fenced;
             }
@@ -116,10 +116,10 @@ mod tests {
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
         let mut timer = LeaseTimer::new(Duration::from_secs(60), Duration::from_secs(15), begun);
-        assert_eq!((timer.next(begun), timer.end()), (at(15), at(45)));
+        assert_eq!((timer.next_renewal(begun), timer.end()), (at(15), at(45)));
         // Three timer fail.
-        assert_eq!([at(15), at(30), at(45)].map(|sent| timer.next(sent)), [at(30), at(45), at(45)]);
+        assert_eq!([at(15), at(30), at(45)].map(|sent| timer.next_renewal(sent)), [at(30), at(45), at(45)]);
         timer.renewed = at(30);
-        assert_eq!((timer.next(at(30)), timer.end()), (at(45), at(75)));
+        assert_eq!((timer.next_renewal(at(30)), timer.end()), (at(45), at(75)));
     }
 }

@@ -95,8 +95,8 @@ async fn claim_until_closed(shared: Arc<CronShared>, attempts: Arc<AttemptPool>)
     let mut failures = 0;
     loop {
         let Some(workers) = attempts.acquire_workers(shared.settings.claim_batch).await else { return };
-        let wanted = workers.len();
-        match claim_batch(&shared, &attempts, wanted).await {
+        let worker_count = workers.len();
+        match claim_batch(&shared, &attempts, worker_count).await {
             Ok(claims) => {
                 failures = 0;
                 let got = claims.claimed.len();
@@ -104,7 +104,7 @@ async fn claim_until_closed(shared: Arc<CronShared>, attempts: Arc<AttemptPool>)
                 for row in claims.exhausted {
                     end_exhausted(&shared, row).await;
                 }
-                if got < wanted {
+                if got < worker_count {
                     tokio::select! {
                         () = shared.due.notified() => {}
                         () = sleep(shared.settings.poll) => {}

@@ -53,14 +53,14 @@ impl Supervised for Reaper {}
 async fn run_passes(shared: &CronShared) {
     let mut absences = AbsenceSweep::new(OVERDUE, EVERY);
     loop {
-        let begun = Instant::now();
+        let started_at = Instant::now();
         match run_pass(shared, &mut absences).await {
             Ok(()) => {
-                shared.metrics.record_reconcile(begun.elapsed());
+                shared.metrics.record_reconcile(started_at.elapsed());
                 shared.settings.jobs.tell("cron_reconcile");
             }
             Err(error) => {
-                absences.failed();
+                absences.record_failure();
                 shared.settings.errors.tell(ErrorReason::CronReconcile);
                 if !error.is_outage() {
                     warn!(shared.log, "reconciling the ledger failed"; "error" => %error);
@@ -87,6 +87,6 @@ async fn run_pass(shared: &CronShared, absences: &mut AbsenceSweep) -> Result<()
     let now = shared.clock.now();
     let behind =
         now.is_some_and(|now| shared.schedules().values().any(|handle| handle.is_behind(now - BEHIND)));
-    shared.passes.succeeded(now.map(|now| now.timestamp()), backlog, behind);
+    shared.passes.record_success(now.map(|now| now.timestamp()), backlog, behind);
     Ok(())
 }

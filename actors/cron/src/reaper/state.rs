@@ -33,8 +33,8 @@ impl AbsenceSweep {
         is_due
     }
 
-    /// The ledger did not answer.
-    pub(crate) const fn failed(&mut self) {
+    /// Records that the ledger did not answer.
+    pub(crate) const fn record_failure(&mut self) {
         self.well_since = None;
     }
 }
@@ -50,7 +50,7 @@ mod tests {
         let mut absences = AbsenceSweep::new(Duration::from_secs(60), Duration::from_secs(30));
         let due: Vec<u64> = (0..130).filter(|second| absences.is_due(at(*second))).collect();
         assert_eq!(due, [60, 90, 120]);
-        absences.failed();
+        absences.record_failure();
         let due: Vec<u64> = (200..300).filter(|second| absences.is_due(at(*second))).collect();
         assert_eq!(due, [260, 290]);
     }

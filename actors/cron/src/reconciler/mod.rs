@@ -74,21 +74,23 @@ impl Supervised for ScheduleReconciler {}
 
 impl ScheduleReconciler {
     async fn reconcile_until_stopped(self) {
-        let known = self.load_cursors().await;
+        let cursors = self.load_cursors().await;
         let mut generations = self.shared.registry.watch_generations();
-        let mut seen: Option<Arc<Snapshot>> = None;
+        let mut last_snapshot: Option<Arc<Snapshot>> = None;
         let (mut failed, mut failures) = (HashSet::new(), 0);
         self.repair().await;
         loop {
             generations.borrow_and_update();
             let snapshot = Arc::clone(&self.shared.registry.snapshot());
             let mut changed: HashSet<Arc<str>> = failed;
-            changed.extend(match &seen {
-                Some(seen) => snapshot.cron_changes(seen),
+            changed.extend(match &last_snapshot {
+                Some(last_snapshot) => snapshot.cron_changes(last_snapshot),
                 None => self.all_channels(&snapshot),
             });
-            let before =
-                PreviousSnapshot { cursors: seen.is_none().then_some(&known), snapshot: seen.as_deref() };
+            let before = PreviousSnapshot {
+                cursors: last_snapshot.is_none().then_some(&cursors),
+                snapshot: last_snapshot.as_deref(),
+            };
             let changes = changed.into_iter().map(|id| async {
                 let followed = self.reconcile_channel(Arc::clone(&id), &snapshot, before).await;
                 followed.is_err().then_some(id)
@@ -98,7 +100,7 @@ impl ScheduleReconciler {
                 .filter_map(std::future::ready)
                 .collect()
                 .await;
-            seen = Some(snapshot);
+            last_snapshot = Some(snapshot);
             failures = if failed.is_empty() { 0 } else { failures + 1 };
             tokio::select! {
                 changed = generations.changed() => if changed.is_err() { return },

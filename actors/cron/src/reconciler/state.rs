@@ -26,8 +26,8 @@ pub(crate) fn decide(
     entry: Option<&LoadedChannel>,
     max_catch_up: u32,
 ) -> ReconcileAction {
-    let wanted = entry.and_then(|entry| {
-        let definition = entry.compiled()?;
+    let desired = entry.and_then(|entry| {
+        let definition = entry.compiled_channel()?;
         let spec = ScheduleSpec::from_entry(entry, definition, max_catch_up)?;
         let order = match entry.quarantine() {
             None => ScheduleCommand::Follow(Arc::new(spec)),
@@ -35,14 +35,14 @@ pub(crate) fn decide(
         };
         Some((order, Arc::clone(definition)))
     });
-    match (handle, wanted) {
+    match (handle, desired) {
         (None, None) => ReconcileAction::None,
         (Some(_), None) => ReconcileAction::End,
         (None, Some((order, definition))) => ReconcileAction::Begin(order, definition),
         (Some(handle), Some((order, definition))) => {
-            let known = handle.definition.lock();
+            let current = handle.definition.lock();
             let rests = |order: &ScheduleCommand| matches!(order, ScheduleCommand::Rest);
-            let same = Arc::ptr_eq(&known, &definition) && rests(&handle.orders.borrow()) == rests(&order);
+            let same = Arc::ptr_eq(&current, &definition) && rests(&handle.orders.borrow()) == rests(&order);
             if same { ReconcileAction::None } else { ReconcileAction::Tell(order, definition) }
         }
     }

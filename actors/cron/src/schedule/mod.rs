@@ -63,7 +63,7 @@ async fn execute_commands(shared: &CronShared, handle: &ScheduleHandle) {
     let mut cursor = handle.take_preloaded();
     loop {
         let order = orders.borrow_and_update().clone();
-        let told = match order {
+        let change = match order {
             ScheduleCommand::Follow(spec) => {
                 if handle.has_rested() {
                     // Another node that serves the channel may have moved the cursor.
@@ -72,7 +72,7 @@ async fn execute_commands(shared: &CronShared, handle: &ScheduleHandle) {
                 let course = ScheduleRunner { shared, handle, spec: &spec };
                 tokio::select! {
                     never = course.follow(&mut cursor) => match never {},
-                    told = orders.changed() => told,
+                    change = orders.changed() => change,
                 }
             }
             ScheduleCommand::Rest => {
@@ -81,7 +81,7 @@ async fn execute_commands(shared: &CronShared, handle: &ScheduleHandle) {
                 orders.changed().await
             }
         };
-        if told.is_err() {
+        if change.is_err() {
             return;
         }
     }
@@ -117,7 +117,7 @@ impl ScheduleRunner<'_> {
                 Ok(()) => failures = 0,
                 Err(Obstacle::Ledger(error)) => {
                     failures += 1;
-                    self.failed(&error, failures);
+                    self.report_failure(&error, failures);
                     sleep(retry_delay(&self.handle.id, failures)).await;
                 }
                 Err(Obstacle::NotActive) => {
@@ -141,16 +141,17 @@ impl ScheduleRunner<'_> {
         }
         match (next, cursor.as_ref()) {
             (ScheduleStep::Wait(due), _) => tokio::select! {
-                () = sleep(until(due, now)) => {}
+                () = sleep(time_until(due, now)) => {}
                 () = jump => {}
             },
-            (ScheduleStep::Write, Some(known)) => {
-                let known = known.clone();
-                *cursor = self.write(known, now).await?;
+            (ScheduleStep::Write, Some(position)) => {
+                let position = position.clone();
+                *cursor = self.write(position, now).await?;
             }
             (ScheduleStep::TurnBack, _) => *cursor = self.turn_back(cursor.take()).await?,
             (ScheduleStep::Align | ScheduleStep::Write, _) => {
-                let rested = self.handle.has_rested().then(|| state::followed(self.shared.ledger.backend()));
+                let rested =
+                    self.handle.has_rested().then(|| state::answer_allowance(self.shared.ledger.backend()));
                 *cursor = self.align(state::align(self.spec, rested, now)).await?;
             }
         }
@@ -190,7 +191,7 @@ impl ScheduleRunner<'_> {
 
     /// Plans the instants since the cursor and writes them. Returns the new cursor, if it is known.
     async fn write(&self, cursor: Cursor, now: DateTime<Utc>) -> Result<Option<Cursor>, StoreError> {
-        let plan = state::bounded(self.plan(cursor.next_fire_at.and_utc(), now).await, AT_ONCE);
+        let plan = state::truncate_plan(self.plan(cursor.next_fire_at.and_utc(), now).await, AT_ONCE);
         let next = plan.next.unwrap_or(now + NEVER).naive_utc();
         let missed = plan.missed.map_or(0, |missed| missed.count);
         let written = self.shared.call_in_turn(self.shared.ledger.materialise(MaterialiseRequest {
@@ -229,11 +230,11 @@ impl ScheduleRunner<'_> {
     }
 
     /// Reports a failed call of the ledger, and logs it unless the database is away.
-    fn failed(&self, error: &StoreError, failures: u32) {
+    fn report_failure(&self, error: &StoreError, failures: u32) {
         self.shared.settings.errors.tell(ErrorReason::CronReconcileChannel);
-        let known = error.is_outage();
+        let is_outage = error.is_outage();
         // An outage is logged once for all schedules, other errors at powers of two.
-        if !known && failures.is_power_of_two() {
+        if !is_outage && failures.is_power_of_two() {
             warn!(self.shared.log, "writing occurrences failed";
                 "channel" => self.name(), "failures" => failures, "error" => %error);
         }
@@ -245,6 +246,6 @@ impl ScheduleRunner<'_> {
 }
 
 /// Returns the time from `now` to `due`, at most the longest sleep.
-fn until(due: DateTime<Utc>, now: DateTime<Utc>) -> Duration {
+fn time_until(due: DateTime<Utc>, now: DateTime<Utc>) -> Duration {
     (due - now).to_std().unwrap_or_default().min(MAX_SLEEP)
 }

@@ -15,7 +15,7 @@ const AHEAD: TimeDelta = TimeDelta::seconds(5);
 
 /// The room for a slow answer: none where no other node can follow the cursor, so that a schedule back from
 /// quarantine begins at the first instant after now.
-pub(crate) const fn followed(backend: Backend) -> TimeDelta {
+pub(crate) const fn answer_allowance(backend: Backend) -> TimeDelta {
     match backend {
         Backend::Sqlite => TimeDelta::zero(),
         Backend::Postgres => FOLLOWED,
@@ -85,7 +85,7 @@ pub(crate) fn align(
 
 /// Returns the part of a plan that fits into one write: all instants that a misfire policy makes up for, and
 /// at most `most` of the later ones. The cursor then stands on the first instant that is left.
-pub(crate) fn bounded(mut plan: MisfirePlan, most: usize) -> MisfirePlan {
+pub(crate) fn truncate_plan(mut plan: MisfirePlan, most: usize) -> MisfirePlan {
     // The instants that a policy makes up for belong to the same write as the count of those it dropped.
     let missed =
         plan.missed.map_or(0, |missed| plan.fire.partition_point(|instant| *instant < missed.newest));
@@ -183,7 +183,7 @@ mod tests {
             next: Some(at(100)),
         };
         let bound = |plan: MisfirePlan| {
-            let plan = bounded(plan, 2);
+            let plan = truncate_plan(plan, 2);
             (plan.fire.len(), plan.next.unwrap())
         };
         assert_eq!(bound(plan(&[1, 2], None)), (2, at(100)));
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(begins.next_fire_at, (now() + TimeDelta::seconds(1)).naive_utc());
         assert_eq!(begins.forsaken_before, None, "a restart goes on where the cursor stands");
         for (backend, behind) in [(Backend::Sqlite, TimeDelta::zero()), (Backend::Postgres, FOLLOWED)] {
-            let rested = align(&spec(2, "a"), Some(followed(backend)), now()).unwrap();
+            let rested = align(&spec(2, "a"), Some(answer_allowance(backend)), now()).unwrap();
             assert_eq!(rested.forsaken_before, Some((now() - behind).naive_utc()), "{backend}");
         }
     }

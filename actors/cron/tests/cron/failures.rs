@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use svc_model::LifecycleStatus;
 use svc_registry::ReloadScope;
 
-use crate::kit::{CronFixture, every_second, millis, rarely, run, seconds, until};
+use crate::kit::{CronFixture, every_second, millis, run, seconds, wait_until, yearly_schedule};
 
 #[test]
 fn a_database_that_was_away_ends_no_schedule() {
@@ -18,7 +18,7 @@ fn a_database_that_was_away_ends_no_schedule() {
         }
         let lock = world.lock();
         // Every schedule has met the lock at least twice.
-        until(async || {
+        wait_until(async || {
             let words = node.words.lock();
             let failures = words.iter().filter(|word| **word == "cron_reconcile_channel").count();
             failures >= 9 && words.contains(&"cron_claim")
@@ -28,7 +28,7 @@ fn a_database_that_was_away_ends_no_schedule() {
         let back = tokio::time::Instant::now();
         for channel in ["one", "two", "three"] {
             let now = node.store.ledger().now().await.unwrap();
-            until(async || {
+            wait_until(async || {
                 let rows = node.of_status(channel, "completed").await;
                 rows.iter().any(|row| row.row.scheduled_for.naive() > now)
             })
@@ -59,13 +59,13 @@ fn schedule_out_of_restarts_quarantines_its_channel_until_restarted() {
         let node = world.start_with(|plan| plan.faults = (1..=6).map(fails).collect()).await;
         node.channel("bad", every_second(""), json!({})).await;
         node.channel("good", every_second(""), json!({})).await;
-        until(async || node.reason("bad").is_some()).await;
+        wait_until(async || node.reason("bad").is_some()).await;
         assert!(node.reason("bad").unwrap().starts_with("its schedule: "), "{:?}", node.reason("bad"));
         assert_eq!(node.state_of("cron/schedules/bad"), Some(NodeState::Quarantined));
         node.come_to("good", "completed", 2).await;
         assert!(node.of_status("bad", "completed").await.is_empty());
         node.tree.restart("cron/schedules/bad").await.unwrap();
-        until(async || node.reason("bad").is_none()).await;
+        wait_until(async || node.reason("bad").is_none()).await;
         node.come_to("bad", "completed", 1).await;
         node.end().await;
     });
@@ -81,8 +81,8 @@ fn a_schedule_that_failed_too_often_comes_back_with_a_changed_channel() {
             kind: FaultKind::FailStart(StartError::Transient("planned".into())),
         };
         let node = world.start_with(|plan| plan.faults = (1..=6).map(fails).collect()).await;
-        node.channel("bad", rarely(""), json!({})).await;
-        until(async || node.reason("bad").is_some()).await;
+        node.channel("bad", yearly_schedule(""), json!({})).await;
+        wait_until(async || node.reason("bad").is_some()).await;
         node.channel("bad", every_second(""), json!({})).await;
         node.come_to("bad", "completed", 1).await;
         assert_eq!(node.reason("bad"), None);
@@ -120,25 +120,28 @@ fn a_run_that_cannot_renew_its_lease_is_dropped_and_taken_over() {
                 plan.settings.heartbeat = millis(400);
             })
             .await;
-        node.channel("tick", rarely("hold"), json!({})).await;
+        node.channel("tick", yearly_schedule("hold"), json!({})).await;
         // Due once, now.
-        until(async || node.store.ledger().cursors().await.unwrap().len() == 1).await;
+        wait_until(async || node.store.ledger().cursors().await.unwrap().len() == 1).await;
         world.execute(
             "INSERT INTO cron_occurrences (id, channel_id, channel_name, channel_version, scheduled_for)
              VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 'tick', 'tick', 1,
                      strftime('%Y-%m-%d %H:%M:%f', 'now'))",
         );
-        until(async || world.witness.running() == 1).await;
+        wait_until(async || world.witness.running() == 1).await;
         let lock = world.lock();
-        until(async || world.witness.running() == 0).await;
+        wait_until(async || world.witness.running() == 0).await;
         assert_eq!(node.occurrences("tick").await[0].row.status, "running", "nothing is written about it");
         assert!(node.cron.as_ref().unwrap().health().lease_renewal_failures > 0);
         drop(lock);
-        until(async || world.witness.running() == 1).await;
+        wait_until(async || world.witness.running() == 1).await;
         world.witness.release(1);
         node.come_to("tick", "completed", 1).await;
         let row = node.occurrences("tick").await.remove(0);
-        assert_eq!((row.row.attempt, world.witness.told().len(), world.witness.most()), (2, 2, 1));
+        assert_eq!(
+            (row.row.attempt, world.witness.reported_runs().len(), world.witness.max_concurrent()),
+            (2, 2, 1)
+        );
         node.end().await;
     });
 }
@@ -151,22 +154,22 @@ fn what_a_crash_interrupts_is_run_again_as_a_second_attempt() {
             plan.settings.heartbeat = millis(500);
         };
         let node = world.start_with(lease).await;
-        node.channel("tick", rarely("hold"), json!({})).await;
-        until(async || node.store.ledger().cursors().await.unwrap().len() == 1).await;
+        node.channel("tick", yearly_schedule("hold"), json!({})).await;
+        wait_until(async || node.store.ledger().cursors().await.unwrap().len() == 1).await;
         world.execute(
             "INSERT INTO cron_occurrences (id, channel_id, channel_name, channel_version, scheduled_for)
              VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 'tick', 'tick', 1,
                      strftime('%Y-%m-%d %H:%M:%f', 'now'))",
         );
-        until(async || world.witness.running() == 1).await;
+        wait_until(async || world.witness.running() == 1).await;
         node.crash().await;
-        until(async || world.witness.running() == 0).await;
+        wait_until(async || world.witness.running() == 0).await;
         let node = world.start_with(lease).await;
-        until(async || world.witness.running() == 1).await;
+        wait_until(async || world.witness.running() == 1).await;
         world.witness.release(1);
         node.come_to("tick", "completed", 1).await;
         let row = node.occurrences("tick").await.remove(0);
-        let told = world.witness.told();
+        let told = world.witness.reported_runs();
         assert_eq!((row.row.attempt, told[1]["trigger"]["attempt"].clone()), (2, json!(2)));
         assert_eq!(told[0]["trigger"]["occurrence_id"], told[1]["trigger"]["occurrence_id"]);
         assert_eq!(told[0]["trigger"]["scheduled_for"], told[1]["trigger"]["scheduled_for"]);
@@ -185,7 +188,7 @@ fn put_occurrence(world: &CronFixture, id: &str, channel: &str, columns: &str, v
 /// Returns the payload of the only report that was accepted.
 async fn report(world: &CronFixture) -> Value {
     let query = |expression| format!("(SELECT {expression} FROM traces WHERE channel = 'alerts')");
-    until(async || world.read(&query("count(*) || ''")) == "1").await;
+    wait_until(async || world.read(&query("count(*) || ''")) == "1").await;
     let input: Value = serde_json::from_str(&world.read(&query("max(input_json)"))).unwrap();
     input["data"].clone()
 }
@@ -194,7 +197,7 @@ async fn report(world: &CronFixture) -> Value {
 fn occurrence_with_too_many_expired_leases_is_reported() {
     run(async |world| {
         let node = world.start().await;
-        node.channel("tick", rarely("hold"), json!({"on_failure": "alerts"})).await;
+        node.channel("tick", yearly_schedule("hold"), json!({"on_failure": "alerts"})).await;
         let trace = "01890a5d-ac96-774b-bcce-b302099a8058";
         put_occurrence(
             &world,
@@ -208,7 +211,7 @@ fn occurrence_with_too_many_expired_leases_is_reported() {
         assert_eq!((&report["channel"], &report["trace_id"]), (&json!("tick"), &json!(trace)), "{report}");
         assert!(report["error"].as_str().unwrap().starts_with("attempts_exhausted: "), "{report}");
         assert_eq!(report["data"], json!({"do": "hold"}));
-        assert_eq!(world.witness.told().len(), 0);
+        assert_eq!(world.witness.reported_runs().len(), 0);
         node.end().await;
     });
 }
@@ -218,7 +221,7 @@ fn occurrence_of_a_channel_that_does_not_serve_is_reported() {
     for is_archived in [true, false] {
         run(async |world| {
             let node = world.start().await;
-            node.channel("tick", rarely("hold"), json!({"on_failure": "alerts"})).await;
+            node.channel("tick", yearly_schedule("hold"), json!({"on_failure": "alerts"})).await;
             match is_archived {
                 true => node.set_status("tick", LifecycleStatus::Archived).await,
                 false => world.execute("UPDATE workflows SET status = 'archived'"),

@@ -387,7 +387,7 @@ impl Node {
 
     /// Waits until so many occurrences of a channel have come to a status.
     pub(crate) async fn come_to(&self, channel: &str, status: &str, count: usize) {
-        until(async || self.of_status(channel, status).await.len() >= count).await;
+        wait_until(async || self.of_status(channel, status).await.len() >= count).await;
     }
 
     pub(crate) fn state_of(&self, path: &str) -> Option<NodeState> {
@@ -418,7 +418,7 @@ impl Node {
 }
 
 /// Waits for a state.
-pub(crate) async fn until(mut reached: impl AsyncFnMut() -> bool) {
+pub(crate) async fn wait_until(mut reached: impl AsyncFnMut() -> bool) {
     let wait = async {
         let mut looks = interval(millis(20));
         while !reached().await {
@@ -434,7 +434,7 @@ pub(crate) fn every_second(action: &str) -> Value {
 }
 
 /// A channel that is due once in a long while.
-pub(crate) fn rarely(action: &str) -> Value {
+pub(crate) fn yearly_schedule(action: &str) -> Value {
     json!({"schedule": "0 0 0 1 1 *", "payload": {"do": action}})
 }
 

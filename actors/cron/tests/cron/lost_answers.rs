@@ -6,7 +6,7 @@ use serde_json::json;
 use svc_testkit::commit_proxy::CommitProxy;
 use svc_testkit::postgres::Postgres;
 
-use crate::kit::{rarely, run_on_server, until};
+use crate::kit::{run_on_server, wait_until, yearly_schedule};
 use crate::runs::trigger;
 
 #[test]
@@ -17,20 +17,20 @@ fn end_that_commits_without_an_answer_stands_and_its_report_runs_once() {
     run_on_server(proxy.url(), async |world| {
         let node = world.start().await;
         node.traces.start(Arc::new(node.registry.clone()), &[]).await.unwrap();
-        node.channel("tick", rarely("hold, then fail"), json!({"on_failure": "alerts"})).await;
+        node.channel("tick", yearly_schedule("hold, then fail"), json!({"on_failure": "alerts"})).await;
         trigger(&node, "tick").await;
-        until(async || world.witness.running() == 1).await;
+        wait_until(async || world.witness.running() == 1).await;
         proxy.lose_commit_of("it was told to fail");
         world.witness.release(1);
         node.come_to("tick", "failed", 1).await;
-        until(async || proxy.lost() == 1).await;
+        wait_until(async || proxy.lost() == 1).await;
         // It runs here, not after a takeover, and fails, because nothing is named `alerts`.
         let reports = "SELECT status FROM traces WHERE channel = 'alerts'";
         let failed = vec![vec![Some("failed".to_owned())]];
-        until(async || database.rows(reports).unwrap() == failed).await;
+        wait_until(async || database.rows(reports).unwrap() == failed).await;
         let row = node.occurrences("tick").await.remove(0);
-        assert_eq!((row.row.attempt, world.witness.told().len()), (1, 1), "it was not run again");
-        until(async || node.metric("cron_occurrences_total{status=\"failed\"}") == 1.0).await;
+        assert_eq!((row.row.attempt, world.witness.reported_runs().len()), (1, 1), "it was not run again");
+        wait_until(async || node.metric("cron_occurrences_total{status=\"failed\"}") == 1.0).await;
         node.end().await;
     });
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use svc_model::config::TracingMode;
 use svc_store::{ChannelFacts, OccurrenceRecord};
 
-use crate::kit::{Node, audit, every_second, rarely, run, until};
+use crate::kit::{Node, audit, every_second, run, wait_until, yearly_schedule};
 
 /// Starts a channel once, as an operator does.
 pub(crate) async fn trigger(node: &Node, channel: &str) -> OccurrenceRecord {
@@ -21,12 +21,12 @@ pub(crate) async fn trigger(node: &Node, channel: &str) -> OccurrenceRecord {
 
 /// Triggers a run and returns its result.
 async fn outcome(node: &Node, id: &str) -> OccurrenceRecord {
-    until(async || node.store.ledger().get(id).await.unwrap().unwrap().row.completed_at.is_some()).await;
+    wait_until(async || node.store.ledger().get(id).await.unwrap().unwrap().row.completed_at.is_some()).await;
     node.store.ledger().get(id).await.unwrap().unwrap()
 }
 
 async fn of_one(node: &Node, channel: &str, action: &str, config: Value) -> OccurrenceRecord {
-    node.channel(channel, rarely(action), config).await;
+    node.channel(channel, yearly_schedule(action), config).await;
     let row = trigger(node, channel).await;
     assert_eq!((&*row.row.trigger, &*row.row.status, row.row.attempt), ("manual", "pending", 0));
     outcome(node, &row.row.id).await
@@ -53,7 +53,7 @@ fn a_run_ends_as_its_workflow_does_and_says_why() {
         let node = world.start().await;
         let row = of_one(&node, "well", "", json!({})).await;
         assert_eq!((&*row.row.status, row.error_message), ("completed", None));
-        assert_eq!(world.witness.told()[0]["trigger"]["type"], "manual");
+        assert_eq!(world.witness.reported_runs()[0]["trigger"]["type"], "manual");
 
         let row = of_one(&node, "fails", "fail", json!({})).await;
         assert_eq!(&*row.row.status, "failed");
@@ -66,7 +66,7 @@ fn a_run_ends_as_its_workflow_does_and_says_why() {
 
         let row = of_one(&node, "hangs", "hold", json!({"timeout_ms": 50})).await;
         assert_eq!(row.error_message.as_deref(), Some("timed out after 50ms"));
-        until(async || world.witness.running() == 0).await;
+        wait_until(async || world.witness.running() == 0).await;
 
         let refuses = json!({"validation_logic": {"==": [{"var": "data.do"}, "something else"]}});
         let row = of_one(&node, "refused", "", refuses).await;
@@ -90,16 +90,16 @@ fn a_channel_without_capacity_has_its_rows_wait_and_lets_others_run() {
     run(async |world| {
         let node = world.start().await;
         let one = json!({"backpressure": {"max_concurrent_per_node": 1}});
-        node.channel("narrow", rarely("hold"), one).await;
+        node.channel("narrow", yearly_schedule("hold"), one).await;
         let first = trigger(&node, "narrow").await;
-        until(async || world.witness.running() == 1).await;
+        wait_until(async || world.witness.running() == 1).await;
         let mut waiting = Vec::new();
         for _ in 0..6 {
             waiting.push(trigger(&node, "narrow").await);
         }
         let row = of_one(&node, "wide", "", json!({})).await;
         assert_eq!(&*row.row.status, "completed", "six older rows of another channel wait");
-        assert_eq!((world.witness.running(), world.witness.most()), (1, 2));
+        assert_eq!((world.witness.running(), world.witness.max_concurrent()), (1, 2));
         for row in &waiting {
             let row = node.store.ledger().get(&row.row.id).await.unwrap().unwrap();
             assert!(matches!(&*row.row.status, "pending" | "claimed" | "running"), "{row:?}");
@@ -123,25 +123,25 @@ fn runs_that_share_a_key_never_overlap() {
         };
         node.channel("one", forbids("shared"), json!({})).await;
         node.channel("other", forbids("shared"), json!({})).await;
-        until(async || {
+        wait_until(async || {
             let skipped = ["one", "other"].map(|channel| node.of_status(channel, "skipped_singleton"));
             let [one, other] = skipped;
             one.await.len() + other.await.len() >= 3
         })
         .await;
-        assert_eq!(world.witness.most(), 1);
+        assert_eq!(world.witness.max_concurrent(), 1);
         let skipped = node.of_status("one", "skipped_singleton").await;
         let skipped = skipped.into_iter().chain(node.of_status("other", "skipped_singleton").await);
         assert!(skipped.map(|row| row.error_message.unwrap()).all(|why| why.contains("shared")));
         assert!(node.metric("cron_singleton_contention_total") >= 3.0);
         world.witness.release(100);
-        until(async || {
+        wait_until(async || {
             !node.of_status("one", "completed").await.is_empty()
                 || !node.of_status("other", "completed").await.is_empty()
         })
         .await;
         node.end().await;
-        assert_eq!(world.witness.most(), 1);
+        assert_eq!(world.witness.max_concurrent(), 1);
     });
 }
 
@@ -174,20 +174,23 @@ fn a_lease_is_renewed_for_as_long_as_its_run_takes() {
                 plan.settings.heartbeat = std::time::Duration::from_millis(500);
             })
             .await;
-        node.channel("long", rarely("hold"), json!({})).await;
+        node.channel("long", yearly_schedule("hold"), json!({})).await;
         let row = trigger(&node, "long").await;
         let until_first = async || {
             let row = node.store.ledger().get(&row.row.id).await.unwrap().unwrap();
             row.claimed_until
         };
-        until(async || until_first().await.is_some()).await;
+        wait_until(async || until_first().await.is_some()).await;
         let first = until_first().await.unwrap();
         // Two leases further.
         let far = first.naive() + chrono::TimeDelta::seconds(4);
-        until(async || until_first().await.is_some_and(|until| until.naive() > far)).await;
+        wait_until(async || until_first().await.is_some_and(|until| until.naive() > far)).await;
         world.witness.release(1);
         let row = outcome(&node, &row.row.id).await;
-        assert_eq!((&*row.row.status, row.row.attempt, world.witness.told().len()), ("completed", 1, 1));
+        assert_eq!(
+            (&*row.row.status, row.row.attempt, world.witness.reported_runs().len()),
+            ("completed", 1, 1)
+        );
         assert_eq!(row.claimed_until, None);
         node.end().await;
     });
@@ -207,7 +210,7 @@ fn a_row_of_a_channel_that_is_gone_or_broken_fails_and_one_that_is_new_is_found(
         assert!(row.error_message.unwrap().starts_with("channel_unavailable: cron schedule: "));
 
         // Activated by another node: this one was not told.
-        node.store_channel("new", rarely(""), json!({})).await;
+        node.store_channel("new", yearly_schedule(""), json!({})).await;
         let row = trigger(&node, "new").await;
         assert_eq!(&*outcome(&node, &row.row.id).await.row.status, "completed");
         node.end().await;
@@ -240,14 +243,14 @@ fn a_run_whose_channel_is_deleted_meanwhile_leaves_a_trace_that_ends() {
                 plan.settings.heartbeat = std::time::Duration::from_millis(400);
             })
             .await;
-        node.channel("gone", rarely("hold"), json!({})).await;
+        node.channel("gone", yearly_schedule("hold"), json!({})).await;
         let row = trigger(&node, "gone").await;
-        until(async || world.witness.running() == 1).await;
+        wait_until(async || world.witness.running() == 1).await;
         let id = node.store.ledger().get(&row.row.id).await.unwrap().unwrap().trace_id.unwrap();
         node.set_status("gone", svc_model::LifecycleStatus::Archived).await;
         node.delete("gone").await;
         let trace = async || node.store.traces().get(&id).await.unwrap().unwrap();
-        until(async || trace().await.row.status.as_str() == "failed").await;
+        wait_until(async || trace().await.row.status.as_str() == "failed").await;
         assert!(trace().await.row.error_message.unwrap().contains("lost"));
         assert_eq!(world.witness.running(), 0);
         node.end().await;
@@ -258,9 +261,9 @@ fn a_run_whose_channel_is_deleted_meanwhile_leaves_a_trace_that_ends() {
 fn a_row_is_run_by_the_version_that_wrote_it_or_a_newer_one() {
     run(async |world| {
         let node = world.start().await;
-        node.channel("tick", rarely(""), json!({})).await;
+        node.channel("tick", yearly_schedule(""), json!({})).await;
         // Activated by another node: this one was not told.
-        node.store_channel("tick", rarely(""), json!({})).await;
+        node.store_channel("tick", yearly_schedule(""), json!({})).await;
         let facts = ChannelFacts {
             channel_id: "tick".into(),
             channel_name: "tick".into(),

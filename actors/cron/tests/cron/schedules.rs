@@ -4,7 +4,7 @@ use serde_json::json;
 use svc_model::LifecycleStatus;
 use svc_registry::ReloadScope;
 
-use crate::kit::{every_second, rarely, run, seconds, until};
+use crate::kit::{every_second, run, seconds, wait_until, yearly_schedule};
 
 #[test]
 fn every_instant_runs_once_soon_after_it_and_never_before() {
@@ -23,7 +23,10 @@ fn every_instant_runs_once_soon_after_it_and_never_before() {
             assert!((0..1000).contains(&late.num_milliseconds()), "{late}");
             assert_eq!((row.row.attempt, &*row.row.trigger, row.executing_version), (1, "cron", Some(1)));
         }
-        assert_eq!(node.metric("cron_schedule_lag_seconds_count"), world.witness.told().len() as f64);
+        assert_eq!(
+            node.metric("cron_schedule_lag_seconds_count"),
+            world.witness.reported_runs().len() as f64
+        );
         node.end().await;
     });
 }
@@ -37,7 +40,7 @@ fn a_run_is_told_about_its_instant_and_leaves_its_trace() {
         node.channel("tick", transport, json!({})).await;
         node.come_to("tick", "completed", 1).await;
         let row = node.of_status("tick", "completed").await.remove(0);
-        let told = world.witness.told().remove(0);
+        let told = world.witness.reported_runs().remove(0);
         let instant = row.row.scheduled_for.to_string();
         assert_eq!((&told["channel"], &told["vars"]), (&json!("tick"), &json!({"region": "eu"})));
         let trigger = &told["trigger"];
@@ -94,14 +97,14 @@ fn a_day_of_missed_seconds_is_one_row_and_holds_up_nobody() {
 fn an_edited_schedule_begins_anew_and_an_edited_payload_does_not() {
     run(async |world| {
         let node = world.start().await;
-        node.channel("yearly", rarely(""), json!({})).await;
+        node.channel("yearly", yearly_schedule(""), json!({})).await;
         let cursor = async || node.store.ledger().cursors().await.unwrap().pop();
-        until(async || cursor().await.is_some()).await;
+        wait_until(async || cursor().await.is_some()).await;
         // As if there were an instant of its own just before the next one.
         world.execute("UPDATE cron_schedule_state SET next_fire_at = datetime(next_fire_at, '-1 second')");
         let stands = cursor().await.unwrap().next_fire_at;
-        node.channel("yearly", rarely("other"), json!({})).await;
-        until(async || cursor().await.is_some_and(|cursor| cursor.channel_version == 2)).await;
+        node.channel("yearly", yearly_schedule("other"), json!({})).await;
+        wait_until(async || cursor().await.is_some_and(|cursor| cursor.channel_version == 2)).await;
         assert_eq!(cursor().await.unwrap().next_fire_at, stands);
         node.channel("yearly", json!({"schedule": "* * * * * *"}), json!({})).await;
         node.come_to("yearly", "completed", 1).await;
@@ -117,7 +120,7 @@ fn an_archived_channel_stands_still_and_begins_at_now_when_it_is_back() {
         node.come_to("tick", "completed", 1).await;
         node.set_status("tick", LifecycleStatus::Archived).await;
         node.registry.reload(ReloadScope::channel("tick")).await.unwrap();
-        until(async || node.state_of("cron/schedules/tick").is_none()).await;
+        wait_until(async || node.state_of("cron/schedules/tick").is_none()).await;
         assert_eq!(node.cron.as_ref().unwrap().health().scheduled_channels, 0);
         let cursor = node.store.ledger().cursors().await.unwrap().remove(0);
         assert!(cursor.paused_at.is_some());
@@ -145,12 +148,12 @@ fn a_node_that_runs_no_schedules_quarantines_them() {
 fn a_schedule_shows_when_it_is_due_next() {
     run(async |world| {
         let node = world.start().await;
-        node.channel("yearly", rarely(""), json!({})).await;
+        node.channel("yearly", yearly_schedule(""), json!({})).await;
         let cron = node.cron.as_ref().unwrap();
-        until(async || cron.next_due("yearly").is_some()).await;
+        wait_until(async || cron.next_due("yearly").is_some()).await;
         assert!(cron.next_due("yearly").unwrap().to_rfc3339().ends_with("-01-01T00:00:00+00:00"));
         assert_eq!(cron.next_due("unknown"), None);
-        until(async || cron.health().last_reconcile_at.is_some()).await;
+        wait_until(async || cron.health().last_reconcile_at.is_some()).await;
         let health = cron.health();
         assert_eq!(health.trouble, None);
         assert_eq!((health.scheduled_channels, health.oldest_pending_age_secs), (1, None));
@@ -182,7 +185,7 @@ fn uninformed_node_adopts_a_new_version_when_its_activator_is_gone() {
         let zone = json!({"schedule": "* * * * * *", "timezone": "Europe/Berlin"});
         first.channel("tick", zone, json!({})).await;
         let version = async || other.store.ledger().cursors().await.unwrap()[0].channel_version;
-        until(async || version().await == 2).await;
+        wait_until(async || version().await == 2).await;
         first.crash().await;
         let so_far = other.of_status("tick", "completed").await.len();
         other.come_to("tick", "completed", so_far + 3).await;
@@ -208,7 +211,7 @@ fn a_channel_archived_or_deleted_elsewhere_comes_back_nowhere() {
         // Nobody is told; each finds out by itself.
         for node in [&first, &other] {
             for channel in ["archived", "deleted"] {
-                until(async || node.state_of(&format!("cron/schedules/{channel}")).is_none()).await;
+                wait_until(async || node.state_of(&format!("cron/schedules/{channel}")).is_none()).await;
             }
         }
         let cursors = first.store.ledger().cursors().await.unwrap();
@@ -234,7 +237,7 @@ fn a_channel_that_leaves_quarantine_begins_at_now() {
         };
         author(r#"{"schedule": "every day"}"#).await;
         assert!(node.reason("tick").is_some());
-        until(async || node.state_of("cron/schedules/tick").is_none()).await;
+        wait_until(async || node.state_of("cron/schedules/tick").is_none()).await;
         let before = node.occurrences("tick").await.len();
         world.execute("UPDATE cron_schedule_state SET next_fire_at = datetime('now', '-20 seconds')");
         author(&sound).await;
@@ -262,7 +265,7 @@ fn channel_back_from_a_short_quarantine_begins_at_the_first_instant_after_now() 
             node.registry.reload(ReloadScope::All).await.unwrap();
         };
         author(r#"{"schedule": "every day"}"#).await;
-        until(async || node.state_of("cron/schedules/tick").is_none()).await;
+        wait_until(async || node.state_of("cron/schedules/tick").is_none()).await;
         let before: Vec<_> =
             node.occurrences("tick").await.into_iter().map(|row| row.row.scheduled_for).collect();
         world.execute("UPDATE cron_schedule_state SET next_fire_at = datetime('now', '-4 seconds')");

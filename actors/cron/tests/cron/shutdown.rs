@@ -3,17 +3,17 @@
 use actix_supervision::NodeState;
 use serde_json::json;
 
-use crate::kit::{millis, run, seconds, until};
+use crate::kit::{millis, run, seconds, wait_until};
 
 #[test]
 fn a_run_that_ends_in_time_is_waited_for() {
     run(async |world| {
         let node = world.start().await;
         node.channel("tick", json!({"schedule": "* * * * * *", "payload": {"do": "hold"}}), json!({})).await;
-        until(async || world.witness.running() == 1).await;
+        wait_until(async || world.witness.running() == 1).await;
         let (tree, witness) = (node.tree.clone(), world.witness.clone());
         let ending = actix_rt::spawn(async move { tree.shutdown(seconds(30)).await });
-        until(async || node.state_of("cron/schedules/tick") != Some(NodeState::Running)).await;
+        wait_until(async || node.state_of("cron/schedules/tick") != Some(NodeState::Running)).await;
         witness.release(100);
         ending.await.unwrap();
         let next = world.start_with(|plan| plan.cron_enabled = false).await;
@@ -30,7 +30,7 @@ fn a_run_that_takes_longer_is_dropped_and_given_back_with_its_slot() {
         let transport = json!({"schedule": "* * * * * *", "payload": {"do": "hold"},
             "concurrency": {"policy": "forbid"}});
         node.channel("tick", transport, json!({})).await;
-        until(async || world.witness.running() == 1).await;
+        wait_until(async || world.witness.running() == 1).await;
         node.end().await;
         assert_eq!(world.witness.running(), 0);
         // Far from the end of its lease, another node runs it at once.

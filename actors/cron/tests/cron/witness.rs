@@ -29,8 +29,8 @@ impl Witness {
         }
     }
 
-    /// The metadata of every run that began, in order.
-    pub(crate) fn told(&self) -> Vec<Value> {
+    /// Returns the metadata of every run that began, in order.
+    pub(crate) fn reported_runs(&self) -> Vec<Value> {
         self.told.lock().clone()
     }
 
@@ -38,8 +38,8 @@ impl Witness {
         self.running.load(Ordering::SeqCst)
     }
 
-    /// The most runs there ever were at the same time.
-    pub(crate) fn most(&self) -> usize {
+    /// Returns the largest number of runs at the same time.
+    pub(crate) fn max_concurrent(&self) -> usize {
         self.most.load(Ordering::SeqCst)
     }
 

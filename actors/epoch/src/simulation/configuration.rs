@@ -49,7 +49,7 @@ impl NodeConfiguration {
     }
 
     /// Begins a pass, now or after the one that is under way.
-    pub(super) const fn announced(&mut self) -> Option<NodeAction> {
+    pub(super) const fn begin_pass(&mut self) -> Option<NodeAction> {
         if std::mem::replace(&mut self.is_passing, true) {
             self.is_announced = true;
             return None;
@@ -58,8 +58,8 @@ impl NodeConfiguration {
     }
 
     /// Begins a pass unless a later poll has replaced this one.
-    pub(super) const fn polled(&mut self, poll: u64) -> Option<NodeAction> {
-        if poll == self.poll && !self.is_passing { self.announced() } else { None }
+    pub(super) const fn begin_polled_pass(&mut self, poll: u64) -> Option<NodeAction> {
+        if poll == self.poll && !self.is_passing { self.begin_pass() } else { None }
     }
 
     pub(super) fn read_epoch(
@@ -94,7 +94,7 @@ impl NodeConfiguration {
     }
 
     /// Serves what was loaded; nothing where the load failed.
-    pub(super) fn loaded(
+    pub(super) fn finish_load(
         &mut self,
         definitions: Option<BTreeMap<String, u64>>,
         purpose: LoadPurpose,
@@ -119,8 +119,8 @@ impl NodeConfiguration {
             LoadPurpose::Author(id) => {
                 let change = self.authored.remove(&id);
                 // One that failed is dropped, and left to the watcher.
-                change.filter(|_| is_loaded).into_iter().for_each(LocalChange::applied);
-                self.announced().into_iter().collect()
+                change.filter(|_| is_loaded).into_iter().for_each(LocalChange::record_applied);
+                self.begin_pass().into_iter().collect()
             }
         }
     }
@@ -128,21 +128,24 @@ impl NodeConfiguration {
     /// Records the epoch that this node serves, if that has changed.
     fn tell(&mut self, node: &Arc<str>, random: &mut SplitMix64) -> Vec<NodeAction> {
         self.failures = 0;
-        let told = Some((Arc::clone(node), self.watermark));
-        if self.told == told {
+        let report = Some((Arc::clone(node), self.watermark));
+        if self.told == report {
             return self.end_pass(random);
         }
-        self.told = told;
+        self.told = report;
         vec![NodeAction::Call(Request::RecordApplied)]
     }
 
     pub(super) fn end_pass(&mut self, random: &mut SplitMix64) -> Vec<NodeAction> {
         self.is_passing = false;
         if std::mem::take(&mut self.is_announced) {
-            return self.announced().into_iter().collect();
+            return self.begin_pass().into_iter().collect();
         }
         self.poll += 1;
-        vec![NodeAction::Timer(poll_pause(POLL, self.failures, random.next()), NodeTimer::Poll(self.poll))]
+        vec![NodeAction::Timer(
+            poll_pause(POLL, self.failures, random.next_u64()),
+            NodeTimer::Poll(self.poll),
+        )]
     }
 
     /// Begins a change.
@@ -152,10 +155,10 @@ impl NodeConfiguration {
     }
 
     /// Loads a change that is committed; one whose author is gone is left to the watcher.
-    pub(super) fn changed(&mut self, channel: &str, id: Uuid, author_is_gone: bool) -> Vec<NodeAction> {
+    pub(super) fn load_change(&mut self, channel: &str, id: Uuid, author_is_gone: bool) -> Vec<NodeAction> {
         if author_is_gone {
             self.authored.remove(&id);
-            return self.announced().into_iter().collect();
+            return self.begin_pass().into_iter().collect();
         }
         let mut changed = ChangedEntities::default();
         changed.add(&ChangedEntity::Channel(channel.to_owned()));

@@ -54,7 +54,7 @@ impl NodeJobs {
     }
 
     /// Puts a job in line that this node has accepted.
-    pub(super) fn accepted(
+    pub(super) fn enqueue_accepted(
         &mut self,
         job: u64,
         owner: Arc<str>,
@@ -84,8 +84,8 @@ impl NodeJobs {
         actions
     }
 
-    /// A job may begin, if the database says so.
-    pub(super) fn begun(
+    /// Begins a job if the database still grants it.
+    pub(super) fn begin_job(
         &mut self,
         (job, owner): (u64, Arc<str>),
         is_own: bool,
@@ -124,15 +124,15 @@ impl NodeJobs {
 
     /// Drops the runs whose lease is not proven.
     pub(super) fn drop_unproven(&mut self, lease: &NodeLease, now: Instant) -> Vec<NodeAction> {
-        let mut lost = Vec::new();
+        let mut ended_runs = Vec::new();
         self.running.retain(|job, owner| {
             let is_held = lease.holds(owner, now);
             if !is_held {
-                lost.push(NodeAction::Ended(Run::Job(*job)));
+                ended_runs.push(NodeAction::Ended(Run::Job(*job)));
             }
             is_held
         });
-        lost
+        ended_runs
     }
 
     /// Returns the jobs that run.
@@ -170,7 +170,7 @@ impl NodeJobs {
     }
 
     /// Puts jobs in line that this node has taken over, and goes on behind the page.
-    pub(super) fn adopted(
+    pub(super) fn enqueue_adopted(
         &mut self,
         owner: &Arc<str>,
         jobs: Vec<u64>,

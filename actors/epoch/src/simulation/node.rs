@@ -109,7 +109,7 @@ impl SimulatedNode {
             NodeTimer::Renew => vec![self.renew(now)],
             NodeTimer::Fence => Vec::new(),
             NodeTimer::Scan => self.jobs.scan(&self.lease, LEASE, now),
-            NodeTimer::Poll(poll) => self.configuration.polled(poll).into_iter().collect(),
+            NodeTimer::Poll(poll) => self.configuration.begin_polled_pass(poll).into_iter().collect(),
             NodeTimer::Reap => {
                 vec![NodeAction::Call(Request::Reap), NodeAction::Timer(schedules::POLL, NodeTimer::Reap)]
             }
@@ -136,9 +136,9 @@ impl SimulatedNode {
     ) -> Vec<NodeAction> {
         match (request, reply) {
             (Request::Register { id, former, .. }, Some(_)) => {
-                self.registered(id, former.is_some(), sent, now, random)
+                self.record_registration(id, former.is_some(), sent, now, random)
             }
-            (Request::Renew { .. }, Some(Reply::Done(is_held))) => self.renewed(is_held, sent, now),
+            (Request::Renew { .. }, Some(Reply::Done(is_held))) => self.record_renewal(is_held, sent, now),
             (Request::HasOrphans, Some(Reply::Done(true))) => self.jobs.next_page(&self.lease, None),
             (Request::HasOrphans | Request::MarkEmptied, _) => {
                 vec![NodeAction::Timer(scan_interval(LEASE), NodeTimer::Scan)]
@@ -146,7 +146,7 @@ impl SimulatedNode {
             (Request::ReadUnfinished { .. }, Some(Reply::Page(page))) => self.jobs.page(page, &self.lease),
             (Request::Adopt { node, found }, Some(Reply::Adopted(jobs))) => {
                 let last = found.last().map(|(job, _)| *job);
-                self.jobs.adopted(&node, jobs, last, &self.lease, now)
+                self.jobs.enqueue_adopted(&node, jobs, last, &self.lease, now)
             }
             (Request::ReadEpoch, Some(Reply::Epoch(epoch))) => {
                 self.configuration.read_epoch(epoch, &self.lease.id, random)
@@ -159,25 +159,27 @@ impl SimulatedNode {
                     Some(Reply::Definitions(definitions)) => Some(definitions),
                     _ => None,
                 };
-                self.configuration.loaded(definitions, purpose, &self.lease.id, random)
+                self.configuration.finish_load(definitions, purpose, &self.lease.id, random)
             }
             (Request::RecordApplied, _) => self.configuration.end_pass(random),
             (Request::Change { channel, id }, Some(_)) => {
-                self.configuration.changed(&channel, id, random.is_one_in(5))
+                self.configuration.load_change(&channel, id, random.is_one_in(5))
             }
-            (Request::AcceptJob { job, owner }, Some(_)) => self.jobs.accepted(job, owner, &self.lease, now),
+            (Request::AcceptJob { job, owner }, Some(_)) => {
+                self.jobs.enqueue_accepted(job, owner, &self.lease, now)
+            }
             (Request::BeginJob { job, owner }, Some(Reply::Done(is_own))) => {
-                self.jobs.begun((job, owner), is_own, &self.lease, now)
+                self.jobs.begin_job((job, owner), is_own, &self.lease, now)
             }
-            (Request::Claim { .. }, Some(Reply::Claims(claims))) => self.schedules.claimed(claims),
+            (Request::Claim { .. }, Some(Reply::Claims(claims))) => self.schedules.start_claimed(claims),
             (Request::Materialise { schedule, .. }, Some(Reply::Cursor { cursor, is_written })) => {
-                self.schedules.moved(schedule, cursor, is_written, now)
+                self.schedules.take_cursor(schedule, cursor, is_written, now)
             }
             (Request::Start { key }, Some(Reply::Done(is_started))) => {
-                self.schedules.started(key, is_started, sent, now, random)
+                self.schedules.record_start(key, is_started, sent, now, random)
             }
             (Request::RenewClaim { key }, Some(Reply::Done(is_held))) => {
-                self.schedules.renewed(key, is_held, sent, now)
+                self.schedules.record_renewal(key, is_held, sent, now)
             }
             _ => Vec::new(),
         }
@@ -195,7 +197,7 @@ impl SimulatedNode {
         }
     }
 
-    fn renewed(&mut self, is_held: bool, sent: Instant, now: Instant) -> Vec<NodeAction> {
+    fn record_renewal(&mut self, is_held: bool, sent: Instant, now: Instant) -> Vec<NodeAction> {
         if is_held {
             self.lease.renew(sent, self.fence, now);
         } else {
@@ -207,7 +209,7 @@ impl SimulatedNode {
     }
 
     /// Begins under an id whose lease was requested at `sent`.
-    fn registered(
+    fn record_registration(
         &mut self,
         id: Arc<str>,
         is_replacement: bool,
@@ -224,7 +226,7 @@ impl SimulatedNode {
             actions.push(NodeAction::Timer(spread(), NodeTimer::Scan));
             actions.push(NodeAction::Timer(spread(), NodeTimer::Reap));
             actions.push(NodeAction::Timer(spread(), NodeTimer::Claim));
-            actions.extend(self.configuration.announced());
+            actions.extend(self.configuration.begin_pass());
             actions.extend(self.schedules.begin(now));
         }
         actions

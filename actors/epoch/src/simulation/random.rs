@@ -11,7 +11,7 @@ impl SplitMix64 {
         Self(seed)
     }
 
-    pub(super) const fn next(&mut self) -> u64 {
+    pub(super) const fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -21,12 +21,12 @@ impl SplitMix64 {
 
     /// Returns a number below `bound`.
     pub(super) const fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.next_u64() % bound
     }
 
     /// Returns a time between `from` and `to`.
     pub(super) fn between(&mut self, from: Duration, to: Duration) -> Duration {
-        let share = self.next() as f64 / u64::MAX as f64;
+        let share = self.next_u64() as f64 / u64::MAX as f64;
         from + (to - from).mul_f64(share)
     }
 

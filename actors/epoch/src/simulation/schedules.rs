@@ -75,7 +75,7 @@ impl NodeSchedules {
     }
 
     /// Takes the cursor as the database has it, and claims what this node has written.
-    pub(super) fn moved(
+    pub(super) fn take_cursor(
         &mut self,
         schedule: usize,
         cursor: Cursor,
@@ -100,14 +100,14 @@ impl NodeSchedules {
     }
 
     /// Starts what was claimed.
-    pub(super) fn claimed(&mut self, claims: Vec<ClaimKey>) -> Vec<NodeAction> {
+    pub(super) fn start_claimed(&mut self, claims: Vec<ClaimKey>) -> Vec<NodeAction> {
         self.is_claiming = false;
         self.starting += claims.len();
         claims.into_iter().map(|key| NodeAction::Call(Request::Start { key })).collect()
     }
 
     /// Runs an attempt whose start, the first renewal, was sent at `sent`.
-    pub(super) fn started(
+    pub(super) fn record_start(
         &mut self,
         key: ClaimKey,
         is_started: bool,
@@ -139,7 +139,7 @@ impl NodeSchedules {
     }
 
     /// Records the renewal of a claim; one that the database refused is lost.
-    pub(super) fn renewed(
+    pub(super) fn record_renewal(
         &mut self,
         key: ClaimKey,
         is_held: bool,

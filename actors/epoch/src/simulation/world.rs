@@ -215,7 +215,7 @@ impl World {
             Event::Answer(.., sent, request, reply) => {
                 node.on_reply(request, reply, self.base + sent, now, &mut self.random)
             }
-            Event::Announcement(..) => node.configuration.announced().into_iter().collect(),
+            Event::Announcement(..) => node.configuration.begin_pass().into_iter().collect(),
             _ => Vec::new(),
         });
         self.carry_out(number, actions);
@@ -379,7 +379,7 @@ impl World {
         let number = self.random.below(self.places.len() as u64) as usize;
         if self.places[number].condition == Condition::Running && self.places[number].node.is_registered() {
             let channel = format!("c{}", self.random.below(CHANNELS));
-            let id = Uuid::from_u128(u128::from(self.random.next()));
+            let id = Uuid::from_u128(u128::from(self.random.next_u64()));
             let actions = self.places[number].node.change(channel, id);
             self.carry_out(number, actions);
         }

@@ -48,12 +48,12 @@ impl RecurringJob {
     fn record_outcome(&mut self, outcome: Result<Result<JobPass, JobError>, Box<dyn Any + Send>>) {
         self.runs.end();
         let reason = match outcome {
-            Ok(Ok(JobPass::Done)) => return self.metrics.succeeded(self.spec.name),
+            Ok(Ok(JobPass::Done)) => return self.metrics.record_success(self.spec.name),
             Ok(Ok(JobPass::Skipped)) => return,
             Ok(Err(failure)) => failure.to_string(),
             Err(_) => "it panicked".to_owned(),
         };
-        self.metrics.failed(self.spec.name);
+        self.metrics.record_failure(self.spec.name);
         warn!(self.log, "a job failed"; "job" => self.spec.name, "reason" => reason);
     }
 }

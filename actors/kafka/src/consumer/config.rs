@@ -62,8 +62,8 @@ pub(crate) fn max_poll_interval(settings: &Settings) -> Duration {
 /// # Errors
 /// The property that makes no consumer, without its value.
 pub(crate) fn check(settings: &Settings) -> Result<(), String> {
-    let made = consumer_config(settings, &settings.group_id).create::<BaseConsumer>();
-    made.map(drop).map_err(|error| unusable(&error))
+    let consumer = consumer_config(settings, &settings.group_id).create::<BaseConsumer>();
+    consumer.map(drop).map_err(|error| unusable(&error))
 }
 
 /// Describes an error of making a consumer. Values of properties are not shown.

@@ -167,18 +167,18 @@ impl Session {
                     self.record_commit(answer);
                     self.commit();
                 }
-                () = until(delayed) => self.handle_delayed(),
-                () = until(resubscribe_at) => {
+                () = sleep_until_some(delayed) => self.handle_delayed(),
+                () = sleep_until_some(resubscribe_at) => {
                     resubscribe_at = None;
                     if let Err(reason) = self.subscribe() {
                         return reason;
                     }
                     measure_at = Instant::now() + AGAIN;
                 }
-                _ = changed(&mut topics), if resubscribe_at.is_none() => {
+                _ = wait_for_change(&mut topics), if resubscribe_at.is_none() => {
                     resubscribe_at = Some(Instant::now() + jitter(self.shared.settings.rejoin_jitter));
                 }
-                measured = finished(&mut measuring) => {
+                measured = join_measurement(&mut measuring) => {
                     measuring = None;
                     if let Some(measured) = measured {
                         self.record_measurement(measured);
@@ -188,11 +188,11 @@ impl Session {
                     measure_at = Instant::now() + interval;
                     measuring = Some(self.start_measurement());
                 }
-                () = until(self.trouble_ends_at) => {
+                () = sleep_until_some(self.trouble_ends_at) => {
                     self.trouble_ends_at = None;
                     self.group.set_trouble(None);
                 }
-                () = until(receive_at) => receive_at = None,
+                () = sleep_until_some(receive_at) => receive_at = None,
                 message = stream.next(), if receive_at.is_none() => {
                     in_a_row += 1;
                     match message {
@@ -316,8 +316,9 @@ impl Session {
     }
 
     fn find(&self, keys: impl Iterator<Item = (String, i32)>) -> Vec<Arc<PartitionHandle>> {
-        let found = keys.filter_map(|(topic, partition)| self.assigned.get(topic.as_str())?.get(&partition));
-        found.cloned().collect()
+        let handles =
+            keys.filter_map(|(topic, partition)| self.assigned.get(topic.as_str())?.get(&partition));
+        handles.cloned().collect()
     }
 
     /// Takes partitions out of the assignment.
@@ -454,20 +455,20 @@ impl Session {
     }
 }
 
-async fn until(at: Option<Instant>) {
+async fn sleep_until_some(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
     }
 }
 
-async fn changed<T>(values: &mut watch::Receiver<T>) {
+async fn wait_for_change<T>(values: &mut watch::Receiver<T>) {
     if values.changed().await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-async fn finished(measuring: &mut Option<JoinHandle<Measurement>>) -> Option<Measurement> {
+async fn join_measurement(measuring: &mut Option<JoinHandle<Measurement>>) -> Option<Measurement> {
     match measuring {
         Some(measuring) => measuring.await.ok(),
         None => std::future::pending().await,

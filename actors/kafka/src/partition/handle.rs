@@ -245,7 +245,7 @@ impl PartitionHandle {
     /// [`SkipError::NothingHeld`] if no record waits for another attempt.
     pub(crate) fn request_skip(&self, request: SkipRequest) -> Result<(), SkipError> {
         let mut shared = self.lock();
-        if shared.state.held().is_none() {
+        if shared.state.held_record().is_none() {
             return Err(SkipError::NothingHeld);
         }
         if shared.skip.is_some() {

@@ -176,18 +176,18 @@ impl PartitionState {
 
     /// Notes a failed attempt at the record at hand.
     pub(crate) fn fail(&mut self, error: String, now: Instant) -> RetryStep {
-        let held = self.hold(error, now);
-        held.failures += 1;
-        held.failures_in_round += 1;
-        let delay = doubled(Duration::from_secs(1), held.failures_in_round, LONGEST_RETRY);
+        let record = self.hold(error, now);
+        record.failures += 1;
+        record.failures_in_round += 1;
+        let delay = exponential_delay(Duration::from_secs(1), record.failures_in_round, LONGEST_RETRY);
         self.retry(delay, PartitionPhase::Retrying, now)
     }
 
     /// Notes that the channel could not take the record at hand.
     pub(crate) fn defer(&mut self, reason: String, now: Instant) -> RetryStep {
-        let held = self.hold(reason, now);
-        held.deferrals_in_round += 1;
-        let delay = doubled(FIRST_DEFERRAL, held.deferrals_in_round, LONGEST_DEFERRAL);
+        let record = self.hold(reason, now);
+        record.deferrals_in_round += 1;
+        let delay = exponential_delay(FIRST_DEFERRAL, record.deferrals_in_round, LONGEST_DEFERRAL);
         self.retry(delay, PartitionPhase::Deferred, now)
     }
 
@@ -255,7 +255,7 @@ impl PartitionState {
     }
 
     /// Returns the offset to commit, whether or not it was sent, that the brokers are not known to have.
-    pub(crate) fn unconfirmed(&self) -> Option<i64> {
+    pub(crate) fn unconfirmed_offset(&self) -> Option<i64> {
         self.done.filter(|done| self.committed != Some(*done))
     }
 
@@ -268,11 +268,11 @@ impl PartitionState {
         self.phase
     }
 
-    pub(crate) fn held(&self) -> Option<&HeldRecord> {
+    pub(crate) fn held_record(&self) -> Option<&HeldRecord> {
         self.held.as_ref()
     }
 
-    pub(crate) fn committed(&self) -> Option<i64> {
+    pub(crate) fn committed_offset(&self) -> Option<i64> {
         self.committed
     }
 
@@ -288,13 +288,13 @@ impl PartitionState {
 
     /// Returns the error of a record that fails again and again, and the time for which it does.
     pub(crate) fn trouble(&self, now: Instant) -> Option<(&HeldRecord, Duration)> {
-        let held = self.held.as_ref().filter(|held| held.failures >= 2)?;
-        Some((held, now.duration_since(held.held_at)))
+        let record = self.held.as_ref().filter(|held| held.failures >= 2)?;
+        Some((record, now.duration_since(record.held_at)))
     }
 }
 
 /// Returns `first`, doubled for every attempt after the first, at most `longest`.
-fn doubled(first: Duration, attempt: u32, longest: Duration) -> Duration {
+fn exponential_delay(first: Duration, attempt: u32, longest: Duration) -> Duration {
     let factor = 2_u32.checked_pow(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
     first.saturating_mul(factor).min(longest)
 }

@@ -103,7 +103,7 @@ impl PartitionWork {
             return self.write_letter(pending).await;
         }
         let is_failure_traced =
-            self.handle.update(|state, _| state.held().is_some_and(|held| held.is_failure_traced));
+            self.handle.update(|state, _| state.held_record().is_some_and(|held| held.is_failure_traced));
         let result = tokio::select! {
             biased;
             () = self.handle.wait_for(WorkerStage::Ending) => return AttemptEnd::Stopped,
@@ -204,7 +204,7 @@ impl PartitionWork {
             let _ = answer.send(Err(SkipError::OtherOffset { held: record.offset }));
             return false;
         }
-        let error = self.handle.update(|state, _| state.held().map(|held| held.last_error.clone()));
+        let error = self.handle.update(|state, _| state.held_record().map(|held| held.last_error.clone()));
         let error = format!("skipped by an operator: {}", error.unwrap_or_default());
         let pending = self.pending.take().filter(|pending| pending.offset == record.offset);
         let settlement = pending.and_then(|pending| pending.settlement);
@@ -235,18 +235,19 @@ impl PartitionWork {
     }
 
     fn seek_back(&self, record: &Arc<TopicRecord>) {
-        let held = self.handle.update(|state, _| {
-            state.held().map(|held| (held.attempts, held.last_error.clone())).unwrap_or_default()
+        let (attempts, error) = self.handle.update(|state, _| {
+            state.held_record().map(|held| (held.attempts, held.last_error.clone())).unwrap_or_default()
         });
         warn!(self.shared.log, "a record blocks its partition and is fetched again";
             "topic" => &*self.handle.topic, "partition" => self.handle.partition, "offset" => record.offset,
-            "attempts" => held.0, "error" => held.1);
+            "attempts" => attempts, "error" => error);
         self.handle.seek_back(record.offset);
     }
 
     /// Logs the failure of a record once, however often it is tried.
     fn log_first_failure(&self, offset: i64, error: &str) {
-        let is_first = self.handle.update(|state, _| state.held().is_none_or(|held| held.failures == 0));
+        let is_first =
+            self.handle.update(|state, _| state.held_record().is_none_or(|held| held.failures == 0));
         if is_first {
             warn!(self.shared.log, "a record failed and is tried again"; "topic" => &*self.handle.topic,
                 "partition" => self.handle.partition, "offset" => offset, "error" => error);

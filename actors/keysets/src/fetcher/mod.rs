@@ -45,7 +45,7 @@ struct Flight(Arc<SharedKeySetSlot>);
 
 impl Flight {
     fn begin(slot: Arc<SharedKeySetSlot>, forced: bool) -> Self {
-        slot.change(|state| state.begun(Instant::now(), forced));
+        slot.change(|state| state.begin_fetch(Instant::now(), forced));
         Self(slot)
     }
 }
@@ -54,7 +54,7 @@ impl Drop for Flight {
     fn drop(&mut self) {
         let now = Instant::now();
         if self.0.state().is_busy(now) {
-            self.0.land(|state| state.failed(now));
+            self.0.land(|state| state.record_failure(now));
         }
     }
 }
@@ -89,19 +89,19 @@ impl KeySetFetcher {
         match outcome {
             Ok(FetchedKeySet { keys, max_age }) => {
                 let (keys, lifetime) = (Arc::new(keys), lifetime(max_age));
-                slot.land(|state| state.succeeded(now, keys, lifetime));
+                slot.land(|state| state.record_success(now, keys, lifetime));
                 // While the keys still are fresh, so that nobody has to wait.
                 self.start_in(lifetime * 4 / 5, slot, ctx);
                 if failed_before {
-                    info!(self.log, "the key set is fetched again"; "url" => slot.shown());
+                    info!(self.log, "the key set is fetched again"; "url" => slot.display_url());
                 }
             }
             Err(failure) => {
-                slot.land(|state| state.failed(now));
+                slot.land(|state| state.record_failure(now));
                 if !failed_before {
                     let at_hand = slot.state().keys().is_some();
                     warn!(self.log, "the key set cannot be fetched";
-                        "url" => slot.shown(), "error" => %failure, "keys_at_hand" => at_hand);
+                        "url" => slot.display_url(), "error" => %failure, "keys_at_hand" => at_hand);
                 }
             }
         }

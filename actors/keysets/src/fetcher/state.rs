@@ -104,14 +104,14 @@ impl State {
         }
     }
 
-    /// A fetch begins. One for an unknown key id takes its place now: a failure counts too.
-    pub(crate) fn begun(&self, now: Instant, forced: bool) -> Self {
+    /// Records that a fetch begins. A forced one counts from now on, even if it fails.
+    pub(crate) fn begin_fetch(&self, now: Instant, forced: bool) -> Self {
         let forced_at = if forced { Some(now) } else { self.forced_at };
         Self { busy_until: Some(now + LOST_AFTER), forced_at, ..self.clone() }
     }
 
-    /// It brought these keys, fresh for so long.
-    pub(crate) fn succeeded(&self, now: Instant, keys: Arc<Jwks>, lifetime: Duration) -> Self {
+    /// Records the keys of a fetch, fresh for `lifetime`.
+    pub(crate) fn record_success(&self, now: Instant, keys: Arc<Jwks>, lifetime: Duration) -> Self {
         Self {
             keys: Some(keys),
             settled_until: Some(now + lifetime),
@@ -121,8 +121,8 @@ impl State {
         }
     }
 
-    /// It brought nothing. Keys that are still fresh stay so.
-    pub(crate) fn failed(&self, now: Instant) -> Self {
+    /// Records a fetch that brought no keys. Keys that are still fresh stay so.
+    pub(crate) fn record_failure(&self, now: Instant) -> Self {
         let pause = FAILURE_BACKOFF.delay(self.failures);
         let settled_until = self.settled_until.max(Some(now + pause));
         let failures = self.failures.saturating_add(1);

@@ -60,7 +60,7 @@ impl RegistryActor {
 
     /// Starts the next change unless one runs.
     fn pump(&mut self, ctx: &mut Context<Self>) {
-        let Some(change) = self.queue.next() else { return };
+        let Some(change) = self.queue.begin_next() else { return };
         let shared = Arc::clone(&self.shared);
         let users = match &change {
             SnapshotChange::Reload(ReloadScope::Changed { workflows, .. }) => {

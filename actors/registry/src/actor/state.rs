@@ -45,7 +45,7 @@ impl<W> ChangeQueue<W> {
     }
 
     /// Returns the change to run now; `None` while one runs.
-    pub(crate) fn next(&mut self) -> Option<SnapshotChange> {
+    pub(crate) fn begin_next(&mut self) -> Option<SnapshotChange> {
         if self.running.is_some() {
             return None;
         }
@@ -101,16 +101,16 @@ mod tests {
     fn one_job_runs_and_queued_reloads_become_one() {
         let mut queue = ChangeQueue::default();
         queue.push(SnapshotChange::Reload(ReloadScope::channel("a")), Some(1));
-        assert_eq!(scope(queue.next()), Some(ReloadScope::channel("a")));
+        assert_eq!(scope(queue.begin_next()), Some(ReloadScope::channel("a")));
         queue.push(SnapshotChange::Reload(ReloadScope::channel("b")), Some(2));
         queue.push(SnapshotChange::Reload(ReloadScope::workflow("w")), Some(3));
         queue.push(SnapshotChange::Reload(ReloadScope::channel("b")), Some(4));
-        assert!(queue.next().is_none(), "one is running");
+        assert!(queue.begin_next().is_none(), "one is running");
         assert_eq!(queue.finish(), [1]);
         let merged = ReloadScope::Changed { workflows: vec!["w".into()], channels: vec!["b".into()] };
-        assert_eq!(scope(queue.next()), Some(merged));
+        assert_eq!(scope(queue.begin_next()), Some(merged));
         assert_eq!(queue.finish(), [2, 3, 4]);
-        assert!(queue.next().is_none());
+        assert!(queue.begin_next().is_none());
     }
 
     #[test]
@@ -121,25 +121,25 @@ mod tests {
         queue.push(SnapshotChange::Reload(ReloadScope::All), None);
         queue.push(SnapshotChange::Reload(ReloadScope::channel("b")), None);
         for expected in [ReloadScope::channel("a"), ReloadScope::All, ReloadScope::channel("b")] {
-            assert_eq!(scope(queue.next()), Some(expected));
+            assert_eq!(scope(queue.begin_next()), Some(expected));
             queue.finish();
         }
-        assert!(queue.next().is_none());
+        assert!(queue.begin_next().is_none());
     }
 
     #[test]
     fn other_jobs_leave_what_was_missed_to_the_next_reload() {
         let mut queue = ChangeQueue::<()>::default();
         queue.push(SnapshotChange::Reload(ReloadScope::channel("a")), None);
-        queue.next();
+        queue.begin_next();
         queue.fail();
         queue.push(SnapshotChange::Leave(0), None);
-        assert!(matches!(queue.next(), Some(SnapshotChange::Leave(0))));
+        assert!(matches!(queue.begin_next(), Some(SnapshotChange::Leave(0))));
         queue.finish();
         assert!(queue.has_unapplied());
         queue.push(SnapshotChange::Reload(ReloadScope::channel("b")), None);
         let both = ReloadScope::Changed { workflows: vec![], channels: vec!["b".into(), "a".into()] };
-        assert_eq!(scope(queue.next()), Some(both));
+        assert_eq!(scope(queue.begin_next()), Some(both));
     }
 
     #[test]
@@ -148,23 +148,23 @@ mod tests {
         queue.push(SnapshotChange::Reload(ReloadScope::All), None);
         queue.push(SnapshotChange::Leave(0), None);
         queue.push(SnapshotChange::Reload(ReloadScope::channel("a")), None);
-        assert_eq!(scope(queue.next()), Some(ReloadScope::All));
+        assert_eq!(scope(queue.begin_next()), Some(ReloadScope::All));
         queue.finish();
-        assert!(matches!(queue.next(), Some(SnapshotChange::Leave(0))));
+        assert!(matches!(queue.begin_next(), Some(SnapshotChange::Leave(0))));
         queue.finish();
-        assert_eq!(scope(queue.next()), Some(ReloadScope::channel("a")));
+        assert_eq!(scope(queue.begin_next()), Some(ReloadScope::channel("a")));
     }
 
     #[test]
     fn what_a_failed_reload_left_undone_is_taken_along_by_the_next() {
         let mut queue = ChangeQueue::default();
         queue.push(SnapshotChange::Reload(ReloadScope::channel("a")), Some(1));
-        queue.next();
+        queue.begin_next();
         assert_eq!(queue.fail(), [1]);
         assert!(queue.has_unapplied());
         queue.push(SnapshotChange::Reload(ReloadScope::channel("b")), Some(2));
         let both = ReloadScope::Changed { workflows: vec![], channels: vec!["b".into(), "a".into()] };
-        assert_eq!(scope(queue.next()), Some(both));
+        assert_eq!(scope(queue.begin_next()), Some(both));
         assert!(!queue.has_unapplied());
     }
 }

@@ -181,13 +181,13 @@ impl RegistryShared {
     /// Drains the actors that the new snapshot no longer uses.
     pub(crate) fn retire(self: Arc<Self>, delta: &SnapshotDelta) -> impl Future<Output = ()> + use<> {
         let retired = delta.retire.clone();
-        let left = delta.left.map(|worker| {
+        let left_groups = delta.left.map(|worker| {
             let serving = delta.channels.iter().filter_map(|(_, entry)| entry.as_ref()?.serving());
             (worker, serving.map(|serving| Arc::clone(&serving.actors.group)).collect::<Vec<_>>())
         });
         async move {
             join_all(retired.iter().map(|group| self.deployer.retire(group))).await;
-            if let Some((worker, groups)) = left {
+            if let Some((worker, groups)) = left_groups {
                 join_all(groups.iter().map(|group| self.deployer.retire_worker_actor(group, worker))).await;
             }
         }
@@ -204,11 +204,11 @@ impl RegistryShared {
 
     /// Records a successful reload, which clears the failures inside its own scope only.
     fn record_success(&self, scope: &ReloadScope) {
-        let left = self.failure.load_full().and_then(|failure| {
+        let remaining_failure = self.failure.load_full().and_then(|failure| {
             let scope = failure.scope.without(scope)?;
             Some(Arc::new(FailedReload { scope, reason: Arc::clone(&failure.reason) }))
         });
-        self.failure.store(left);
+        self.failure.store(remaining_failure);
     }
 
     /// Follows the events of the tree: a quarantine or a release updates the snapshot.

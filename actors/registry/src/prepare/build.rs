@@ -47,20 +47,20 @@ impl Loader<'_> {
         for row in rows {
             let hash = row.content.content_hash();
             let old = self.base.workflows.get(row.workflow_id.as_str());
-            let known = old.and_then(|old| {
+            let unchanged = old.and_then(|old| {
                 old.versions
                     .iter()
                     .find(|old| old.version == row.version && old.hash == hash && old.compiled.is_ok())
             });
-            let known = known.cloned();
-            let intake = match &known {
-                Some(known) => known.used_secrets.intake.clone(),
+            let unchanged = unchanged.cloned();
+            let intake = match &unchanged {
+                Some(unchanged) => unchanged.used_secrets.intake.clone(),
                 None => svc_engine::secret_uses(&row.content),
             };
             by_id.entry(row.workflow_id.clone()).or_default().push(VersionCandidate {
                 row,
                 hash,
-                known,
+                known: unchanged,
                 intake,
             });
         }
@@ -79,27 +79,27 @@ impl Loader<'_> {
         stale_workflows: &[Workflow],
         full: bool,
     ) -> LoadedSecrets {
-        let mut wanted = BTreeSet::new();
+        let mut references = BTreeSet::new();
         for candidate in candidates.values().flatten().filter(|candidate| full || candidate.known.is_none()) {
-            wanted.extend(candidate.intake.references.iter().cloned());
+            references.extend(candidate.intake.references.iter().cloned());
         }
         for row in stale_workflows {
-            wanted.extend(svc_engine::secret_uses(&row.content).references);
+            references.extend(svc_engine::secret_uses(&row.content).references);
         }
         for row in targets.rows.values().filter(|row| full || self.reads_credentials(row)) {
-            wanted.extend(secrets::intake(row).references);
+            references.extend(secrets::intake(row).references);
         }
         let (keyring, engine) = (&self.services.secrets, &self.services.engine);
         if !full || self.boot {
-            return LoadedSecrets::read(keyring, engine, wanted).await;
+            return LoadedSecrets::read(keyring, engine, references).await;
         }
-        for entry in self.kept(targets) {
+        for entry in self.retained_channels(targets) {
             match entry.serving() {
-                Some(serving) => wanted.extend(serving.used_secrets.intake.references.iter().cloned()),
-                None => wanted.extend(secrets::intake(&entry.row).references),
+                Some(serving) => references.extend(serving.used_secrets.intake.references.iter().cloned()),
+                None => references.extend(secrets::intake(&entry.row).references),
             }
         }
-        LoadedSecrets::reread(keyring, engine, wanted, &self.services.log).await
+        LoadedSecrets::reread(keyring, engine, references, &self.services.log).await
     }
 
     /// Returns `true` if a partial load reads the secrets of a channel: only when the config of the channel
@@ -205,7 +205,7 @@ impl Loader<'_> {
 
     /// Returns the stale workflows that no longer compile, by id, with the reason. A channel that uses one
     /// already keeps the loaded version; no other channel may begin to use it.
-    pub(super) fn broken(
+    pub(super) fn uncompilable_workflows(
         &self,
         stale_workflows: Vec<Workflow>,
         secrets: &LoadedSecrets,

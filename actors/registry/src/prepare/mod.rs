@@ -74,13 +74,13 @@ impl Loader<'_> {
         }
         let mut build = BuildContext { secrets, full, changed: HashMap::new() };
         self.load_workflows(candidates, &targets, &mut build, &mut plan).await?;
-        let broken = self.broken(stale_workflows, &build.secrets);
+        let broken = self.uncompilable_workflows(stale_workflows, &build.secrets);
         if full {
             self.add_affected(&build, &mut targets);
         }
         plan.channels.extend(targets.gone.into_iter().map(|id| (id, PlannedChannel::Remove)));
         let to_build = targets.rows.values().map(Arc::as_ref).filter(|row| !self.is_current(row, &build));
-        let asked = AskedConnectors::ask(to_build, self.services).await;
+        let reachability = AskedConnectors::ask(to_build, self.services).await;
         for (count, (id, row)) in targets.rows.into_iter().enumerate() {
             if count.is_multiple_of(BUILDS_PER_TURN) {
                 tokio::task::yield_now().await;
@@ -89,7 +89,7 @@ impl Loader<'_> {
                 Some(reason) if self.begins_to_use(&row) => {
                     Some(PlannedChannel::Quarantine(row, Arc::clone(reason)))
                 }
-                _ => self.build(row, &build, &asked),
+                _ => self.build(row, &build, &reachability),
             };
             plan.channels.extend(planned.map(|planned| (id.into(), planned)));
         }

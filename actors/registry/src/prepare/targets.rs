@@ -41,8 +41,8 @@ impl Loader<'_> {
             let rows = self.store.channels().active_of(&channels).await.map_err(storage)?;
             self.take(rows, &mut targets);
         }
-        let gone = channels.iter().filter(|id| !targets.rows.contains_key(*id));
-        targets.gone = gone.filter_map(|id| Some(Arc::clone(&self.base.channel_by_id(id)?.id))).collect();
+        let removed = channels.iter().filter(|id| !targets.rows.contains_key(*id));
+        targets.gone = removed.filter_map(|id| Some(Arc::clone(&self.base.channel_by_id(id)?.id))).collect();
         for id in users {
             if let Some(entry) =
                 self.base.channel_by_id(&id).filter(|_| !channels.iter().any(|changed| **changed == *id))
@@ -68,12 +68,14 @@ impl Loader<'_> {
         let is_changed =
             |row: &Channel| self.base.channel_by_id(&row.channel_id).is_none_or(|entry| *entry.row != *row);
         self.take(stored.into_iter().filter(is_changed).collect(), &mut targets);
-        let gone = self.base.channels().filter(|entry| !active.contains(entry.id()));
-        targets.gone = gone.map(|entry| Arc::clone(&entry.id)).collect();
+        let removed = self.base.channels().filter(|entry| !active.contains(entry.id()));
+        targets.gone = removed.map(|entry| Arc::clone(&entry.id)).collect();
 
         // A workflow whose content is the one that was compiled is not compiled again.
-        let kept = self.base.channels().filter(|entry| active.contains(entry.id())).map(|entry| &entry.row);
-        let used = kept.chain(targets.rows.values()).filter_map(|row| row.content.workflow_id.clone());
+        let retained_rows =
+            self.base.channels().filter(|entry| active.contains(entry.id())).map(|entry| &entry.row);
+        let used =
+            retained_rows.chain(targets.rows.values()).filter_map(|row| row.content.workflow_id.clone());
         targets.workflows = used.collect();
         Ok(targets)
     }
@@ -87,7 +89,7 @@ impl Loader<'_> {
     /// Adds the loaded channels that must be built again to the targets of a full reload: those that use a
     /// changed workflow or a changed secret, and those in quarantine.
     pub(super) fn add_affected(&self, build: &BuildContext, targets: &mut ReloadTargets) {
-        for entry in self.kept(targets) {
+        for entry in self.retained_channels(targets) {
             let workflow = entry.row.content.workflow_id.as_deref();
             let has_changed = workflow.is_some_and(|id| build.changed.contains_key(id))
                 || entry.serving().is_some_and(|serving| !build.secrets.still_match(&serving.used_secrets));
@@ -98,9 +100,9 @@ impl Loader<'_> {
     }
 
     /// Returns the channels that were loaded and are still active.
-    pub(super) fn kept(&self, targets: &ReloadTargets) -> Vec<&Arc<LoadedChannel>> {
-        let gone: HashSet<&str> = targets.gone.iter().map(|id| &**id).collect();
-        self.base.channels().filter(|entry| !gone.contains(entry.id())).collect()
+    pub(super) fn retained_channels(&self, targets: &ReloadTargets) -> Vec<&Arc<LoadedChannel>> {
+        let removed_ids: HashSet<&str> = targets.gone.iter().map(|id| &**id).collect();
+        self.base.channels().filter(|entry| !removed_ids.contains(entry.id())).collect()
     }
 
     /// Reads the active versions of the target workflows.

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::kit::{RegistryWorld, RunningRegistry, channel, run};
 
 /// The number of failures counted for a reason.
-fn counted(world: &RegistryWorld, reason: &str) -> u64 {
+fn error_count(world: &RegistryWorld, reason: &str) -> u64 {
     let mut registry = Registry::default();
     world.metrics.register(&mut registry);
     let mut page = String::new();
@@ -66,13 +66,13 @@ fn crash_is_counted_once_whichever_way_the_message_came() {
         world.channel(channel("orders", &["POST"], "/orders")).await;
         let running = world.start().await;
         assert_eq!(running.post("/orders").await.unwrap_err().status(), 500);
-        assert_eq!(counted(world, "panic"), 1);
+        assert_eq!(error_count(world, "panic"), 1);
         assert!(matches!(run_job(&running).await, JobOutcome::Failed(_)));
-        assert_eq!(counted(world, "panic"), 2);
+        assert_eq!(error_count(world, "panic"), 2);
         let failed = run_scheduled(&running).await.outcome;
         assert!(matches!(failed, ScheduledRunOutcome::Failed { .. }), "{failed:?}");
-        assert_eq!(counted(world, "panic"), 3);
-        assert_eq!(counted(world, "channel_quarantined"), 0);
+        assert_eq!(error_count(world, "panic"), 3);
+        assert_eq!(error_count(world, "channel_quarantined"), 0);
     });
 }
 
@@ -84,12 +84,12 @@ fn quarantine_is_counted_once_whichever_way_the_message_came() {
         world.channel(ChannelContent { config, ..channel("orders", &["POST"], "/orders") }).await;
         let running = world.start().await;
         assert_eq!(running.post("/orders").await.unwrap_err().status(), 503);
-        assert_eq!(counted(world, "channel_quarantined"), 1);
+        assert_eq!(error_count(world, "channel_quarantined"), 1);
         assert!(matches!(run_job(&running).await, JobOutcome::Unavailable { .. }));
-        assert_eq!(counted(world, "channel_quarantined"), 2);
+        assert_eq!(error_count(world, "channel_quarantined"), 2);
         let failed = run_scheduled(&running).await.outcome;
         assert!(matches!(failed, ScheduledRunOutcome::Failed { .. }), "{failed:?}");
-        assert_eq!(counted(world, "channel_quarantined"), 3);
-        assert_eq!(counted(world, "panic"), 0);
+        assert_eq!(error_count(world, "channel_quarantined"), 3);
+        assert_eq!(error_count(world, "panic"), 0);
     });
 }

@@ -158,7 +158,7 @@ fn a_job_waits_while_no_worker_is_there() {
     });
 }
 
-async fn told(running: &RunningRegistry, id: Option<&str>, name: &str) -> Option<Arc<str>> {
+async fn failure_channel(running: &RunningRegistry, id: Option<&str>, name: &str) -> Option<Arc<str>> {
     running.registry.on_failure(id.map(Into::into), name.into()).await
 }
 
@@ -173,17 +173,17 @@ fn failure_channel_is_known_of_a_channel_that_does_not_serve() {
         world.channel(orders.clone()).await;
         let running = world.start().await;
         let alerts: Option<Arc<str>> = Some("alerts".into());
-        assert_eq!(told(&running, Some("orders"), "orders").await, alerts);
+        assert_eq!(failure_channel(&running, Some("orders"), "orders").await, alerts);
         let broken = json!({"on_failure": "alerts", "auth": {"mode": "api_key", "keys": ["env://UNSET"]}});
         world.channel(ChannelContent { config: broken, ..orders }).await;
         running.registry.reload(ReloadScope::channel("orders")).await.unwrap();
         assert!(running.is_quarantined("orders"));
-        assert_eq!(told(&running, None, "orders").await, alerts);
+        assert_eq!(failure_channel(&running, None, "orders").await, alerts);
         world.archive_channel("orders").await;
         running.registry.reload(ReloadScope::channel("orders")).await.unwrap();
         for (id, name) in [(Some("orders"), "orders"), (None, "orders")] {
-            assert_eq!(told(&running, id, name).await, alerts, "{id:?} {name}");
+            assert_eq!(failure_channel(&running, id, name).await, alerts, "{id:?} {name}");
         }
-        assert_eq!(told(&running, None, "nobody").await, None);
+        assert_eq!(failure_channel(&running, None, "nobody").await, None);
     });
 }

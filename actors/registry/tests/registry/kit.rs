@@ -228,7 +228,7 @@ impl RunningRegistry {
     }
 
     /// Waits for a state of the snapshot.
-    pub(crate) async fn until(&self, mut reached: impl FnMut(&Self) -> bool) {
+    pub(crate) async fn wait_until(&self, mut reached: impl FnMut(&Self) -> bool) {
         while !reached(self) {
             tokio::task::yield_now().await;
         }

@@ -7,11 +7,11 @@ use svc_registry::{ChannelFilter, ReloadError, ReloadScope};
 use crate::kit::{answer, channel, mutation, run};
 
 /// The channel `name` at `/name/x` over another workflow.
-fn over(name: &str, workflow: &str) -> ChannelContent {
+fn channel_with(name: &str, workflow: &str) -> ChannelContent {
     ChannelContent { workflow_id: Some(workflow.into()), ..channel(name, &["POST"], &format!("/{name}/x")) }
 }
 
-fn changed(workflows: &[&str], channels: &[&str]) -> ReloadScope {
+fn changed_scope(workflows: &[&str], channels: &[&str]) -> ReloadScope {
     let owned = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
     ReloadScope::Changed { workflows: owned(workflows), channels: owned(channels) }
 }
@@ -23,7 +23,7 @@ fn a_reload_builds_only_what_changed() {
             world.workflow(id, id).await;
         }
         for (name, workflow) in [("a", "v"), ("b", "w"), ("c", "w")] {
-            world.channel(over(name, workflow)).await;
+            world.channel(channel_with(name, workflow)).await;
         }
         let running = world.start().await;
         let registry = &running.registry;
@@ -32,9 +32,9 @@ fn a_reload_builds_only_what_changed() {
             (report.compiled, report.built, report.retired)
         };
         assert_eq!(work(ReloadScope::All).await, (0, 0, 0), "nothing changed");
-        assert_eq!(work(changed(&["v", "w"], &["a", "b", "c"])).await, (0, 0, 0), "nothing changed");
+        assert_eq!(work(changed_scope(&["v", "w"], &["a", "b", "c"])).await, (0, 0, 0), "nothing changed");
 
-        world.channel(ChannelContent { priority: 1, ..over("a", "v") }).await;
+        world.channel(ChannelContent { priority: 1, ..channel_with("a", "v") }).await;
         assert_eq!(work(ReloadScope::channel("a")).await, (0, 1, 0), "one channel");
 
         world.workflow("w", "w2").await;
@@ -42,7 +42,7 @@ fn a_reload_builds_only_what_changed() {
         assert_eq!((running.mark("/b/x").await, running.mark("/a/x").await), ("w2".into(), "v".into()));
 
         world.workflow("v", "v2").await;
-        world.channel(over("d", "w")).await;
+        world.channel(channel_with("d", "w")).await;
         world.archive_channel("c").await;
         assert_eq!(work(ReloadScope::All).await, (1, 2, 1), "found without being told");
         assert_eq!((running.mark("/a/x").await, running.mark("/d/x").await), ("v2".into(), "w2".into()));
@@ -81,11 +81,11 @@ fn one_broken_channel_is_quarantined_and_its_neighbours_serve() {
             .workflow_of("odd", json!([{"id": "t", "name": "t", "function": {"name": "no_such_function"}}]))
             .await;
         world.channel(channel("good", &["POST"], "/good")).await;
-        world.channel(over("unknown-function", "odd")).await;
-        world.channel(over("no-workflow", "gone")).await;
+        world.channel(channel_with("unknown-function", "odd")).await;
+        world.channel(channel_with("no-workflow", "gone")).await;
         world.archive_workflow("gone").await;
         let guarded = json!({"auth": {"mode": "api_key", "keys": ["env://UNSET"]}});
-        world.channel(ChannelContent { config: guarded, ..over("guarded", "w") }).await;
+        world.channel(ChannelContent { config: guarded, ..channel_with("guarded", "w") }).await;
         let running = world.start().await;
         for (name, reason) in [
             ("unknown-function", "no_such_function"),
@@ -102,8 +102,8 @@ fn one_broken_channel_is_quarantined_and_its_neighbours_serve() {
         // Each leaves quarantine by what was wrong being put right.
         world.workflow("gone", "back").await;
         world.workflow("odd", "mended").await;
-        world.channel(over("guarded", "w")).await;
-        let report = running.registry.reload(changed(&["gone", "odd"], &["guarded"])).await.unwrap();
+        world.channel(channel_with("guarded", "w")).await;
+        let report = running.registry.reload(changed_scope(&["gone", "odd"], &["guarded"])).await.unwrap();
         assert_eq!((report.quarantined, report.built, report.compiled), (0, 3, 2));
         assert_eq!(running.mark("/no-workflow/x").await, "back");
         assert_eq!(running.mark("/unknown-function/x").await, "mended");
@@ -134,7 +134,7 @@ fn a_duplicate_task_id_quarantines_at_boot_and_fails_a_reload_whole() {
         world.workflow("w", "w").await;
         world.workflow_of("twice", json!([answer("same", "1"), answer("same", "2")])).await;
         world.channel(channel("good", &["POST"], "/good")).await;
-        world.channel(over("bad", "twice")).await;
+        world.channel(channel_with("bad", "twice")).await;
         let running = world.start().await;
         assert!(running.reason("bad").unwrap().contains("same"));
         assert_eq!(running.mark("/good").await, "w");
@@ -160,12 +160,12 @@ fn a_failed_reload_is_remembered_until_one_that_covers_it_succeeds() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         world.workflow("v", "v").await;
-        world.channel(over("a", "w")).await;
+        world.channel(channel_with("a", "w")).await;
         let running = world.start().await;
         let registry = &running.registry;
         world.workflow_of("w", json!([answer("same", "1"), answer("same", "2")])).await;
         registry.reload(ReloadScope::All).await.unwrap_err();
-        world.channel(over("b", "v")).await;
+        world.channel(channel_with("b", "v")).await;
         registry.reload(ReloadScope::channel("b")).await.unwrap();
         assert_eq!(running.mark("/b/x").await, "v", "others go on");
         assert!(registry.reload_failure().is_some(), "a part makes good no more than itself");
@@ -187,7 +187,7 @@ fn a_failed_reload_is_remembered_until_one_that_covers_it_succeeds() {
 fn nobody_begins_to_use_a_workflow_whose_stored_row_does_not_load() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
-        world.channel(over("a", "w")).await;
+        world.channel(channel_with("a", "w")).await;
         let running = world.start().await;
         let registry = &running.registry;
         for broken in [
@@ -195,12 +195,12 @@ fn nobody_begins_to_use_a_workflow_whose_stored_row_does_not_load() {
             json!([{"id": "t", "name": "t", "function": {"name": "no_such_function"}}]),
         ] {
             world.workflow_of("w", broken).await;
-            world.channel(over("b", "w")).await;
+            world.channel(channel_with("b", "w")).await;
             let report = registry.reload(ReloadScope::channel("b")).await.unwrap();
             assert_eq!(report.quarantined, 1);
             let reason = running.reason("b").unwrap();
             assert!(reason.contains("same") || reason.contains("no_such_function"), "{reason}");
-            world.channel(ChannelContent { priority: 1, ..over("a", "w") }).await;
+            world.channel(ChannelContent { priority: 1, ..channel_with("a", "w") }).await;
             registry.reload(ReloadScope::channel("a")).await.unwrap();
             assert_eq!(running.mark("/a/x").await, "w", "what serves goes on");
             assert_eq!(registry.reload(ReloadScope::channel("b")).await.unwrap().quarantined, 1);
@@ -212,7 +212,7 @@ fn nobody_begins_to_use_a_workflow_whose_stored_row_does_not_load() {
         }
         // Of a workflow that nobody uses yet, nothing serves on.
         world.workflow_of("idle", json!([answer("same", "1"), answer("same", "2")])).await;
-        world.channel(over("c", "idle")).await;
+        world.channel(channel_with("c", "idle")).await;
         registry.reload(ReloadScope::channel("c")).await.unwrap();
         assert!(running.reason("c").unwrap().contains("same"));
         registry.reload(ReloadScope::All).await.unwrap_err();
@@ -238,12 +238,12 @@ fn names_and_routes_may_change_hands_in_one_reload() {
     run(vec![], async |world| {
         world.workflow("v", "v").await;
         world.workflow("w", "w").await;
-        world.channel(over("a", "v")).await;
-        world.channel(over("b", "w")).await;
+        world.channel(channel_with("a", "v")).await;
+        world.channel(channel_with("b", "w")).await;
         let running = world.start().await;
-        world.channel(ChannelContent { route_pattern: Some("/c/x".into()), ..over("a", "v") }).await;
-        world.channel(ChannelContent { route_pattern: Some("/a/x".into()), ..over("b", "w") }).await;
-        running.registry.reload(changed(&[], &["a", "b"])).await.unwrap();
+        world.channel(ChannelContent { route_pattern: Some("/c/x".into()), ..channel_with("a", "v") }).await;
+        world.channel(ChannelContent { route_pattern: Some("/a/x".into()), ..channel_with("b", "w") }).await;
+        running.registry.reload(changed_scope(&[], &["a", "b"])).await.unwrap();
         assert_eq!((running.mark("/a/x").await, running.mark("/c/x").await), ("w".into(), "v".into()));
         assert_eq!(running.post("/b/x").await.unwrap_err().status(), 404);
     });
@@ -254,7 +254,7 @@ fn what_the_filter_keeps_out_is_absent() {
     run(vec![], async |world| {
         world.workflow("w", "w").await;
         for name in ["eu-orders", "us-orders"] {
-            world.channel(over(name, "w")).await;
+            world.channel(channel_with(name, "w")).await;
         }
         let filter = ChannelFilter { include: vec!["eu-*".into()], exclude: vec![] };
         let running = world.start_with(filter).await;

@@ -108,7 +108,7 @@ fn a_channel_past_its_budget_is_quarantined_and_an_operator_brings_it_back() {
         assert_eq!(running.mark("/neighbour").await, "w");
 
         world.tree.restart("channels/orders").await.unwrap();
-        running.until(|running| !running.is_quarantined("orders")).await;
+        running.wait_until(|running| !running.is_quarantined("orders")).await;
         assert_eq!(running.mark("/o/1").await, "w");
         assert_eq!(running.registry.snapshot().quarantined_count(), 0);
     });
@@ -154,7 +154,7 @@ fn the_snapshot_outlives_a_crash_of_the_registry() {
         running.registry.reload(ReloadScope::All).await.unwrap();
         assert_eq!(running.mark("/a").await, "w2");
         let orphan = || world.tree.snapshot().node("channels/orphan").is_some();
-        running.until(|_| !orphan()).await;
+        running.wait_until(|_| !orphan()).await;
     });
 }
 
@@ -181,7 +181,7 @@ fn every_worker_has_an_actor_of_every_channel_while_it_is_there() {
         }
         running.registry.remove_worker(second).await.unwrap();
         assert_eq!(path("a", second), "channels/a/0", "who has none of its own gets any");
-        running.until(|_| world.tree.snapshot().node("channels/a/1").is_none()).await;
+        running.wait_until(|_| world.tree.snapshot().node("channels/a/1").is_none()).await;
         assert_eq!(running.mark("/a").await, "w");
     });
 }
@@ -221,7 +221,7 @@ fn a_thread_that_ended_holds_up_no_channel_and_is_taken_out_of_service() {
             assert_eq!(report.quarantined, 0, "{:?}", running.reason(name));
             assert_eq!(running.mark(&format!("/{name}")).await, "w");
         }
-        running.until(|running| !running.registry.has_worker(lost)).await;
+        running.wait_until(|running| !running.registry.has_worker(lost)).await;
         assert!(running.registry.has_worker(running.worker));
     });
 }
@@ -262,7 +262,7 @@ fn a_blocked_thread_holds_up_neither_a_change_nor_an_activation_after_an_archiva
             nodes.iter().filter(|node| node.path.to_string().starts_with("channels/a")).count()
         };
         // One group and two actors: older deployments are gone.
-        running.until(|_| actors() == 3).await;
+        running.wait_until(|_| actors() == 3).await;
         arbiter.stop();
         arbiter.join().unwrap();
     });

@@ -97,14 +97,14 @@ impl HostNegotiation {
             other => return Err(TlsFailure::Unexpected(other)),
         }
         let Ok(session) = MakeTlsConnect::<Socket>::make_tls_connect(&mut tls, &host);
-        let session = session.connect(socket).await.map_err(|error| refused(&error, &host))?;
+        let session = session.connect(socket).await.map_err(|error| handshake_failure(&error, &host))?;
         is_encrypted.store(true, Ordering::Relaxed);
         Ok(NegotiatedStream::Tls(Box::new(session)))
     }
 }
 
 /// Returns the failure of a handshake, with its remedy where there is one.
-fn refused(error: &io::Error, host: &str) -> TlsFailure {
+fn handshake_failure(error: &io::Error, host: &str) -> TlsFailure {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     TlsFailure::Handshake(match cause {
         Some(rustls::Error::InvalidCertificate(reason)) => refused_certificate(reason, host),

@@ -161,13 +161,13 @@ macro_rules! filtered {
 /// Returns the active channels that run one of these workflows, unordered: with an order, SQLite would scan
 /// everything active.
 pub(super) async fn active_using(conn: &mut Conn, workflows: &[String]) -> Result<Vec<Channel>, StoreError> {
-    let mut found = Vec::new();
+    let mut rows = Vec::new();
     for ids in workflows.chunks(IDS_PER_QUERY) {
         let some =
             channels::table.filter(channels::workflow_id.eq_any(ids)).filter(channels::status.eq("active"));
-        found.extend(channels_of(on!(conn, c => some.load::<Row>(c).await)?));
+        rows.extend(channels_of(on!(conn, c => some.load::<Row>(c).await)?));
     }
-    Ok(found)
+    Ok(rows)
 }
 
 /// Returns the newest version that has this name.
@@ -240,12 +240,12 @@ impl Versioned for Channel {
         let Some(ids) = ids else {
             return Ok(channels_of(on!(conn, c => all.load::<Row>(c).await)?));
         };
-        let mut found = Vec::new();
+        let mut rows = Vec::new();
         for ids in ids.chunks(IDS_PER_QUERY) {
             let some = all.filter(channels::channel_id.eq_any(ids));
-            found.extend(channels_of(on!(conn, c => some.load::<Row>(c).await)?));
+            rows.extend(channels_of(on!(conn, c => some.load::<Row>(c).await)?));
         }
-        Ok(found)
+        Ok(rows)
     }
 
     async fn find(conn: &mut Conn, id: &str, version: Option<i64>) -> Result<Option<Channel>, StoreError> {
@@ -305,14 +305,14 @@ impl Versioned for Channel {
             .filter(channels::status.eq(LifecycleStatus::Active.name()))
             .filter(channels::updated_at.ge(since))
             .select(channels::version);
-        let found = match id {
+        let version = match id {
             Some(id) => {
                 let of_id = active.filter(channels::channel_id.eq(id));
                 on!(conn, c => of_id.first::<i64>(c).await.optional())
             }
             None => on!(conn, c => active.first::<i64>(c).await.optional()),
         };
-        Ok(found?.is_some())
+        Ok(version?.is_some())
     }
 
     /// Tasks call a channel by the name of its active version, and the `on_failure` of other channels names
@@ -366,7 +366,7 @@ impl Versioned for Channel {
     }
 
     /// Pauses the schedule, so that it starts anew when the channel serves again.
-    async fn withdrawn(conn: &mut Conn, id: &str) -> Result<(), StoreError> {
+    async fn stop_dependents(conn: &mut Conn, id: &str) -> Result<(), StoreError> {
         cron::pause(conn, id).await
     }
 

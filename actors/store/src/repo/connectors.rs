@@ -121,7 +121,7 @@ struct ContentRow {
 }
 
 impl ContentRow {
-    fn of(id: &str, content: &ConnectorContent, keys: &EnvelopeKeys) -> Result<Self, StoreError> {
+    fn from_content(id: &str, content: &ConnectorContent, keys: &EnvelopeKeys) -> Result<Self, StoreError> {
         let config = &content.config;
         let sealed = || seal(&json::text(config), config_place(id), keys);
         Ok(Self {
@@ -176,7 +176,7 @@ impl ConnectorRepository {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the query.
-    pub async fn stored(&self, id: Option<&str>) -> Result<Vec<StoredConnector>, StoreError> {
+    pub async fn list_stored(&self, id: Option<&str>) -> Result<Vec<StoredConnector>, StoreError> {
         self.rows("stored", id.map(key)).await
     }
 
@@ -237,22 +237,22 @@ impl ConnectorRepository {
         mutate(&self.database, QueryOperation::new("connectors", "import_item"), mutation, move |conn| {
             Box::pin(async move {
                 let named = connectors::table.filter(connectors::name.eq(&content.name));
-                let known = on!(conn, c => named.first::<Row>(c).await.optional())?;
-                let (id, action) = match known.map(|row| Connector::open(row, &keys)) {
+                let stored = on!(conn, c => named.first::<Row>(c).await.optional())?;
+                let (id, action) = match stored.map(|row| Connector::open(row, &keys)) {
                     None => {
                         let id = id.unwrap_or_else(new_entity_id);
                         insert(conn, &id, &content, &keys).await?;
                         (id, ImportAction::Created)
                     }
-                    Some(known) => match on_conflict {
+                    Some(stored) => match on_conflict {
                         OnConflict::Fail => return Err(name_taken(&content.name)),
-                        OnConflict::Skip => (known.id, ImportAction::Skipped),
-                        OnConflict::NewVersion if known.content == content => {
-                            (known.id, ImportAction::Unchanged)
+                        OnConflict::Skip => (stored.id, ImportAction::Skipped),
+                        OnConflict::NewVersion if stored.content == content => {
+                            (stored.id, ImportAction::Unchanged)
                         }
                         OnConflict::NewVersion => {
-                            replace(conn, &known.id, &content, &keys).await?;
-                            (known.id, ImportAction::Updated)
+                            replace(conn, &stored.id, &content, &keys).await?;
+                            (stored.id, ImportAction::Updated)
                         }
                     },
                 };
@@ -379,7 +379,7 @@ async fn insert(
     if find(conn, id, keys).await?.is_some() {
         return Err(ServiceError::conflict(format!("connector '{id}' exists already")).into());
     }
-    let row = (connectors::id.eq(id), ContentRow::of(id, content, keys)?);
+    let row = (connectors::id.eq(id), ContentRow::from_content(id, content, keys)?);
     on!(conn, c => diesel::insert_into(connectors::table).values(row).execute(c).await)?;
     Ok(())
 }
@@ -390,7 +390,7 @@ async fn replace(
     content: &ConnectorContent,
     keys: &EnvelopeKeys,
 ) -> Result<(), StoreError> {
-    let change = diesel::update(connectors::table.find(id)).set(ContentRow::of(id, content, keys)?);
+    let change = diesel::update(connectors::table.find(id)).set(ContentRow::from_content(id, content, keys)?);
     on!(conn, c => change.execute(c).await)?;
     Ok(())
 }

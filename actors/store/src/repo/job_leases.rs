@@ -52,6 +52,6 @@ async fn acquire(conn: &mut Conn, job: &str, node: &str, ttl: Duration) -> Resul
     let free = job_leases::table
         .find(job)
         .filter(job_leases::holder.eq(node).or(job_leases::expires_at.lt(now)).or(exists(dead_holder)));
-    let taken = (job_leases::holder.eq(node), job_leases::expires_at.eq(expires_at));
-    Ok(on!(conn, c => diesel::update(free).set(taken).execute(c).await)? > 0)
+    let lease_columns = (job_leases::holder.eq(node), job_leases::expires_at.eq(expires_at));
+    Ok(on!(conn, c => diesel::update(free).set(lease_columns).execute(c).await)? > 0)
 }

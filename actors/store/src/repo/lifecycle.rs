@@ -11,7 +11,7 @@ use crate::repo::gates::Objection;
 use crate::repo::key;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::repository::{Repository, find_checked, operation, read_written};
-use crate::repo::status_changes::{classify, overtaken};
+use crate::repo::status_changes::{classify, overtaken_conflict};
 use crate::repo::versioned::{StatusChangePlan, Versioned};
 
 /// The version that a rollback restores, and the state it was chosen from.
@@ -52,8 +52,8 @@ impl<V: Versioned> Repository<V> {
             Box::pin(async move {
                 check_precondition::<V>(conn, &changed, &precondition).await?;
                 let plan = V::plan(conn, &changed, target, rollout, &gates).await?;
-                let transition = plan.permitted().map_err(|error| match error {
-                    StoreError::Refused(refusal) => overtaken(&refusal).into(),
+                let transition = plan.into_permitted().map_err(|error| match error {
+                    StoreError::Refused(refusal) => overtaken_conflict(&refusal).into(),
                     other => other,
                 })?;
                 apply::<V>(conn, &changed, transition).await
@@ -81,7 +81,7 @@ impl<V: Versioned> Repository<V> {
             .read(operation::<V>("check_status"), move |conn| {
                 Box::pin(async move {
                     check_precondition::<V>(conn, &id, &precondition).await?;
-                    match V::plan(conn, &id, target, rollout, &gates).await?.permitted() {
+                    match V::plan(conn, &id, target, rollout, &gates).await?.into_permitted() {
                         Ok(_) => Ok(()),
                         Err(StoreError::Refused(refusal)) => {
                             Err(classify::<V>(conn, &changes, &id, received_at, refusal).await?.into())
@@ -164,7 +164,7 @@ impl<V: Versioned> Repository<V> {
                 V::check_content(conn, &id, chosen.content()).await?;
                 V::insert(conn, &id, latest + 1, chosen.content()).await?;
                 let plan = V::plan(conn, &id, LifecycleStatus::Active, Rollout::default(), &gates).await?;
-                apply::<V>(conn, &id, plan.permitted()?).await
+                apply::<V>(conn, &id, plan.into_permitted()?).await
             })
         });
         let entity = entity.await?;
@@ -244,13 +244,13 @@ async fn apply<V: Versioned>(
         V::set_state(conn, id, state).await?;
     }
     if !serves {
-        V::withdrawn(conn, id).await?;
+        V::stop_dependents(conn, id).await?;
     }
     read_written::<V>(conn, id, Some(transition.answer)).await
 }
 
 impl StatusChangePlan {
-    fn permitted(self) -> Result<Transition, StoreError> {
+    fn into_permitted(self) -> Result<Transition, StoreError> {
         match (self.objections.into_iter().next(), self.transition) {
             (Some(objection), _) => Err(objection.error.into()),
             (None, Some(transition)) => Ok(transition),

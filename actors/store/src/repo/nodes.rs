@@ -233,8 +233,8 @@ async fn renew(conn: &mut Conn, id: &str, lease: Duration, is_alone: bool) -> Re
     let rows = if is_alone {
         on!(conn, c => diesel::update(mine).set(renewed).execute(c).await)?
     } else {
-        let held = mine.filter(nodes::lease_until.ge(Now));
-        on!(conn, c => diesel::update(held).set(renewed).execute(c).await)?
+        let live_lease = mine.filter(nodes::lease_until.ge(Now));
+        on!(conn, c => diesel::update(live_lease).set(renewed).execute(c).await)?
     };
     Ok(rows > 0)
 }
@@ -284,14 +284,14 @@ async fn list(conn: &mut Conn) -> Result<Vec<NodeRow>, StoreError> {
     })?;
     let row =
         |(id, version, pid, started_at, renewed_at, lease_until, stopped_at, applied_epoch): Columns| {
-            let stopped_at = stopped_at.and_then(LenientTimestamp::shown);
-            let lease_until = lease_until.shown()?;
+            let stopped_at = stopped_at.and_then(LenientTimestamp::into_timestamp);
+            let lease_until = lease_until.into_timestamp()?;
             let status = match stopped_at {
                 Some(_) => NodeStatus::Stopped,
                 None if lease_until < now => NodeStatus::Expired,
                 None => NodeStatus::Live,
             };
-            let (started_at, renewed_at) = (started_at.shown()?, renewed_at.shown()?);
+            let (started_at, renewed_at) = (started_at.into_timestamp()?, renewed_at.into_timestamp()?);
             Some(NodeRow {
                 id,
                 status,

@@ -109,7 +109,7 @@ impl PackageReceipts {
     /// it meanwhile; the other variants if the database fails.
     pub async fn put(&self, receipt: NewReceipt, mutation: Mutation) -> Result<PackageReceipt, StoreError> {
         let (name, version) = (receipt.name.clone(), receipt.version.clone());
-        let seen = self
+        let current_receipt = self
             .0
             .read(operation("find"), move |conn| Box::pin(async move { find(conn, &name, &version).await }))
             .await?;
@@ -118,8 +118,8 @@ impl PackageReceipts {
             Box::pin(async move {
                 let stored = find(conn, &receipt.name, &receipt.version).await?;
                 receipt.check_replacement(stored.as_ref())?;
-                if stored != seen {
-                    return Err(overtaken(&receipt).into());
+                if stored != current_receipt {
+                    return Err(overtaken_conflict(&receipt).into());
                 }
                 write(conn, &receipt, &principal).await?;
                 let written = find(conn, &receipt.name, &receipt.version).await?;
@@ -133,7 +133,7 @@ impl PackageReceipts {
     }
 }
 
-fn overtaken(receipt: &NewReceipt) -> ServiceError {
+fn overtaken_conflict(receipt: &NewReceipt) -> ServiceError {
     ServiceError::conflict(format!(
         "another request changed the receipt of version '{}' of package '{}' at the same time",
         receipt.version, receipt.name

@@ -113,7 +113,7 @@ pub(super) async fn classify<V: Versioned>(
     };
     let is_overtaken = changes.may_have_committed_since(V::KIND, entity, received_at)
         || activated_elsewhere::<V>(conn, entity, received_at).await?;
-    Ok(if is_overtaken { overtaken(&refusal) } else { refusal })
+    Ok(if is_overtaken { overtaken_conflict(&refusal) } else { refusal })
 }
 
 /// Returns whether the database says that another node activated a version since then. A SQLite file has a
@@ -133,7 +133,7 @@ async fn activated_elsewhere<V: Versioned>(
 }
 
 /// Returns a refusal as a conflict with an earlier change.
-pub(super) fn overtaken(refusal: &ServiceError) -> ServiceError {
+pub(super) fn overtaken_conflict(refusal: &ServiceError) -> ServiceError {
     ServiceError::conflict(format!("another change came first: {}", refusal.message()))
 }
 

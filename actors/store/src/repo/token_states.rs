@@ -209,20 +209,21 @@ async fn acquire_turn(conn: &mut Conn, begin: &BeginRequest) -> Result<RefreshLe
     let take = diesel::insert_into(job_leases::table).values(lease).on_conflict_do_nothing();
     let turn = on!(conn, c => take.execute(c).await)? > 0;
     let now = clock::now(conn).await?;
-    let kept = find(conn, &begin.connector).await?.filter(|kept| kept.0 == begin.fingerprint);
-    let state = kept.map(|(fingerprint, text)| decrypt(id, fingerprint, &text, now, &begin.keys)).transpose();
+    let stored = find(conn, &begin.connector).await?.filter(|kept| kept.0 == begin.fingerprint);
+    let state =
+        stored.map(|(fingerprint, text)| decrypt(id, fingerprint, &text, now, &begin.keys)).transpose();
     Ok(RefreshLease { connector, turn, abandoned: turn && abandoned, state: state.map(Option::flatten) })
 }
 
 async fn keep(conn: &mut Conn, save: &SaveRequest) -> Result<SaveOutcome, StoreError> {
     let named = connectors::table.find(&save.connector).select(connectors::name);
     let name: Option<String> = held!(conn, named)?;
-    let kept = match name {
+    let outcome = match name {
         None => SaveOutcome::Gone,
         Some(name) => save_tokens(conn, &name, save).await?,
     };
     release(conn, &save.holder).await?;
-    Ok(kept)
+    Ok(outcome)
 }
 
 /// The content of a row, relative to a fingerprint.
@@ -301,8 +302,8 @@ fn decrypt(
         return Ok(None);
     };
     let ends_at = text["expires_at_epoch_ms"].as_i64().unwrap_or_default();
-    let left = ends_at.saturating_sub(now.and_utc().timestamp_millis());
-    let lifetime = Duration::from_millis(u64::try_from(left).unwrap_or_default());
+    let remaining = ends_at.saturating_sub(now.and_utc().timestamp_millis());
+    let lifetime = Duration::from_millis(u64::try_from(remaining).unwrap_or_default());
     Ok(Some(TokenState { fingerprint, access_token, lifetime, refresh_token }))
 }
 

@@ -171,7 +171,7 @@ pub trait Versioned: Sized + Send + 'static {
         state: VersionState,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
     /// Stops the dependent work of an id that no longer has an active version.
-    fn withdrawn(conn: &mut Conn, id: &str) -> impl Future<Output = Result<(), StoreError>> + Send {
+    fn stop_dependents(conn: &mut Conn, id: &str) -> impl Future<Output = Result<(), StoreError>> + Send {
         let _ = (conn, id);
         std::future::ready(Ok(()))
     }

@@ -170,13 +170,13 @@ impl Versioned for Workflow {
             let rows = on!(conn, c => all.load::<Row>(c).await)?;
             return Ok(rows.into_iter().map(Workflow::from).collect());
         };
-        let mut found = Vec::new();
+        let mut loaded = Vec::new();
         for ids in ids.chunks(IDS_PER_QUERY) {
             let some = all.filter(workflows::workflow_id.eq_any(ids));
             let rows = on!(conn, c => some.load::<Row>(c).await)?;
-            found.extend(rows.into_iter().map(Workflow::from));
+            loaded.extend(rows.into_iter().map(Workflow::from));
         }
-        Ok(found)
+        Ok(loaded)
     }
 
     async fn find(conn: &mut Conn, id: &str, version: Option<i64>) -> Result<Option<Workflow>, StoreError> {
@@ -242,14 +242,14 @@ impl Versioned for Workflow {
             .filter(workflows::status.eq(LifecycleStatus::Active.name()))
             .filter(workflows::updated_at.ge(since))
             .select(workflows::version);
-        let found = match id {
+        let version = match id {
             Some(id) => {
                 let of_id = active.filter(workflows::workflow_id.eq(id));
                 on!(conn, c => of_id.first::<i64>(c).await.optional())
             }
             None => on!(conn, c => active.first::<i64>(c).await.optional()),
         };
-        Ok(found?.is_some())
+        Ok(version?.is_some())
     }
 
     async fn users(conn: &mut Conn, id: &str, _: &dyn References) -> Result<Vec<String>, StoreError> {

@@ -53,11 +53,15 @@ impl<T: Send + 'static> Handler<RunUnit<T>> for StoreWriter {
     fn handle(&mut self, message: RunUnit<T>, _: &mut Context<Self>) -> Self::Result {
         let (unit, answer) = PendingUnit::boxed(message.work);
         self.queue.push_unit(unit);
-        Box::pin(answer.into_actor(self).map(|answer, _, _| answer.unwrap_or_else(|_| Err(abandoned()))))
+        Box::pin(
+            answer
+                .into_actor(self)
+                .map(|answer, _, _| answer.unwrap_or_else(|_| Err(abandoned_batch_error()))),
+        )
     }
 }
 
 /// Returns the error of a write whose batch ended without an answer, because its task died.
-pub(crate) fn abandoned() -> StoreError {
+pub(crate) fn abandoned_batch_error() -> StoreError {
     StoreError::Unanswered("the transaction ended without an answer".into())
 }

@@ -103,12 +103,12 @@ impl WriterQueue {
                 }
                 continue;
             };
-            let begun = Instant::now();
+            let started_at = Instant::now();
             let ended = self.link.run(batch_of(waiting)).await;
-            if self.lock().finished(begun.elapsed() >= SLOW) {
+            if self.lock().finish_batch(started_at.elapsed() >= SLOW) {
                 // The next batch then includes the callers that have returned.
                 self.wait(MOMENT).await;
-                self.lock().gathered();
+                self.lock().end_gathering();
             }
             if let Err(away) = ended {
                 // The connection was retried for as long as a caller may wait, so the waiting writes fail now.
@@ -132,8 +132,8 @@ impl WriterQueue {
 
     /// Fails everything that waits: nothing of it was written.
     fn fail_all(&self, error: StoreError) {
-        let left = self.lock().take();
-        batch_of(left).settle(&Err(error.into_collateral()));
+        let waiting = self.lock().take();
+        batch_of(waiting).settle(&Err(error.into_collateral()));
     }
 
     fn lock(&self) -> MutexGuard<'_, WriteQueue<Box<dyn WriteUnit>, Row>> {

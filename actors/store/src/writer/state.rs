@@ -97,11 +97,11 @@ impl<U, R> WriteQueue<U, R> {
         Some(batch)
     }
 
-    /// Records the end of a batch. Returns whether the next one waits for the callers of this one, until [`gathered`]
-    /// ends the wait. A single caller is not waited for.
+    /// Records the end of a batch. Returns whether the next one waits for the callers of this one, until
+    /// [`end_gathering`] ends the wait. A single caller is not waited for.
     ///
-    /// [`gathered`]: Self::gathered
-    pub(crate) fn finished(&mut self, slow: bool) -> bool {
+    /// [`end_gathering`]: Self::end_gathering
+    pub(crate) fn finish_batch(&mut self, slow: bool) -> bool {
         self.stage = match self.stage {
             Stage::Running(size) if slow && size > 1 => {
                 Stage::Gathering((size + self.waiting()).min(MOST_UNITS))
@@ -117,7 +117,7 @@ impl<U, R> WriteQueue<U, R> {
     }
 
     /// Ends a wait of the writing task.
-    pub(crate) const fn gathered(&mut self) {
+    pub(crate) const fn end_gathering(&mut self) {
         self.stage = Stage::Between;
     }
 
@@ -175,9 +175,9 @@ mod tests {
         queue.push_unit(3);
         queue.push_row('b', 1).unwrap();
         assert_eq!(queue.wake(), Wake::Nothing, "somebody writes");
-        assert!(!queue.finished(false));
+        assert!(!queue.finish_batch(false));
         assert_eq!(queue.start(), Some((vec![2, 3], vec!['a', 'b'])));
-        assert!(!queue.finished(false));
+        assert!(!queue.finish_batch(false));
         assert_eq!(queue.wake(), Wake::Nothing, "the writer looks once more");
     }
 
@@ -186,14 +186,14 @@ mod tests {
         let mut queue: WriteQueue<u8, ()> = WriteQueue::new();
         queue.push_unit(1);
         assert_eq!((queue.wake(), queue.start()), (Wake::Start, Some((vec![1], vec![]))));
-        assert!(!queue.finished(false));
+        assert!(!queue.finish_batch(false));
         assert_eq!(queue.start(), None);
         assert!(queue.is_gathering());
         queue.push_unit(2);
         assert_eq!(queue.wake(), Wake::Gathered);
         assert!(!queue.end_if_empty(), "it came just in time");
         assert_eq!(queue.start(), Some((vec![2], vec![])));
-        assert!(!queue.finished(false));
+        assert!(!queue.finish_batch(false));
         assert_eq!(queue.start(), None);
         assert!(queue.end_if_empty());
         queue.push_unit(3);
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(queue.push_row(7, 1), Err(7));
         let sizes = |(units, rows): (Vec<usize>, Vec<usize>)| (units.len(), rows.len());
         assert_eq!(queue.start().map(sizes), Some((MOST_UNITS, MOST_ROWS)));
-        queue.finished(false);
+        queue.finish_batch(false);
         assert_eq!(queue.start().map(sizes), Some((1, MOST_ROWS)));
         assert_eq!(queue.push_row(7, 1), Ok(()));
     }
@@ -222,7 +222,7 @@ mod tests {
         }
         for expected in [vec![1, 2], vec![3], vec![4], vec![5]] {
             assert_eq!(queue.start(), Some((vec![], expected)));
-            queue.finished(false);
+            queue.finish_batch(false);
         }
     }
 
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(queue.push_row(4, 0), Ok(()), "what has no bytes always has room");
         assert_eq!(queue.start(), Some((vec![], vec![1])));
         queue.push_row(5, MOST_WAITING_BYTES - 1).unwrap();
-        queue.finished(false);
+        queue.finish_batch(false);
         assert_eq!(queue.take(), (vec![], vec![3, 4, 5]));
         queue.push_row(6, usize::MAX).unwrap();
         assert_eq!(queue.push_row(7, 1), Err(7));
@@ -251,19 +251,19 @@ mod tests {
         assert_eq!(queue.wake(), Wake::Start);
         assert!(queue.start().is_some());
         queue.push_row(3, 1).unwrap();
-        assert!(queue.finished(true));
+        assert!(queue.finish_batch(true));
         assert_eq!(queue.wake(), Wake::Nothing, "two more are expected");
         queue.push_row(1, 1).unwrap();
         assert_eq!(queue.wake(), Wake::Nothing);
         queue.push_row(2, 1).unwrap();
         assert_eq!(queue.wake(), Wake::Gathered);
-        queue.gathered();
+        queue.end_gathering();
         assert_eq!(queue.start(), Some((vec![], vec![3, 1, 2])));
-        assert!(queue.finished(true));
+        assert!(queue.finish_batch(true));
         queue.push_row(1, 1).unwrap();
-        queue.gathered();
+        queue.end_gathering();
         assert_eq!(queue.start(), Some((vec![], vec![1])), "the others did not come back");
-        assert!(!queue.finished(true), "one alone is not waited for");
+        assert!(!queue.finish_batch(true), "one alone is not waited for");
     }
 
     #[test]

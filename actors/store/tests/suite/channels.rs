@@ -7,15 +7,15 @@ use svc_model::{LifecycleStatus, Page, Precondition, Protocol};
 use svc_store::{ChannelGates, EntityFilter, Mutation, Store};
 
 use super::database::TestDatabase;
-use super::{Names, any, channel, gates, refusal, workflow};
+use super::{Names, any_mutation, channel, gates, refusal, workflow};
 
 /// Returns a store whose workflow `w` is active.
 async fn with_workflow(db: &TestDatabase) -> Store {
     let store = db.store().await;
-    store.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
+    store.workflows().create(Some("w".into()), workflow("w"), any_mutation()).await.unwrap();
     store
         .workflows()
-        .set_status("w", LifecycleStatus::Active, None, Default::default(), any())
+        .set_status("w", LifecycleStatus::Active, None, Default::default(), any_mutation())
         .await
         .unwrap();
     store
@@ -27,7 +27,7 @@ pub(crate) async fn a_channel_is_stored_whole(db: TestDatabase) {
     content.config = json!({ "auth": { "type": "api_key", "keys": ["s3cret"] } });
     content.transport_config = json!({ "schedule": "0 0 * * *" });
     content.topic = Some("t".into());
-    let created = channels.create(Some("c".into()), content.clone(), any()).await.unwrap();
+    let created = channels.create(Some("c".into()), content.clone(), any_mutation()).await.unwrap();
     assert_eq!((created.version, created.status), (1, LifecycleStatus::Draft));
     assert_eq!(created.content, content);
     assert_eq!(channels.latest("c").await.unwrap(), Some(created));
@@ -35,7 +35,7 @@ pub(crate) async fn a_channel_is_stored_whole(db: TestDatabase) {
         .update(
             "c",
             Box::new(|stored| Ok(svc_model::ChannelContent { topic: None, ..stored.clone() })),
-            any(),
+            any_mutation(),
         )
         .await
         .unwrap();
@@ -44,27 +44,31 @@ pub(crate) async fn a_channel_is_stored_whole(db: TestDatabase) {
 
 pub(crate) async fn a_name_belongs_to_one_channel(db: TestDatabase) {
     let channels = with_workflow(&db).await.channels();
-    channels.create(Some("a".into()), channel("orders", None), any()).await.unwrap();
+    channels.create(Some("a".into()), channel("orders", None), any_mutation()).await.unwrap();
     assert_eq!(
-        refusal(channels.create(Some("b".into()), channel("orders", None), any()).await).status(),
+        refusal(channels.create(Some("b".into()), channel("orders", None), any_mutation()).await).status(),
         409
     );
-    channels.create(Some("b".into()), channel("other", None), any()).await.unwrap();
+    channels.create(Some("b".into()), channel("other", None), any_mutation()).await.unwrap();
     let rename = |stored: &svc_model::ChannelContent| {
         Ok(svc_model::ChannelContent { name: "orders".into(), ..stored.clone() })
     };
-    assert_eq!(refusal(channels.update("b", Box::new(rename), any()).await).status(), 409);
-    channels.set_status("a", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
-    channels.new_version("a", any()).await.unwrap();
+    assert_eq!(refusal(channels.update("b", Box::new(rename), any_mutation()).await).status(), 409);
+    channels.set_status("a", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
+    channels.new_version("a", any_mutation()).await.unwrap();
     let give_up = |stored: &svc_model::ChannelContent| {
         Ok(svc_model::ChannelContent { name: "renamed".into(), ..stored.clone() })
     };
-    channels.update("a", Box::new(give_up), any()).await.unwrap();
-    channels.update("b", Box::new(rename), any()).await.expect("the latest version of 'a' has another name");
-    let refused = refusal(channels.set_status("b", LifecycleStatus::Active, None, gates(), any()).await);
+    channels.update("a", Box::new(give_up), any_mutation()).await.unwrap();
+    channels
+        .update("b", Box::new(rename), any_mutation())
+        .await
+        .expect("the latest version of 'a' has another name");
+    let refused =
+        refusal(channels.set_status("b", LifecycleStatus::Active, None, gates(), any_mutation()).await);
     assert_eq!(refused.status(), 409, "the active version of 'a' still holds the name");
-    channels.set_status("a", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
-    channels.set_status("b", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
+    channels.set_status("a", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
+    channels.set_status("b", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
 }
 
 pub(crate) async fn a_route_belongs_to_one_active_channel(db: TestDatabase) {
@@ -73,8 +77,8 @@ pub(crate) async fn a_route_belongs_to_one_active_channel(db: TestDatabase) {
         let mut content = channel(id, Some(route));
         content.priority = priority;
         content.methods = Some(vec![method.into()]);
-        channels.create(Some(id.into()), content, any()).await.unwrap();
-        channels.set_status(id, LifecycleStatus::Active, None, gates(), any()).await
+        channels.create(Some(id.into()), content, any_mutation()).await.unwrap();
+        channels.set_status(id, LifecycleStatus::Active, None, gates(), any_mutation()).await
     };
     add("a", "/orders/{id}", 0, "POST").await.unwrap();
     let refused = refusal(add("b", "/orders/{number}", 0, "POST").await);
@@ -83,14 +87,14 @@ pub(crate) async fn a_route_belongs_to_one_active_channel(db: TestDatabase) {
     add("c", "/orders/{number}", 1, "POST").await.expect("another priority overrides");
     add("d", "/orders/{number}", 0, "GET").await.expect("another method does not collide");
     add("e", "/orders/new", 0, "POST").await.expect("another shape does not collide");
-    channels.new_version("a", any()).await.unwrap();
+    channels.new_version("a", any_mutation()).await.unwrap();
     channels
-        .set_status("a", LifecycleStatus::Active, None, gates(), any())
+        .set_status("a", LifecycleStatus::Active, None, gates(), any_mutation())
         .await
         .expect("a channel is no rival of itself");
-    channels.set_status("a", LifecycleStatus::Archived, None, gates(), any()).await.unwrap();
+    channels.set_status("a", LifecycleStatus::Archived, None, gates(), any_mutation()).await.unwrap();
     channels
-        .set_status("b", LifecycleStatus::Active, None, gates(), any())
+        .set_status("b", LifecycleStatus::Active, None, gates(), any_mutation())
         .await
         .expect("the route is free again");
 }
@@ -100,12 +104,14 @@ pub(crate) async fn a_channel_needs_an_active_workflow(db: TestDatabase) {
     for (id, workflow_id) in [("none", None), ("unknown", Some("x"))] {
         let mut content = channel(id, None);
         content.workflow_id = workflow_id.map(Into::into);
-        channels.create(Some(id.into()), content, any()).await.unwrap();
-        let refused = refusal(channels.set_status(id, LifecycleStatus::Active, None, gates(), any()).await);
+        channels.create(Some(id.into()), content, any_mutation()).await.unwrap();
+        let refused =
+            refusal(channels.set_status(id, LifecycleStatus::Active, None, gates(), any_mutation()).await);
         assert_eq!((refused.status(), refused.details()[0].path.as_str()), (400, "workflow_id"));
     }
     assert_eq!(
-        refusal(channels.set_status("gone", LifecycleStatus::Active, None, gates(), any()).await).status(),
+        refusal(channels.set_status("gone", LifecycleStatus::Active, None, gates(), any_mutation()).await)
+            .status(),
         404
     );
     let using = channels.active_using(&["w".into()]).await.unwrap();
@@ -116,7 +122,7 @@ pub(crate) async fn a_dry_run_lists_every_objection(db: TestDatabase) {
     let channels = with_workflow(&db).await.channels();
     let mut content = channel("orders", Some("/health"));
     content.workflow_id = None;
-    channels.create(Some("c".into()), content, any()).await.unwrap();
+    channels.create(Some("c".into()), content, any_mutation()).await.unwrap();
     let gates = ChannelGates {
         cron_enabled: false,
         platform_route: Some(Arc::new(|pattern| (pattern == "/health").then(|| "/health".into()))),
@@ -132,20 +138,22 @@ pub(crate) async fn a_dry_run_lists_every_objection(db: TestDatabase) {
     assert_eq!((report.valid(), report.errors.len()), (false, 1));
     let mut cron = channel("nightly", None);
     cron.protocol = Protocol::Cron;
-    channels.create(Some("n".into()), cron, any()).await.unwrap();
+    channels.create(Some("n".into()), cron, any_mutation()).await.unwrap();
     assert_eq!(
-        refusal(channels.set_status("n", LifecycleStatus::Active, None, super::gates(), any()).await)
-            .status(),
+        refusal(
+            channels.set_status("n", LifecycleStatus::Active, None, super::gates(), any_mutation()).await
+        )
+        .status(),
         400
     );
     let on = ChannelGates { cron_enabled: true, platform_route: None };
-    channels.set_status("n", LifecycleStatus::Active, None, on, any()).await.unwrap();
+    channels.set_status("n", LifecycleStatus::Active, None, on, any_mutation()).await.unwrap();
 }
 
 pub(crate) async fn a_deleted_channel_is_gone(db: TestDatabase) {
     let channels = with_workflow(&db).await.channels();
-    channels.create(Some("c".into()), channel("orders", None), any()).await.unwrap();
-    channels.set_status("c", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
+    channels.create(Some("c".into()), channel("orders", None), any_mutation()).await.unwrap();
+    channels.set_status("c", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
     assert_eq!(channels.active_using(&["w".into()]).await.unwrap().len(), 1);
     db.execute(
         "INSERT INTO cron_schedule_state (channel_id, channel_version, config_hash, next_fire_at)
@@ -153,7 +161,7 @@ pub(crate) async fn a_deleted_channel_is_gone(db: TestDatabase) {
     )
     .await
     .unwrap();
-    channels.delete("c", any()).await.unwrap();
+    channels.delete("c", any_mutation()).await.unwrap();
     assert!(channels.latest("c").await.unwrap().is_none());
     assert!(channels.active().await.unwrap().is_empty());
     let again = "INSERT INTO cron_schedule_state (channel_id, channel_version, config_hash, next_fire_at)
@@ -163,10 +171,10 @@ pub(crate) async fn a_deleted_channel_is_gone(db: TestDatabase) {
 
 pub(crate) async fn lists_know_type_and_protocol(db: TestDatabase) {
     let channels = db.store().await.channels();
-    channels.create(Some("a".into()), channel("a", None), any()).await.unwrap();
+    channels.create(Some("a".into()), channel("a", None), any_mutation()).await.unwrap();
     let mut content = channel("b", None);
     content.protocol = Protocol::Kafka;
-    channels.create(Some("b".into()), content, any()).await.unwrap();
+    channels.create(Some("b".into()), content, any_mutation()).await.unwrap();
     let kafka = EntityFilter { protocol: Some("KAFKA".into()), ..EntityFilter::default() };
     let (rows, total) = channels.list(kafka, Page::default()).await.unwrap();
     assert_eq!((rows[0].channel_id.as_str(), total), ("b", 1));
@@ -178,8 +186,8 @@ pub(crate) async fn lists_know_type_and_protocol(db: TestDatabase) {
 
 pub(crate) async fn a_foreign_row_spoils_no_other(db: TestDatabase) {
     let channels = with_workflow(&db).await.channels();
-    channels.create(Some("good".into()), channel("good", None), any()).await.unwrap();
-    channels.set_status("good", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
+    channels.create(Some("good".into()), channel("good", None), any_mutation()).await.unwrap();
+    channels.set_status("good", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
     db.execute(
         "INSERT INTO channels (channel_id, version, name, channel_type, protocol, status, workflow_id, config_json)
          VALUES ('ftp', 1, 'ftp', 'sync', 'ftp', 'active', 'w', '{\"timeout_ms\": 5}'),
@@ -206,7 +214,7 @@ pub(crate) async fn a_foreign_row_spoils_no_other(db: TestDatabase) {
 pub(crate) async fn what_active_definitions_name_is_deleted_only_by_force(db: TestDatabase) {
     let store = with_workflow(&db).await;
     let (workflows, channels, connectors) = (store.workflows(), store.channels(), store.connectors());
-    channels.create(Some("c".into()), channel("orders", None), any()).await.unwrap();
+    channels.create(Some("c".into()), channel("orders", None), any_mutation()).await.unwrap();
     let content = svc_model::ConnectorContent {
         name: "crm".into(),
         connector_type: "http".into(),
@@ -214,23 +222,23 @@ pub(crate) async fn what_active_definitions_name_is_deleted_only_by_force(db: Te
         enabled: true,
         tags: vec![],
     };
-    connectors.create(Some("k".into()), content, any()).await.unwrap();
+    connectors.create(Some("k".into()), content, any_mutation()).await.unwrap();
     let nobody = || Arc::new(());
     // A draft refers to nothing.
-    let dry = || Mutation { dry_run: true, ..any() };
+    let dry = || Mutation { dry_run: true, ..any_mutation() };
     workflows.delete_unused("w", nobody(), dry()).await.unwrap();
-    channels.set_status("c", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
-    let refused = refusal(workflows.delete_unused("w", nobody(), any()).await);
+    channels.set_status("c", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
+    let refused = refusal(workflows.delete_unused("w", nobody(), any_mutation()).await);
     assert_eq!(refused.status(), 409);
     assert!(refused.message().contains("channel 'orders'; "), "{}", refused.message());
-    let refused = refusal(channels.delete_unused("c", Arc::new(Names("orders")), any()).await);
+    let refused = refusal(channels.delete_unused("c", Arc::new(Names("orders")), any_mutation()).await);
     assert_eq!(refused.status(), 409);
     assert!(refused.message().contains("workflow 'w'; "), "{}", refused.message());
-    let refused = refusal(connectors.delete_unused("k", Arc::new(Names("crm")), any()).await);
+    let refused = refusal(connectors.delete_unused("k", Arc::new(Names("crm")), any_mutation()).await);
     assert_eq!(refused.status(), 409);
     assert!(refused.message().contains("workflow 'w', channel 'orders'; "), "{}", refused.message());
-    connectors.delete_unused("k", nobody(), any()).await.unwrap();
-    channels.delete_unused("c", nobody(), any()).await.unwrap();
-    workflows.delete_unused("w", nobody(), any()).await.unwrap();
-    assert_eq!(refusal(workflows.delete_unused("w", nobody(), any()).await).status(), 404);
+    connectors.delete_unused("k", nobody(), any_mutation()).await.unwrap();
+    channels.delete_unused("c", nobody(), any_mutation()).await.unwrap();
+    workflows.delete_unused("w", nobody(), any_mutation()).await.unwrap();
+    assert_eq!(refusal(workflows.delete_unused("w", nobody(), any_mutation()).await).status(), 404);
 }

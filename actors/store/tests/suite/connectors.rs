@@ -10,7 +10,7 @@ use svc_store::{
 };
 
 use super::database::TestDatabase;
-use super::{Names, any, mutation, refusal, workflow};
+use super::{Names, any_mutation, mutation, refusal, workflow};
 
 fn connector(name: &str, config: Value) -> ConnectorContent {
     ConnectorContent {
@@ -22,7 +22,7 @@ fn connector(name: &str, config: Value) -> ConnectorContent {
     }
 }
 
-fn nobody() -> Arc<dyn References> {
+fn no_references() -> Arc<dyn References> {
     Arc::new(())
 }
 
@@ -41,14 +41,14 @@ pub(crate) async fn a_connector_is_stored_changed_and_removed(db: TestDatabase) 
     assert_eq!(connectors.get("c").await.unwrap(), Some(made));
     let merge =
         Box::new(|stored: &ConnectorContent| Ok(ConnectorContent { enabled: false, ..stored.clone() }));
-    let changed = connectors.update("c", merge, nobody(), change("update")).await.unwrap();
+    let changed = connectors.update("c", merge, no_references(), change("update")).await.unwrap();
     assert_eq!((changed.content.enabled, &changed.content.config), (false, &config));
-    let stored = connectors.stored(Some("c")).await.unwrap();
+    let stored = connectors.list_stored(Some("c")).await.unwrap();
     assert_eq!((stored.len(), stored[0].enabled), (1, false));
     assert_eq!(serde_json::from_str::<Value>(stored[0].config_text.as_ref().unwrap()).unwrap(), config);
     connectors.delete("c", change("delete")).await.unwrap();
     assert_eq!(refusal(connectors.delete("c", change("delete")).await).status(), 404);
-    assert!(connectors.stored(None).await.unwrap().is_empty());
+    assert!(connectors.list_stored(None).await.unwrap().is_empty());
     assert_eq!(store.epoch().current().await.unwrap(), before + 3);
     let (records, _) = store.audit().list(AuditFilter::default(), Page::default()).await.unwrap();
     let actions: Vec<_> = records.iter().map(|row| row.action.as_str()).collect();
@@ -59,9 +59,10 @@ pub(crate) async fn a_name_is_unique_and_kept_while_a_workflow_uses_it(db: TestD
     let store = db.store().await;
     let connectors = store.connectors();
     for (id, name) in [("1", "one"), ("2", "two")] {
-        connectors.create(Some(id.into()), connector(name, json!({})), any()).await.unwrap();
+        connectors.create(Some(id.into()), connector(name, json!({})), any_mutation()).await.unwrap();
     }
-    let taken = |id: &str, name: &str| connectors.create(Some(id.into()), connector(name, json!({})), any());
+    let taken =
+        |id: &str, name: &str| connectors.create(Some(id.into()), connector(name, json!({})), any_mutation());
     assert_eq!(refusal(taken("1", "three").await).status(), 409);
     assert_eq!(refusal(taken("3", "one").await).status(), 409);
     let rename = |name: &'static str| {
@@ -69,16 +70,22 @@ pub(crate) async fn a_name_is_unique_and_kept_while_a_workflow_uses_it(db: TestD
             Ok(ConnectorContent { name: name.into(), ..stored.clone() })
         })
     };
-    assert_eq!(refusal(connectors.update("1", rename("two"), nobody(), any()).await).status(), 409);
+    assert_eq!(
+        refusal(connectors.update("1", rename("two"), no_references(), any_mutation()).await).status(),
+        409
+    );
     let workflows = store.workflows();
-    workflows.create(Some("w".into()), workflow("w"), any()).await.unwrap();
-    workflows.set_status("w", LifecycleStatus::Active, None, WorkflowGates::default(), any()).await.unwrap();
+    workflows.create(Some("w".into()), workflow("w"), any_mutation()).await.unwrap();
+    workflows
+        .set_status("w", LifecycleStatus::Active, None, WorkflowGates::default(), any_mutation())
+        .await
+        .unwrap();
     let everybody: Arc<dyn References> = Arc::new(Names("one"));
-    let refused = refusal(connectors.update("1", rename("x"), Arc::clone(&everybody), any()).await);
+    let refused = refusal(connectors.update("1", rename("x"), Arc::clone(&everybody), any_mutation()).await);
     assert_eq!(refused.status(), 409);
     assert!(refused.message().ends_with(": workflow 'w'"), "{}", refused.message());
-    connectors.update("1", rename("one"), everybody, any()).await.unwrap();
-    connectors.update("1", rename("x"), nobody(), any()).await.unwrap();
+    connectors.update("1", rename("one"), everybody, any_mutation()).await.unwrap();
+    connectors.update("1", rename("x"), no_references(), any_mutation()).await.unwrap();
     let (rows, total) = connectors.list(EntityFilter::default(), Page::default()).await.unwrap();
     let names: Vec<_> = rows.iter().map(|row| row.content.name.as_str()).collect();
     assert_eq!((names, total), (vec!["two", "x"], 2));
@@ -88,8 +95,9 @@ pub(crate) async fn an_import_goes_by_the_name(db: TestDatabase) {
     let store = db.store().await;
     let connectors = store.connectors();
     let import = async |id: &str, name: &str, config: Value, on_conflict| {
-        let imported =
-            connectors.import_item(Some(id.into()), connector(name, config), on_conflict, any()).await;
+        let imported = connectors
+            .import_item(Some(id.into()), connector(name, config), on_conflict, any_mutation())
+            .await;
         imported.map(|imported| (imported.id, imported.action))
     };
     let (one, two) = (json!({"url": "http://one"}), json!({"url": "http://two"}));
@@ -114,12 +122,16 @@ pub(crate) async fn settings_are_encrypted_and_read_under_the_current_or_a_forme
     };
     let config = |word: &str| json!({"url": "http://a", "auth": {"type": "bearer", "token": word}});
     let store = db.store().await;
-    store.connectors().create(Some("plain".into()), connector("plain", config("p")), any()).await.unwrap();
+    store
+        .connectors()
+        .create(Some("plain".into()), connector("plain", config("p")), any_mutation())
+        .await
+        .unwrap();
     db.config.connector_keys = keys(Some(&one), &[]);
     let store = db.store().await;
     store
         .connectors()
-        .create(Some("one".into()), connector("one", config("swordfish")), any())
+        .create(Some("one".into()), connector("one", config("swordfish")), any_mutation())
         .await
         .unwrap();
     assert_eq!(store.connectors().get("one").await.unwrap().unwrap().content.config, config("swordfish"));
@@ -127,10 +139,10 @@ pub(crate) async fn settings_are_encrypted_and_read_under_the_current_or_a_forme
     // Without a key the settings are hidden, and disabling and enabling the connector loses nothing.
     db.config.connector_keys = EnvelopeKeys::default();
     let blind = db.store().await.connectors();
-    let stored = blind.stored(Some("one")).await.unwrap().remove(0);
+    let stored = blind.list_stored(Some("one")).await.unwrap().remove(0);
     assert!(matches!(stored.config_text, Err(EnvelopeError::UnknownKey { .. })));
     let off = Box::new(|stored: &ConnectorContent| Ok(ConnectorContent { enabled: false, ..stored.clone() }));
-    let shown = blind.update("one", off, nobody(), any()).await.unwrap();
+    let shown = blind.update("one", off, no_references(), any_mutation()).await.unwrap();
     assert!(svc_model::is_unreadable(&shown.content.config) && !shown.content.enabled);
     // The new key writes and the former one reads; re-encryption makes the former one unnecessary.
     db.config.connector_keys = keys(Some(&two), &[]);
@@ -148,7 +160,7 @@ pub(crate) async fn settings_are_encrypted_and_read_under_the_current_or_a_forme
     let due = ["one", "plain"].map(|id| ("command-line", "connector", id));
     assert_eq!(records, due, "the newest first, one for each row that was rewritten");
     db.config.connector_keys = EnvelopeKeys::default();
-    for stored in db.store().await.connectors().stored(None).await.unwrap() {
+    for stored in db.store().await.connectors().list_stored(None).await.unwrap() {
         assert!(stored.config_text.is_err(), "{stored:?}");
     }
     db.config.connector_keys = keys(Some(&two), &[]);
@@ -170,19 +182,19 @@ pub(crate) async fn settings_copied_to_another_connector_are_not_opened_after_a_
     let connectors = db.store().await.connectors();
     for (id, word) in [("a", "swordfish"), ("b", "pencil")] {
         let config = json!({"url": "http://a", "auth": {"type": "bearer", "token": word}});
-        connectors.create(Some(id.into()), connector(id, config), any()).await.unwrap();
+        connectors.create(Some(id.into()), connector(id, config), any_mutation()).await.unwrap();
     }
     let rename = Box::new(|stored: &ConnectorContent| {
         Ok(ConnectorContent { name: "renamed".into(), ..stored.clone() })
     });
-    connectors.update("a", rename, nobody(), any()).await.unwrap();
-    assert!(connectors.stored(Some("a")).await.unwrap().remove(0).config_text.is_ok());
+    connectors.update("a", rename, no_references(), any_mutation()).await.unwrap();
+    assert!(connectors.list_stored(Some("a")).await.unwrap().remove(0).config_text.is_ok());
     db.execute(
         "UPDATE connectors SET config_json = (SELECT config_json FROM connectors WHERE id = 'a') WHERE id = 'b'",
     )
     .await
     .unwrap();
-    let copied = connectors.stored(Some("b")).await.unwrap().remove(0);
+    let copied = connectors.list_stored(Some("b")).await.unwrap().remove(0);
     let error = copied.config_text.unwrap_err();
     assert_eq!(error, EnvelopeError::Damaged);
     assert!(error.to_string().contains("copied from another row or field"), "{error}");
@@ -195,10 +207,10 @@ pub(crate) async fn settings_of_the_older_form_are_read_and_bound_by_rewriting(m
     db.config.connector_keys = EnvelopeKeys::new(Some(&key), []).unwrap();
     let connectors = db.store().await.connectors();
     for id in ["a", "b"] {
-        connectors.create(Some(id.into()), connector(id, json!({})), any()).await.unwrap();
+        connectors.create(Some(id.into()), connector(id, json!({})), any_mutation()).await.unwrap();
     }
     db.execute(&format!("UPDATE connectors SET config_json = '{UNBOUND}'")).await.unwrap();
-    for stored in connectors.stored(None).await.unwrap() {
+    for stored in connectors.list_stored(None).await.unwrap() {
         assert_eq!(stored.config_text.unwrap(), r#"{"url":"http://a"}"#);
     }
     assert_eq!(reencrypt(&db.config).await.unwrap().connectors, 2);
@@ -208,7 +220,7 @@ pub(crate) async fn settings_of_the_older_form_are_read_and_bound_by_rewriting(m
     )
     .await
     .unwrap();
-    let opened = connectors.stored(None).await.unwrap();
+    let opened = connectors.list_stored(None).await.unwrap();
     let opened: Vec<_> = opened.iter().map(|stored| stored.config_text.is_ok()).collect();
     assert_eq!(opened, [true, false]);
 }

@@ -9,7 +9,7 @@ use svc_store::{AuditFilter, DeadLetterFilter, NewTrace, Store, TraceFailure, Tr
 use uuid::Uuid;
 
 use super::database::TestDatabase;
-use super::traces::{ago, end, failure, pending, status, stored};
+use super::traces::{ago, count_traces, end, failure, pending, status};
 use super::{mutation, refusal};
 
 const LEASE: Duration = Duration::from_secs(60);
@@ -135,7 +135,7 @@ pub(crate) async fn letters_are_filtered_and_newest_first(db: TestDatabase) {
     assert_eq!(list(Some("a"), Some(true), all()).await, (vec![third.clone()], 1));
     assert_eq!(list(Some("a\0"), None, all()).await, (vec![], 0));
     assert_eq!(list(None, None, Page { limit: 1, offset: 1 }).await, (vec![second], 3));
-    assert_eq!((letters.depth().await.unwrap(), letters.exhausted().await.unwrap()), (3, 2));
+    assert_eq!((letters.depth().await.unwrap(), letters.count_exhausted().await.unwrap()), (3, 2));
     assert_eq!(letters.get("a\0").await.unwrap(), None);
 }
 
@@ -236,7 +236,7 @@ pub(crate) async fn a_retry_makes_a_trace_of_the_letter(db: TestDatabase) {
     assert_eq!((letters.get(&id).await.unwrap(), letters.depth().await.unwrap()), (None, 0));
     assert_eq!(status(&traces, trace.id).await.as_deref(), Some("pending"));
     assert!(!letters.take_into_trace(&id, pending("orders"), "n1").await.unwrap(), "it is gone");
-    assert_eq!(stored(&traces).await, 2);
+    assert_eq!(count_traces(&traces).await, 2);
     // The next failure continues the count.
     traces.fail_to_dead_letters(TraceFailure { retry_count: 1, ..failure(trace.id) }).await.unwrap();
     let (rows, _) = letters.list(DeadLetterFilter::default(), Page::default()).await.unwrap();

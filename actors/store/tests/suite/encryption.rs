@@ -13,7 +13,7 @@ use svc_testkit::tls::{
 use tempfile::TempDir;
 
 use super::database::on_url;
-use super::{any, workflow};
+use super::{any_mutation, workflow};
 
 /// The encrypted and all connections of the store, the one that hears announcements among them.
 const SESSIONS: &str = "SELECT count(*) FILTER (WHERE ssl), count(*) FROM pg_stat_ssl \
@@ -30,7 +30,7 @@ fn encrypts(url: &str, parameters: &str, database: &PostgresDatabase) -> Result<
             return outcome = Err(error.to_string());
         }
         let store = db.store().await;
-        store.workflows().create(None, workflow("w"), any()).await.unwrap();
+        store.workflows().create(None, workflow("w"), any_mutation()).await.unwrap();
         let _listener = store.epoch().listen().await.unwrap().expect("the server announces");
         let row = database.rows(SESSIONS).unwrap().remove(0);
         let [encrypted, all] = [0, 1].map(|at| row[at].as_deref().unwrap().parse::<u32>().unwrap());
@@ -162,7 +162,7 @@ pub(crate) fn failed_handshake_is_tried_again_in_plain_text_where_tls_is_preferr
     let peer = place.rsplit_once('@').unwrap().1.parse().unwrap();
     let url = format!("postgres://svc@{}/{name}", spoil_tls(peer));
     on_url(&format!("{url}?sslmode=prefer"), async |db| {
-        db.store().await.workflows().create(None, workflow("w"), any()).await.unwrap();
+        db.store().await.workflows().create(None, workflow("w"), any_mutation()).await.unwrap();
     });
     on_url(&format!("{url}?sslmode=require"), async |db| {
         let text = db.open().await.err().expect("TLS fails").to_string();

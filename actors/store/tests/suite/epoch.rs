@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::database::TestDatabase;
 use super::traces::ago;
-use super::{any, mutation, workflow};
+use super::{any_mutation, mutation, workflow};
 
 const TTL: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(30);
@@ -23,7 +23,7 @@ async fn activate(store: &Store, change_id: Uuid) -> Result<(), svc_store::Store
 
 pub(crate) async fn each_epoch_tells_what_changed(db: TestDatabase) {
     let store = db.store().await;
-    store.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
+    store.workflows().create(Some("w".into()), workflow("w"), any_mutation()).await.unwrap();
     let [first, second] = [1, 2].map(Uuid::from_u128);
     activate(&store, first).await.unwrap();
     store.epoch().bump(mutation("engine", "reload").audit, second).await.unwrap();
@@ -37,7 +37,7 @@ pub(crate) async fn each_epoch_tells_what_changed(db: TestDatabase) {
 
 pub(crate) async fn change_whose_epoch_cannot_be_raised_is_not_applied(db: TestDatabase) {
     let store = db.store().await;
-    store.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
+    store.workflows().create(Some("w".into()), workflow("w"), any_mutation()).await.unwrap();
     db.execute("DROP TABLE config_changes").await.unwrap();
     activate(&store, Uuid::nil()).await.unwrap_err();
     let stored = store.workflows().latest("w").await.unwrap().unwrap();

@@ -8,7 +8,7 @@ use svc_store::{EntityFilter, OpenError, WorkflowGates, migrate};
 
 use super::database::TestDatabase;
 use super::schema::dump;
-use super::{any, channel, workflow};
+use super::{any_mutation, channel, workflow};
 
 /// Returns the names and contents of the files of a database in a file.
 fn files(db: &TestDatabase) -> Vec<(String, Vec<u8>)> {
@@ -42,14 +42,14 @@ pub(crate) async fn pending_migrations_are_listed_without_a_change(db: TestDatab
 /// A server may use the database meanwhile; nothing of it is locked.
 pub(crate) async fn stored_definitions_are_read_without_a_change(db: TestDatabase) {
     let store = db.store().await;
-    store.workflows().create(Some("w".into()), workflow("first"), any()).await.unwrap();
+    store.workflows().create(Some("w".into()), workflow("first"), any_mutation()).await.unwrap();
     store
         .workflows()
-        .set_status("w", LifecycleStatus::Active, None, WorkflowGates::default(), any())
+        .set_status("w", LifecycleStatus::Active, None, WorkflowGates::default(), any_mutation())
         .await
         .unwrap();
-    store.workflows().create(Some("v".into()), workflow("another"), any()).await.unwrap();
-    store.channels().create(Some("c".into()), channel("c", None), any()).await.unwrap();
+    store.workflows().create(Some("v".into()), workflow("another"), any_mutation()).await.unwrap();
+    store.channels().create(Some("c".into()), channel("c", None), any_mutation()).await.unwrap();
     let read = inspect::definitions(&db.config).await.unwrap();
     let page = Page { limit: 10, offset: 0 };
     let (mut workflows, _) = store.workflows().list(EntityFilter::default(), page).await.unwrap();

@@ -7,15 +7,15 @@ use svc_store::{AuditFilter, TraceQuery};
 
 use super::database::TestDatabase;
 use super::traces::pending;
-use super::{any, refusal, workflow};
+use super::{any_mutation, refusal, workflow};
 
 pub(crate) async fn every_query_is_timed_and_the_pool_is_counted(db: TestDatabase) {
     let store = db.store().await;
     let mut registry = Registry::with_prefix("svc");
     store.metrics().register(&mut registry);
     let workflows = store.workflows();
-    workflows.create(Some("w".into()), workflow("w"), any()).await.unwrap();
-    refusal(workflows.create(Some("w".into()), workflow("w"), any()).await);
+    workflows.create(Some("w".into()), workflow("w"), any_mutation()).await.unwrap();
+    refusal(workflows.create(Some("w".into()), workflow("w"), any_mutation()).await);
     store.channels().latest("c").await.unwrap();
     store.audit().list(AuditFilter::default(), Page::default()).await.unwrap();
     store.epoch().current().await.unwrap();

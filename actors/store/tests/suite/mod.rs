@@ -53,7 +53,7 @@ impl References for Names {
     }
 }
 
-pub(crate) fn any() -> Mutation {
+pub(crate) fn any_mutation() -> Mutation {
     mutation("workflow", "change")
 }
 

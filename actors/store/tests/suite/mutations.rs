@@ -5,7 +5,7 @@ use svc_store::{AuditFilter, EntityFilter, Mutation};
 
 use super::database::TestDatabase;
 use super::traces::ago;
-use super::{any, mutation, refusal, workflow};
+use super::{any_mutation, mutation, refusal, workflow};
 use uuid::Uuid;
 
 pub(crate) async fn every_mutation_leaves_its_record(db: TestDatabase) {
@@ -32,11 +32,11 @@ pub(crate) async fn every_mutation_leaves_its_record(db: TestDatabase) {
 
 pub(crate) async fn a_refused_mutation_leaves_none(db: TestDatabase) {
     let store = db.store().await;
-    let served = || Mutation { epoch: true, ..any() };
+    let served = || Mutation { epoch: true, ..any_mutation() };
     refusal(store.workflows().delete("w", served()).await);
     refusal(store.workflows().set_rollout("w", 10, served()).await);
     let skip = svc_store::OnConflict::Skip;
-    store.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
+    store.workflows().create(Some("w".into()), workflow("w"), any_mutation()).await.unwrap();
     store.workflows().import_item(Some("w".into()), workflow("x"), skip, served()).await.unwrap();
     let (_, total) = store.audit().list(AuditFilter::default(), Page::default()).await.unwrap();
     assert_eq!((total, store.epoch().current().await.unwrap()), (1, 0));
@@ -45,9 +45,9 @@ pub(crate) async fn a_refused_mutation_leaves_none(db: TestDatabase) {
 pub(crate) async fn the_epoch_counts_what_serves(db: TestDatabase) {
     let store = db.store().await;
     let workflows = store.workflows();
-    workflows.create(Some("w".into()), workflow("w"), any()).await.unwrap();
+    workflows.create(Some("w".into()), workflow("w"), any_mutation()).await.unwrap();
     assert_eq!(store.epoch().current().await.unwrap(), 0);
-    let served = Mutation { epoch: true, ..any() };
+    let served = Mutation { epoch: true, ..any_mutation() };
     workflows.set_status("w", LifecycleStatus::Active, None, Default::default(), served).await.unwrap();
     assert_eq!(store.epoch().current().await.unwrap(), 1);
     store.epoch().bump(mutation("engine", "reload").audit, Uuid::nil()).await.unwrap();
@@ -86,17 +86,17 @@ pub(crate) async fn what_no_text_can_hold_is_found_nowhere(db: TestDatabase) {
     const NUL: &str = "a\0";
     let store = db.store().await;
     let (workflows, channels) = (store.workflows(), store.channels());
-    workflows.create(Some("a".into()), workflow("a"), any()).await.unwrap();
+    workflows.create(Some("a".into()), workflow("a"), any_mutation()).await.unwrap();
     assert_eq!(workflows.latest(NUL).await.unwrap(), None);
     assert_eq!(channels.latest(NUL).await.unwrap(), None);
     assert!(store.connectors().get(NUL).await.unwrap().is_none());
     let gates = || Default::default();
     for refused in [
         refusal(workflows.versions(NUL, Page::default()).await),
-        refusal(workflows.update(NUL, Box::new(|stored| Ok(stored.clone())), any()).await),
-        refusal(workflows.new_version(NUL, any()).await),
-        refusal(workflows.delete(NUL, any()).await),
-        refusal(workflows.set_status(NUL, LifecycleStatus::Active, None, gates(), any()).await),
+        refusal(workflows.update(NUL, Box::new(|stored| Ok(stored.clone())), any_mutation()).await),
+        refusal(workflows.new_version(NUL, any_mutation()).await),
+        refusal(workflows.delete(NUL, any_mutation()).await),
+        refusal(workflows.set_status(NUL, LifecycleStatus::Active, None, gates(), any_mutation()).await),
     ] {
         assert_eq!(refused.status(), 404, "{refused}");
     }
@@ -134,7 +134,7 @@ pub(crate) async fn what_no_text_can_hold_is_found_nowhere(db: TestDatabase) {
 pub(crate) async fn old_records_are_deleted_in_steps(db: TestDatabase) {
     let store = db.store().await;
     for n in 0..7 {
-        store.workflows().create(Some(format!("w{n}")), workflow("w"), any()).await.unwrap();
+        store.workflows().create(Some(format!("w{n}")), workflow("w"), any_mutation()).await.unwrap();
     }
     let old = format!("UPDATE audit_logs SET created_at = {} WHERE resource_id < 'w5'", ago(&db, 49));
     db.execute(&old).await.unwrap();

@@ -34,7 +34,7 @@ async fn expire(db: &TestDatabase, id: &str) {
 }
 
 /// Writes an accepted run of `a`.
-async fn accepted(store: &Store) -> Uuid {
+async fn accept_run(store: &Store) -> Uuid {
     let row = NewTrace { owner: Some("a".into()), ..pending("orders") };
     store.traces().insert(row.clone()).await.unwrap();
     row.id
@@ -48,7 +48,7 @@ fn end_by(id: Uuid, owner: &str, recoveries: i64) -> TraceEnd {
     TraceEnd { ownership: Some(claim(owner, recoveries)), ..end(id, TraceStatus::Completed) }
 }
 
-async fn unfinished(store: &Store, node: &str) -> Vec<Uuid> {
+async fn list_unfinished(store: &Store, node: &str) -> Vec<Uuid> {
     let (page, _) = store.traces().unfinished_async(&node.into(), None, 100).await.unwrap();
     page.into_iter().map(|row| row.id).collect()
 }
@@ -74,22 +74,22 @@ pub(crate) async fn lease_is_renewed_until_it_has_run_out(db: TestDatabase) {
 
 pub(crate) async fn run_of_a_live_node_is_nobody_elses(db: TestDatabase) {
     let (store, _leases) = two_nodes(&db).await;
-    let id = accepted(&store).await;
-    assert!(unfinished(&store, "b").await.is_empty());
+    let id = accept_run(&store).await;
+    assert!(list_unfinished(&store, "b").await.is_empty());
     assert_eq!(adopt(&store, "b", id, Some("a")).await, None);
     expire(&db, "a").await;
-    assert_eq!(unfinished(&store, "b").await, [id]);
-    assert!(unfinished(&store, "a").await.is_empty(), "a node does not take over its own");
+    assert_eq!(list_unfinished(&store, "b").await, [id]);
+    assert!(list_unfinished(&store, "a").await.is_empty(), "a node does not take over its own");
     assert_eq!(adopt(&store, "b", id, None).await, None, "it was found with another owner");
     assert_eq!(adopt(&store, "b", id, Some("a")).await, Some((0, false)));
     assert_eq!(adopt(&store, "b", id, Some("a")).await, Some((0, false)), "asked again, it is the same");
-    assert!(unfinished(&store, "c").await.is_empty());
+    assert!(list_unfinished(&store, "c").await.is_empty());
 }
 
 pub(crate) async fn late_writes_of_a_former_owner_change_no_row(db: TestDatabase) {
     let (store, _leases) = two_nodes(&db).await;
     let traces = store.traces();
-    let (run, failed) = (accepted(&store).await, accepted(&store).await);
+    let (run, failed) = (accept_run(&store).await, accept_run(&store).await);
     expire(&db, "a").await;
     for id in [run, failed] {
         assert_eq!(adopt(&store, "b", id, Some("a")).await, Some((0, false)));
@@ -117,7 +117,7 @@ pub(crate) async fn one_of_many_nodes_takes_a_run_over(db: TestDatabase) {
     leases.register(node("c")).await.unwrap();
     let mut found = Vec::new();
     for _ in 0..30 {
-        found.push((accepted(&store).await, Some("a".to_owned())));
+        found.push((accept_run(&store).await, Some("a".to_owned())));
     }
     expire(&db, "a").await;
     let (b, c): (Arc<str>, Arc<str>) = ("b".into(), "c".into());
@@ -131,7 +131,7 @@ pub(crate) async fn one_of_many_nodes_takes_a_run_over(db: TestDatabase) {
     ids.dedup();
     assert_eq!(ids.len(), count, "none is taken by two");
     // Rows that were skipped because another node was writing them can still be taken over.
-    assert_eq!(ids.len() + unfinished(&store, "d").await.len(), 30);
+    assert_eq!(ids.len() + list_unfinished(&store, "d").await.len(), 30);
 }
 
 pub(crate) async fn run_without_a_known_owner_is_taken_over(db: TestDatabase) {
@@ -140,18 +140,18 @@ pub(crate) async fn run_without_a_known_owner_is_taken_over(db: TestDatabase) {
     let rows =
         [None, Some("long gone")].map(|owner| NewTrace { owner: owner.map(Into::into), ..pending("o") });
     traces.insert_all(rows.to_vec()).await.unwrap();
-    assert_eq!(unfinished(&store, "b").await, rows.clone().map(|row| row.id));
+    assert_eq!(list_unfinished(&store, "b").await, rows.clone().map(|row| row.id));
     for row in rows {
         assert_eq!(adopt(&store, "b", row.id, row.owner.as_deref()).await, Some((0, false)));
     }
-    assert!(unfinished(&store, "b").await.is_empty());
+    assert!(list_unfinished(&store, "b").await.is_empty());
 }
 
 pub(crate) async fn run_that_was_handed_back_says_so(db: TestDatabase) {
     let (store, leases) = two_nodes(&db).await;
-    let id = accepted(&store).await;
+    let id = accept_run(&store).await;
     leases.release(&"a".into()).await.unwrap();
-    assert_eq!(unfinished(&store, "b").await, [id], "at once");
+    assert_eq!(list_unfinished(&store, "b").await, [id], "at once");
     assert_eq!(adopt(&store, "b", id, Some("a")).await, Some((0, true)));
     expire(&db, "b").await;
     leases.register(node("c")).await.unwrap();
@@ -160,7 +160,7 @@ pub(crate) async fn run_that_was_handed_back_says_so(db: TestDatabase) {
 
 pub(crate) async fn recovery_is_counted_once_however_often_it_is_asked(db: TestDatabase) {
     let (store, _leases) = two_nodes(&db).await;
-    let (traces, id) = (store.traces(), accepted(&store).await);
+    let (traces, id) = (store.traces(), accept_run(&store).await);
     for raised in [1, 1, 2] {
         assert!(traces.recover(id, claim("a", raised)).await.unwrap());
     }
@@ -171,7 +171,7 @@ pub(crate) async fn recovery_is_counted_once_however_often_it_is_asked(db: TestD
 
 pub(crate) async fn node_that_is_alone_ends_the_leases_of_all_others(db: TestDatabase) {
     let (store, leases) = two_nodes(&db).await;
-    let id = accepted(&store).await;
+    let id = accept_run(&store).await;
     leases.register(NewNode { is_alone: true, ..node("c") }).await.unwrap();
     assert_eq!(adopt(&store, "c", id, Some("a")).await, Some((0, false)));
     assert!(!leases.renew(&"a".into(), LEASE, false).await.unwrap());
@@ -180,7 +180,7 @@ pub(crate) async fn node_that_is_alone_ends_the_leases_of_all_others(db: TestDat
 
 pub(crate) async fn node_is_looked_after_until_it_owns_nothing(db: TestDatabase) {
     let (store, leases) = two_nodes(&db).await;
-    let id = accepted(&store).await;
+    let id = accept_run(&store).await;
     assert!(!leases.has_orphans().await.unwrap());
     expire(&db, "a").await;
     for _ in 0..2 {

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::database::{TestDatabase, connect};
 use super::traces::pending;
-use super::{any, is_unavailable, workflow};
+use super::{any_mutation, is_unavailable, workflow};
 
 /// Longer than any wait in these tests takes.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -30,12 +30,12 @@ fn is_down(status: &DatabaseStatus) -> bool {
 pub(crate) async fn a_server_may_stop_and_start_again(db: TestDatabase, server: Postgres) {
     let store = db.store().await;
     let workflows = store.workflows();
-    workflows.create(Some("before".into()), workflow("w"), any()).await.unwrap();
+    workflows.create(Some("before".into()), workflow("w"), any_mutation()).await.unwrap();
     server.stop().unwrap();
     let patience = db.config.acquire_timeout + Duration::from_secs(2);
     for _ in 0..2 {
         let asked = Instant::now();
-        let write = workflows.create(Some("during".into()), workflow("w"), any()).await;
+        let write = workflows.create(Some("during".into()), workflow("w"), any_mutation()).await;
         assert!(is_unavailable(&write), "{write:?}");
         let read = workflows.latest("before").await;
         assert!(is_unavailable(&read), "{read:?}");
@@ -44,7 +44,7 @@ pub(crate) async fn a_server_may_stop_and_start_again(db: TestDatabase, server: 
     status_becomes(&store, is_down).await;
     server.restart().unwrap();
     status_becomes(&store, |status| *status == DatabaseStatus::Ok).await;
-    workflows.create(Some("after".into()), workflow("w"), any()).await.expect("writes work again");
+    workflows.create(Some("after".into()), workflow("w"), any_mutation()).await.expect("writes work again");
     assert!(workflows.latest("before").await.expect("reads work again").is_some());
     assert!(workflows.latest("during").await.unwrap().is_none());
 }
@@ -78,13 +78,16 @@ pub(crate) async fn every_waiting_row_is_told_when_the_server_is_gone(db: TestDa
 
 pub(crate) async fn killed_connections_are_replaced_unnoticed(db: TestDatabase, _server: Postgres) {
     let workflows = db.store().await.workflows();
-    workflows.create(Some("w".into()), workflow("w"), any()).await.unwrap();
+    workflows.create(Some("w".into()), workflow("w"), any_mutation()).await.unwrap();
     for round in 0..5 {
         db.execute("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
             .await
             .unwrap();
         assert!(workflows.latest("w").await.expect("a read finds a new connection").is_some());
-        workflows.create(Some(format!("w{round}")), workflow("w"), any()).await.expect("so does a write");
+        workflows
+            .create(Some(format!("w{round}")), workflow("w"), any_mutation())
+            .await
+            .expect("so does a write");
     }
 }
 
@@ -115,25 +118,28 @@ pub(crate) async fn errors_in_another_language_are_judged_by_their_codes(db: Tes
         return;
     }
     let workflows = db.store().await.workflows();
-    workflows.create(Some("before".into()), workflow("w"), any()).await.unwrap();
+    workflows.create(Some("before".into()), workflow("w"), any_mutation()).await.unwrap();
     let (_, name) = db.config.url.rsplit_once('/').unwrap();
     db.execute(&format!("ALTER DATABASE {name} SET lock_timeout = '100ms'")).await.unwrap();
     // New connections of the store use the setting.
     db.execute("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
         .await
         .unwrap();
-    workflows.create(Some("between".into()), workflow("w"), any()).await.expect("a new connection is found");
+    workflows
+        .create(Some("between".into()), workflow("w"), any_mutation())
+        .await
+        .expect("a new connection is found");
     let (mut other, connection) =
         tokio_postgres::connect(&db.config.url, tokio_postgres::NoTls).await.unwrap();
     db.io.spawn(connection);
     let lock = other.transaction().await.unwrap();
     lock.batch_execute("LOCK TABLE workflows IN ACCESS EXCLUSIVE MODE").await.unwrap();
-    let write = workflows.create(Some("during".into()), workflow("w"), any()).await;
+    let write = workflows.create(Some("during".into()), workflow("w"), any_mutation()).await;
     assert!(is_unavailable(&write), "{write:?}");
     let told = format!("{write:?}");
     assert!(told.contains("SQLSTATE 55P03") && told.contains("Zeit"), "it is told in German: {told}");
     lock.rollback().await.unwrap();
-    workflows.create(Some("after".into()), workflow("w"), any()).await.expect("writes work again");
+    workflows.create(Some("after".into()), workflow("w"), any_mutation()).await.expect("writes work again");
 }
 
 pub(crate) async fn errors_over_a_unix_socket_are_judged_by_their_codes(mut db: TestDatabase) {
@@ -162,11 +168,11 @@ pub(crate) async fn a_locked_file_is_unavailable_and_then_fine(mut db: TestDatab
     db.config.busy_timeout_ms = 100;
     let store = db.store().await;
     let workflows = store.workflows();
-    workflows.create(Some("before".into()), workflow("w"), any()).await.unwrap();
+    workflows.create(Some("before".into()), workflow("w"), any_mutation()).await.unwrap();
     let path = db.config.url.strip_prefix("sqlite:").unwrap();
     let mut other = connect(path);
     other.batch_execute("BEGIN IMMEDIATE").unwrap();
-    let write = workflows.create(Some("during".into()), workflow("w"), any()).await;
+    let write = workflows.create(Some("during".into()), workflow("w"), any_mutation()).await;
     assert!(is_unavailable(&write), "{write:?}");
     assert!(workflows.latest("before").await.expect("reads go on beside a lock").is_some());
     assert!(is_down(&store.status()));
@@ -174,7 +180,7 @@ pub(crate) async fn a_locked_file_is_unavailable_and_then_fine(mut db: TestDatab
     // Another write of the store itself may take longer than this one waits.
     let after = async {
         loop {
-            let write = workflows.create(Some("after".into()), workflow("w"), any()).await;
+            let write = workflows.create(Some("after".into()), workflow("w"), any_mutation()).await;
             if !is_unavailable(&write) {
                 return write;
             }

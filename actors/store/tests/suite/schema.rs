@@ -258,7 +258,7 @@ pub(crate) async fn page_of_definitions_is_read_in_the_order_of_an_index(db: Tes
         for condition in ["", "AND +status = 'active'"] {
             let order = format!("ORDER BY priority DESC, name, {id} LIMIT 50");
             let query = format!("SELECT * FROM {table} WHERE {latest} {condition} {order}");
-            let plan = explained(&db, &query).await;
+            let plan = explain(&db, &query).await;
             assert!(plan.contains(&format!("SCAN {table} USING INDEX {index}")), "{query}:\n{plan}");
             assert!(plan.contains(&format!("({id}=? AND version>?)")), "{query}:\n{plan}");
         }
@@ -266,7 +266,7 @@ pub(crate) async fn page_of_definitions_is_read_in_the_order_of_an_index(db: Tes
 }
 
 /// Returns the query plan as the database explains it.
-async fn explained(db: &TestDatabase, query: &str) -> String {
+async fn explain(db: &TestDatabase, query: &str) -> String {
     use diesel::prelude::*;
     #[derive(QueryableByName)]
     struct Step {
@@ -301,16 +301,16 @@ pub(crate) async fn a_page_of_many_traces_is_read_from_an_index(db: TestDatabase
         format!("SELECT * FROM traces WHERE (created_at, id) < ('2100-01-01 00:00:00.000', 'x') {newest}"),
         "SELECT id FROM traces WHERE created_at < '2000-01-01' ORDER BY created_at, id LIMIT 500".into(),
     ] {
-        let plan = explained(&db, &query).await;
+        let plan = explain(&db, &query).await;
         let sorts = plan.contains("TEMP B-TREE") || plan.contains("Sort");
         assert!(plan.contains("traces_created") && !sorts, "{query}:\n{plan}");
     }
     let due = "SELECT id FROM trace_dlq WHERE next_retry_at <= '2100-01-01' ORDER BY next_retry_at LIMIT 20";
     if db.is_sqlite() {
         let walked = format!("SELECT * FROM traces WHERE +status = 'completed' {newest}");
-        let plan = explained(&db, &walked).await;
+        let plan = explain(&db, &walked).await;
         assert!(plan.contains("traces_created") && !plan.contains("TEMP B-TREE"), "{plan}");
-        let plan = explained(&db, due).await;
+        let plan = explain(&db, due).await;
         assert!(plan.contains("trace_dlq_retry"), "{plan}");
     }
 }

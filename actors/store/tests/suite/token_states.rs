@@ -8,7 +8,7 @@ use svc_model::ConnectorContent;
 use svc_secrets::EnvelopeKeys;
 use svc_store::{ExpectedTokens, SaveOutcome, Store, TokenState, reencrypt};
 
-use super::any;
+use super::any_mutation;
 use super::database::TestDatabase;
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -30,22 +30,22 @@ async fn connect(store: &Store, id: &str, name: &str) {
         enabled: true,
         tags: Vec::new(),
     };
-    store.connectors().create(Some(id.into()), content, any()).await.unwrap();
+    store.connectors().create(Some(id.into()), content, any_mutation()).await.unwrap();
 }
 
 async fn rename(store: &Store, id: &str, name: &'static str) {
     let merge = Box::new(move |stored: &ConnectorContent| {
         Ok(ConnectorContent { name: name.into(), ..stored.clone() })
     });
-    store.connectors().update(id, merge, Arc::new(()), any()).await.unwrap();
+    store.connectors().update(id, merge, Arc::new(()), any_mutation()).await.unwrap();
 }
 
-fn these(refresh_token: &str) -> ExpectedTokens {
+fn expected_tokens(refresh_token: &str) -> ExpectedTokens {
     ExpectedTokens::These(refresh_token.to_owned())
 }
 
 /// Returns the stored tokens of a connector for a fingerprint.
-async fn kept(store: &Store, name: &str, fingerprint: &str) -> Option<TokenState> {
+async fn load_state(store: &Store, name: &str, fingerprint: &str) -> Option<TokenState> {
     let states = store.token_states();
     let look = states.begin(name, fingerprint, "reader", LEASE).await.unwrap();
     states.release("reader").await.unwrap();
@@ -104,22 +104,28 @@ pub(crate) async fn who_was_overtaken_keeps_nothing(db: TestDatabase) {
         states.save("c", "a", ExpectedTokens::Others, tokens(2)).await.unwrap(),
         SaveOutcome::Overtaken
     );
-    assert_eq!(states.save("c", "a", these("refresh-0"), tokens(2)).await.unwrap(), SaveOutcome::Overtaken);
-    assert_eq!(states.save("c", "a", these("refresh-1"), tokens(2)).await.unwrap(), SaveOutcome::Saved);
     assert_eq!(
-        states.save("c", "a", these("refresh-1"), tokens(2)).await.unwrap(),
+        states.save("c", "a", expected_tokens("refresh-0"), tokens(2)).await.unwrap(),
+        SaveOutcome::Overtaken
+    );
+    assert_eq!(
+        states.save("c", "a", expected_tokens("refresh-1"), tokens(2)).await.unwrap(),
+        SaveOutcome::Saved
+    );
+    assert_eq!(
+        states.save("c", "a", expected_tokens("refresh-1"), tokens(2)).await.unwrap(),
         SaveOutcome::Saved,
         "again"
     );
-    assert_eq!(kept(&store, "api", "f").await.unwrap().access_token, "access-2");
+    assert_eq!(load_state(&store, "api", "f").await.unwrap().access_token, "access-2");
     // Another fingerprint finds no tokens and replaces them.
-    assert!(kept(&store, "api", "other").await.is_none());
+    assert!(load_state(&store, "api", "other").await.is_none());
     let other = TokenState { fingerprint: "other".into(), ..tokens(3) };
     assert_eq!(states.save("c", "a", ExpectedTokens::Others, other).await.unwrap(), SaveOutcome::Saved);
-    for before in [these("refresh-2"), ExpectedTokens::Nothing] {
+    for before in [expected_tokens("refresh-2"), ExpectedTokens::Nothing] {
         assert_eq!(states.save("c", "a", before, tokens(4)).await.unwrap(), SaveOutcome::Overtaken);
     }
-    assert_eq!(kept(&store, "api", "other").await.unwrap().access_token, "access-3");
+    assert_eq!(load_state(&store, "api", "other").await.unwrap().access_token, "access-3");
 }
 
 pub(crate) async fn tokens_follow_the_name_of_their_connector_and_go_with_it(db: TestDatabase) {
@@ -129,14 +135,14 @@ pub(crate) async fn tokens_follow_the_name_of_their_connector_and_go_with_it(db:
     connect(&store, "c", "api").await;
     states.save("c", "a", ExpectedTokens::Others, tokens(1)).await.unwrap();
     rename(&store, "c", "new").await;
-    assert!(kept(&store, "api", "f").await.is_none());
-    assert_eq!(kept(&store, "new", "f").await.unwrap().refresh_token, "refresh-1");
+    assert!(load_state(&store, "api", "f").await.is_none());
+    assert_eq!(load_state(&store, "new", "f").await.unwrap().refresh_token, "refresh-1");
     states.begin("new", "f", "a", LEASE).await.unwrap();
-    store.connectors().delete("c", any()).await.unwrap();
+    store.connectors().delete("c", any_mutation()).await.unwrap();
     connect(&store, "d", "new").await;
     assert!(states.begin("new", "f", "b", LEASE).await.unwrap().turn);
     states.release("b").await.unwrap();
-    assert!(kept(&store, "new", "f").await.is_none());
+    assert!(load_state(&store, "new", "f").await.is_none());
 }
 
 pub(crate) async fn a_turn_and_what_comes_of_it_follow_the_name_of_the_connector(db: TestDatabase) {
@@ -147,16 +153,19 @@ pub(crate) async fn a_turn_and_what_comes_of_it_follow_the_name_of_the_connector
     rename(&store, "c", "new").await;
     assert!(!states.begin("new", "f", "b", LEASE).await.unwrap().turn, "a refresh goes on");
     assert_eq!(states.save("c", "a", ExpectedTokens::Others, tokens(1)).await.unwrap(), SaveOutcome::Saved);
-    assert_eq!(kept(&store, "new", "f").await.unwrap().refresh_token, "refresh-1");
+    assert_eq!(load_state(&store, "new", "f").await.unwrap().refresh_token, "refresh-1");
     // Another connector takes the former name. The refresh lease stays with the first one.
     assert!(states.begin("new", "f", "c", LEASE).await.unwrap().turn);
     rename(&store, "c", "newer").await;
     connect(&store, "d", "new").await;
     assert!(states.begin("new", "f", "d", LEASE).await.unwrap().turn);
-    assert_eq!(states.save("c", "c", these("refresh-1"), tokens(2)).await.unwrap(), SaveOutcome::Saved);
+    assert_eq!(
+        states.save("c", "c", expected_tokens("refresh-1"), tokens(2)).await.unwrap(),
+        SaveOutcome::Saved
+    );
     states.release("d").await.unwrap();
-    assert!(kept(&store, "new", "f").await.is_none());
-    assert_eq!(kept(&store, "newer", "f").await.unwrap().refresh_token, "refresh-2");
+    assert!(load_state(&store, "new", "f").await.is_none());
+    assert_eq!(load_state(&store, "newer", "f").await.unwrap().refresh_token, "refresh-2");
     // The lease is released under the current name.
     assert!(states.begin("newer", "f", "e", LEASE).await.unwrap().turn);
     rename(&store, "c", "newest").await;
@@ -182,7 +191,7 @@ pub(crate) async fn tokens_are_encrypted_and_move_to_another_key(mut db: TestDat
     let done = reencrypt(&db.config).await.unwrap();
     assert_eq!((done.connectors, done.tokens, done.failed.len()), (1, 1, 0));
     db.config.connector_keys = keys(&two, &[]);
-    let found = kept(&db.store().await, "api", "f").await.unwrap();
+    let found = load_state(&db.store().await, "api", "f").await.unwrap();
     assert_eq!(found.refresh_token, "refresh-1");
 }
 
@@ -198,7 +207,7 @@ pub(crate) async fn tokens_are_bound_to_their_connector_whatever_its_name(mut db
         store.token_states().save(id, "a", ExpectedTokens::Others, tokens(1)).await.unwrap();
     }
     rename(&store, "c", "renamed").await;
-    assert_eq!(kept(&store, "renamed", "f").await.unwrap().refresh_token, "refresh-1");
+    assert_eq!(load_state(&store, "renamed", "f").await.unwrap().refresh_token, "refresh-1");
     let copy = |from: &str, to: &str| {
         format!(
             "UPDATE connector_oauth_state SET state_json = (SELECT state_json FROM connector_oauth_state \
@@ -211,11 +220,11 @@ pub(crate) async fn tokens_are_bound_to_their_connector_whatever_its_name(mut db
     states.release("reader").await.unwrap();
     // The older form is readable, and re-encryption binds it.
     db.execute(&format!("UPDATE connector_oauth_state SET state_json = '{UNBOUND}'")).await.unwrap();
-    assert_eq!(kept(&store, "o", "f").await.unwrap().refresh_token, "refresh-1");
+    assert_eq!(load_state(&store, "o", "f").await.unwrap().refresh_token, "refresh-1");
     let done = reencrypt(&db.config).await.unwrap();
     assert_eq!((done.connectors, done.tokens, done.failed.len()), (0, 2, 0));
     for name in ["o", "renamed"] {
-        assert_eq!(kept(&store, name, "f").await.unwrap().refresh_token, "refresh-1", "{name}");
+        assert_eq!(load_state(&store, name, "f").await.unwrap().refresh_token, "refresh-1", "{name}");
     }
     db.execute(&copy("renamed", "o")).await.unwrap();
     assert!(states.begin("o", "f", "reader", LEASE).await.unwrap().state.is_err());

@@ -12,7 +12,7 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::database::TestDatabase;
-use super::{any, is_unavailable, workflow};
+use super::{any_mutation, is_unavailable, workflow};
 
 pub(crate) fn pending(channel: &str) -> NewTrace {
     NewTrace {
@@ -56,7 +56,7 @@ pub(crate) async fn status(traces: &TraceRepository, id: Uuid) -> Option<String>
 }
 
 /// Returns the number of stored traces.
-pub(crate) async fn stored(traces: &TraceRepository) -> i64 {
+pub(crate) async fn count_traces(traces: &TraceRepository) -> i64 {
     let all = TraceQuery { include_total: true, ..TraceQuery::default() };
     traces.list(all).await.unwrap().total.unwrap()
 }
@@ -165,21 +165,21 @@ pub(crate) async fn a_refused_row_fails_alone(db: TestDatabase) {
     assert!(matches!(&answers[0], Err(StoreError::Database(_))), "{:?}", answers[0]);
     assert!(answers[1..].iter().all(Result::is_ok), "{answers:?}");
     assert!(ended.unwrap());
-    assert_eq!(stored(&traces).await, 60);
+    assert_eq!(count_traces(&traces).await, 60);
     assert_eq!(status(&traces, rows[0].id).await.as_deref(), Some("completed"));
     let more = vec![rows[3].clone(), pending("orders"), pending("orders")];
     assert!(traces.insert_all(more).await.is_err(), "one is there");
-    assert_eq!(stored(&traces).await, 62, "the others are written");
+    assert_eq!(count_traces(&traces).await, 62, "the others are written");
 }
 
 pub(crate) async fn rows_and_units_are_written_together(db: TestDatabase) {
     let store = db.store().await;
     let (traces, workflows) = (store.traces(), store.workflows());
     let rows: Vec<_> = (0..1500).map(|_| pending("orders")).collect();
-    let units = (0..20).map(|n| workflows.create(Some(format!("w{n}")), workflow("w"), any()));
+    let units = (0..20).map(|n| workflows.create(Some(format!("w{n}")), workflow("w"), any_mutation()));
     let (rows, units) = join(join_all(rows.into_iter().map(|row| traces.insert(row))), join_all(units)).await;
     assert!(rows.iter().all(Result::is_ok) && units.iter().all(Result::is_ok));
-    assert_eq!(stored(&traces).await, 1500);
+    assert_eq!(count_traces(&traces).await, 1500);
     assert_eq!(workflows.list(Default::default(), Default::default()).await.unwrap().1, 20);
 }
 
@@ -198,7 +198,7 @@ pub(crate) async fn a_failed_commit_fails_every_row_of_it(db: TestDatabase) {
     for answer in join_all((0..20).map(|_| traces.insert(pending("orders")))).await {
         assert!(matches!(answer, Err(StoreError::Unavailable(_))), "nobody knows whose fault: {answer:?}");
     }
-    assert_eq!(stored(&traces).await, 0);
+    assert_eq!(count_traces(&traces).await, 0);
     let mended = if db.is_sqlite() { "DROP TRIGGER no_commit" } else { "DROP TRIGGER no_commit ON traces" };
     db.execute(mended).await.unwrap();
     traces.insert(pending("orders")).await.expect("the next commit holds");
@@ -226,7 +226,8 @@ pub(crate) async fn a_crash_of_the_writer_loses_no_row(db: TestDatabase) {
     let store = db.store_in(&tree).await;
     let (traces, workflows) = (store.traces(), store.workflows());
     let rows: Vec<_> = (0..20).map(|_| pending("orders")).collect();
-    let units = join_all((0..9).map(|n| workflows.create(Some(format!("w{n}")), workflow("w"), any())));
+    let units =
+        join_all((0..9).map(|n| workflows.create(Some(format!("w{n}")), workflow("w"), any_mutation())));
     let (units, answers) = join(units, join_all(rows.iter().map(|row| traces.insert(row.clone())))).await;
     assert!(is_unavailable(&units[4]), "the actor has crashed: {:?}", units[4]);
     for (row, answer) in rows.iter().zip(answers) {
@@ -302,7 +303,7 @@ pub(crate) async fn what_is_expired_is_deleted_in_steps(db: TestDatabase) {
         15 + 2,
         "ended and old, or not ended and twice as old"
     );
-    assert_eq!(stored(&traces).await, 13);
+    assert_eq!(count_traces(&traces).await, 13);
     assert_eq!(traces.delete_expired(10, 4).await.unwrap(), 0);
 }
 

@@ -6,7 +6,7 @@ use svc_model::{ConnectorNeed, FieldCode, LifecycleStatus, Page, Precondition, S
 use svc_store::{EntityFilter, ImportAction, Mutation, OnConflict, WorkflowGates};
 
 use super::database::TestDatabase;
-use super::{any, refusal, workflow};
+use super::{any_mutation, refusal, workflow};
 
 fn open() -> WorkflowGates {
     WorkflowGates::default()
@@ -20,7 +20,7 @@ pub(crate) async fn a_workflow_is_stored_whole(db: TestDatabase) {
     content.continue_on_error = true;
     content.priority = -7;
     let before = Timestamp::now();
-    let created = workflows.create(Some("w".into()), content.clone(), any()).await.unwrap();
+    let created = workflows.create(Some("w".into()), content.clone(), any_mutation()).await.unwrap();
     assert_eq!(
         (created.version, created.status, created.rollout_percentage),
         (1, LifecycleStatus::Draft, 100)
@@ -31,21 +31,21 @@ pub(crate) async fn a_workflow_is_stored_whole(db: TestDatabase) {
     assert!((-1000..60_000).contains(&late), "the database's clock is UTC, {late} ms off");
     assert_eq!(workflows.latest("w").await.unwrap(), Some(created));
     assert_eq!(workflows.latest("x").await.unwrap(), None);
-    let generated = workflows.create(None, workflow("other"), any()).await.unwrap();
+    let generated = workflows.create(None, workflow("other"), any_mutation()).await.unwrap();
     assert_eq!(generated.workflow_id.len(), 36);
 }
 
 pub(crate) async fn an_id_is_taken_once(db: TestDatabase) {
     let workflows = db.store().await.workflows();
-    workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
-    let refused = refusal(workflows.create(Some("w".into()), workflow("two"), any()).await);
+    workflows.create(Some("w".into()), workflow("one"), any_mutation()).await.unwrap();
+    let refused = refusal(workflows.create(Some("w".into()), workflow("two"), any_mutation()).await);
     assert_eq!(refused.status(), 409);
     assert_eq!(workflows.latest("w").await.unwrap().unwrap().content.name, "one");
 }
 
 pub(crate) async fn a_draft_is_edited_and_nothing_else(db: TestDatabase) {
     let workflows = db.store().await.workflows();
-    workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
+    workflows.create(Some("w".into()), workflow("one"), any_mutation()).await.unwrap();
     let edited = workflows
         .update(
             "w",
@@ -55,67 +55,70 @@ pub(crate) async fn a_draft_is_edited_and_nothing_else(db: TestDatabase) {
                 content.description = None;
                 Ok(content)
             }),
-            any(),
+            any_mutation(),
         )
         .await
         .unwrap();
     assert_eq!((edited.version, edited.content.name.as_str(), edited.content.description), (1, "two", None));
     let problem = svc_model::FieldError::required("name");
-    let refused = refusal(workflows.update("w", Box::new(move |_| Err(vec![problem])), any()).await);
+    let refused = refusal(workflows.update("w", Box::new(move |_| Err(vec![problem])), any_mutation()).await);
     assert_eq!((refused.status(), refused.details().len()), (400, 1));
-    workflows.set_status("w", LifecycleStatus::Active, None, open(), any()).await.unwrap();
-    let refused = refusal(workflows.update("w", Box::new(|stored| Ok(stored.clone())), any()).await);
+    workflows.set_status("w", LifecycleStatus::Active, None, open(), any_mutation()).await.unwrap();
+    let refused = refusal(workflows.update("w", Box::new(|stored| Ok(stored.clone())), any_mutation()).await);
     assert_eq!(refused.status(), 404);
     assert_eq!(
-        refusal(workflows.update("x", Box::new(|stored| Ok(stored.clone())), any()).await).status(),
+        refusal(workflows.update("x", Box::new(|stored| Ok(stored.clone())), any_mutation()).await).status(),
         404
     );
 }
 
 pub(crate) async fn versions_follow_one_another(db: TestDatabase) {
     let workflows = db.store().await.workflows();
-    workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
-    assert_eq!(refusal(workflows.new_version("w", any()).await).status(), 409);
-    workflows.set_status("w", LifecycleStatus::Active, None, open(), any()).await.unwrap();
-    let second = workflows.new_version("w", any()).await.unwrap();
+    workflows.create(Some("w".into()), workflow("one"), any_mutation()).await.unwrap();
+    assert_eq!(refusal(workflows.new_version("w", any_mutation()).await).status(), 409);
+    workflows.set_status("w", LifecycleStatus::Active, None, open(), any_mutation()).await.unwrap();
+    let second = workflows.new_version("w", any_mutation()).await.unwrap();
     assert_eq!((second.version, second.status, second.rollout_percentage), (2, LifecycleStatus::Draft, 100));
     let (page, total) = workflows.versions("w", Page { limit: 1, offset: 1 }).await.unwrap();
     assert_eq!((page.len(), page[0].version, total), (1, 1, 2));
-    let archived = workflows.set_status("w", LifecycleStatus::Archived, None, open(), any()).await.unwrap();
+    let archived =
+        workflows.set_status("w", LifecycleStatus::Archived, None, open(), any_mutation()).await.unwrap();
     assert_eq!((archived.version, archived.status), (1, LifecycleStatus::Archived));
     assert!(archived.updated_at >= archived.created_at);
     assert_eq!(
-        refusal(workflows.set_status("w", LifecycleStatus::Archived, None, open(), any()).await).status(),
+        refusal(workflows.set_status("w", LifecycleStatus::Archived, None, open(), any_mutation()).await)
+            .status(),
         404
     );
-    workflows.delete("w", any()).await.unwrap();
+    workflows.delete("w", any_mutation()).await.unwrap();
     assert_eq!(refusal(workflows.versions("w", Page::default()).await).status(), 404);
-    assert_eq!(refusal(workflows.delete("w", any()).await).status(), 404);
-    assert_eq!(refusal(workflows.new_version("w", any()).await).status(), 404);
+    assert_eq!(refusal(workflows.delete("w", any_mutation()).await).status(), 404);
+    assert_eq!(refusal(workflows.new_version("w", any_mutation()).await).status(), 404);
 }
 
 pub(crate) async fn second_canary_is_refused_unless_it_replaces_the_first(db: TestDatabase) {
     let workflows = db.store().await.workflows();
-    workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
+    workflows.create(Some("w".into()), workflow("one"), any_mutation()).await.unwrap();
     for share in [None, Some(20.into())] {
-        workflows.set_status("w", LifecycleStatus::Active, share, open(), any()).await.unwrap();
-        workflows.new_version("w", any()).await.unwrap();
+        workflows.set_status("w", LifecycleStatus::Active, share, open(), any_mutation()).await.unwrap();
+        workflows.new_version("w", any_mutation()).await.unwrap();
     }
     let shares = async || {
         let active = workflows.active_of(&["w".into()]).await.unwrap();
         active.iter().map(|w| (w.version, w.rollout_percentage)).collect::<Vec<_>>()
     };
-    let activate = |rollout| workflows.set_status("w", LifecycleStatus::Active, Some(rollout), open(), any());
+    let activate =
+        |rollout| workflows.set_status("w", LifecycleStatus::Active, Some(rollout), open(), any_mutation());
     let refused = refusal(activate(30.into()).await);
     assert_eq!(refused.status(), 409);
     assert!(refused.message().contains("2 at 20 percent and 1 at 80"), "{}", refused.message());
     assert_eq!(shares().await, [(2, 20), (1, 80)], "nothing was written");
     activate(Rollout { percentage: 30, replace_canary: true }).await.unwrap();
     assert_eq!(shares().await, [(3, 30), (1, 70)]);
-    let ended = workflows.set_rollout("w", 0, any()).await.unwrap();
+    let ended = workflows.set_rollout("w", 0, any_mutation()).await.unwrap();
     assert_eq!((ended.version, ended.rollout_percentage), (1, 100));
     assert_eq!(shares().await, [(1, 100)]);
-    workflows.new_version("w", any()).await.unwrap();
+    workflows.new_version("w", any_mutation()).await.unwrap();
     assert_eq!(refusal(activate(101.into()).await).status(), 400);
     activate(100.into()).await.unwrap();
     assert_eq!(shares().await, [(4, 100)]);
@@ -125,19 +128,19 @@ pub(crate) async fn rollback_makes_a_version_of_the_one_active_before(db: TestDa
     let workflows = db.store().await.workflows();
     for name in ["one", "two", "three"] {
         if name == "one" {
-            workflows.create(Some("w".into()), workflow(name), any()).await.unwrap();
+            workflows.create(Some("w".into()), workflow(name), any_mutation()).await.unwrap();
         } else {
-            workflows.new_version("w", any()).await.unwrap();
+            workflows.new_version("w", any_mutation()).await.unwrap();
             let rename = move |stored: &svc_model::WorkflowContent| {
                 Ok(svc_model::WorkflowContent { name: name.into(), ..stored.clone() })
             };
-            workflows.update("w", Box::new(rename), any()).await.unwrap();
+            workflows.update("w", Box::new(rename), any_mutation()).await.unwrap();
         }
-        workflows.set_status("w", LifecycleStatus::Active, None, open(), any()).await.unwrap();
+        workflows.set_status("w", LifecycleStatus::Active, None, open(), any_mutation()).await.unwrap();
     }
     let back = async |to_version| {
         let source = workflows.rollback_source("w", to_version).await?;
-        workflows.rollback("w", source, open(), any()).await
+        workflows.rollback("w", source, open(), any_mutation()).await
     };
     let serving = async || {
         let active = workflows.active_of(&["w".into()]).await.unwrap();
@@ -153,25 +156,30 @@ pub(crate) async fn rollback_makes_a_version_of_the_one_active_before(db: TestDa
     assert_eq!(refusal(back(Some(6)).await).status(), 409, "it is active");
     assert_eq!(refusal(back(Some(9)).await).status(), 404);
     // A canary that ended is newer than the serving version, and is never its predecessor.
-    workflows.new_version("w", any()).await.unwrap();
+    workflows.new_version("w", any_mutation()).await.unwrap();
     assert_eq!(refusal(back(None).await).status(), 409, "there is a draft");
-    workflows.set_status("w", LifecycleStatus::Active, Some(10.into()), open(), any()).await.unwrap();
+    workflows
+        .set_status("w", LifecycleStatus::Active, Some(10.into()), open(), any_mutation())
+        .await
+        .unwrap();
     assert_eq!(refusal(back(None).await).status(), 409, "two versions are active");
-    workflows.set_rollout("w", 0, any()).await.unwrap();
+    workflows.set_rollout("w", 0, any_mutation()).await.unwrap();
     back(None).await.unwrap();
     assert_eq!(serving().await, [(8, "three".to_owned())]);
-    let copy = workflows.copy_version("w", Some(2), any()).await.unwrap();
+    let copy = workflows.copy_version("w", Some(2), any_mutation()).await.unwrap();
     assert_eq!((copy.version, copy.status, copy.content.name.as_str()), (9, LifecycleStatus::Draft, "two"));
     assert_eq!(refusal(back(None).await).status(), 409);
-    assert_eq!(refusal(workflows.copy_version("w", Some(1), any()).await).status(), 409);
+    assert_eq!(refusal(workflows.copy_version("w", Some(1), any_mutation()).await).status(), 409);
     assert_eq!(refusal(workflows.rollback_source("x", None).await).status(), 404);
 }
 
 pub(crate) async fn change_based_on_another_state_is_refused(db: TestDatabase) {
     let workflows = db.store().await.workflows();
-    let first = workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
-    let expecting =
-        |tag: String| Mutation { precondition: Precondition::parse([tag.as_bytes()]).unwrap(), ..any() };
+    let first = workflows.create(Some("w".into()), workflow("one"), any_mutation()).await.unwrap();
+    let expecting = |tag: String| Mutation {
+        precondition: Precondition::parse([tag.as_bytes()]).unwrap(),
+        ..any_mutation()
+    };
     let stale = || expecting("\"1-sha256:0\"".to_owned());
     let keep = || Box::new(|stored: &svc_model::WorkflowContent| Ok(stored.clone()));
     assert_eq!(refusal(workflows.update("w", keep(), stale()).await).status(), 412);
@@ -189,19 +197,22 @@ pub(crate) async fn change_based_on_another_state_is_refused(db: TestDatabase) {
 
 pub(crate) async fn a_rollout_moves_the_split(db: TestDatabase) {
     let workflows = db.store().await.workflows();
-    workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
-    assert_eq!(refusal(workflows.set_rollout("w", 50, any()).await).status(), 400);
-    workflows.set_status("w", LifecycleStatus::Active, None, open(), any()).await.unwrap();
-    assert_eq!(refusal(workflows.set_rollout("w", 50, any()).await).status(), 400);
-    workflows.new_version("w", any()).await.unwrap();
-    workflows.set_status("w", LifecycleStatus::Active, Some(10.into()), open(), any()).await.unwrap();
-    let newer = workflows.set_rollout("w", 60, any()).await.unwrap();
+    workflows.create(Some("w".into()), workflow("one"), any_mutation()).await.unwrap();
+    assert_eq!(refusal(workflows.set_rollout("w", 50, any_mutation()).await).status(), 400);
+    workflows.set_status("w", LifecycleStatus::Active, None, open(), any_mutation()).await.unwrap();
+    assert_eq!(refusal(workflows.set_rollout("w", 50, any_mutation()).await).status(), 400);
+    workflows.new_version("w", any_mutation()).await.unwrap();
+    workflows
+        .set_status("w", LifecycleStatus::Active, Some(10.into()), open(), any_mutation())
+        .await
+        .unwrap();
+    let newer = workflows.set_rollout("w", 60, any_mutation()).await.unwrap();
     assert_eq!((newer.version, newer.rollout_percentage), (2, 60));
     let active = workflows.active().await.unwrap();
     let mut shares: Vec<_> = active.iter().map(|row| (row.version, row.rollout_percentage)).collect();
     shares.sort_unstable();
     assert_eq!(shares, [(1, 40), (2, 60)]);
-    workflows.set_rollout("w", 100, any()).await.unwrap();
+    workflows.set_rollout("w", 100, any_mutation()).await.unwrap();
     assert_eq!(workflows.active().await.unwrap().len(), 1);
 }
 
@@ -227,7 +238,7 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Test
         objection: None,
     };
     let gates = |connectors| WorkflowGates { connectors };
-    workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
+    workflows.create(Some("w".into()), workflow("one"), any_mutation()).await.unwrap();
     let wrong =
         gates(vec![need("api", "http"), need("gone", "http"), need("mongo", "db"), need("api", "db")]);
     let report = workflows
@@ -236,7 +247,8 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Test
         .unwrap();
     let fields: Vec<_> = report.errors.iter().map(|issue| issue.field.as_str()).collect();
     assert_eq!(fields, ["tasks.gone", "tasks.mongo", "tasks.api"]);
-    let refused = refusal(workflows.set_status("w", LifecycleStatus::Active, None, wrong, any()).await);
+    let refused =
+        refusal(workflows.set_status("w", LifecycleStatus::Active, None, wrong, any_mutation()).await);
     assert_eq!((refused.status(), refused.details()[0].path.as_str()), (400, "tasks.gone"));
     let named = ConnectorNeed { names_database: true, ..need("mongo", "db") };
     let open = workflows
@@ -268,7 +280,7 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Test
         "of the open one once: where it is loaded"
     );
     let right = gates(vec![need("api", "http")]);
-    workflows.set_status("w", LifecycleStatus::Active, None, right, any()).await.unwrap();
+    workflows.set_status("w", LifecycleStatus::Active, None, right, any_mutation()).await.unwrap();
     let (connectors, total) =
         store.connectors().list(EntityFilter::default(), Page::default()).await.unwrap();
     assert_eq!((connectors[0].content.name.as_str(), connectors.len(), total), ("api", 4, 4));
@@ -281,9 +293,9 @@ pub(crate) async fn lists_filter_sort_and_page(db: TestDatabase) {
         let mut content = workflow(name);
         content.priority = priority;
         content.tags = vec![tag.into()];
-        workflows.create(Some(id.into()), content, any()).await.unwrap();
+        workflows.create(Some(id.into()), content, any_mutation()).await.unwrap();
     }
-    workflows.set_status("2", LifecycleStatus::Active, None, open(), any()).await.unwrap();
+    workflows.set_status("2", LifecycleStatus::Active, None, open(), any_mutation()).await.unwrap();
     let ids = async |filter: EntityFilter, page| {
         let (rows, total) = workflows.list(filter, page).await.unwrap();
         (rows.into_iter().map(|w| w.workflow_id).collect::<Vec<_>>(), total)
@@ -314,7 +326,7 @@ pub(crate) async fn lists_filter_sort_and_page(db: TestDatabase) {
         ids(EntityFilter { tag: Some("x\",\"y".into()), ..filter() }, all).await,
         (vec!["3".into()], 1)
     );
-    workflows.new_version("2", any()).await.unwrap();
+    workflows.new_version("2", any_mutation()).await.unwrap();
     let drafts = workflows.export(EntityFilter { status: Some("draft".into()), ..filter() }).await.unwrap();
     assert_eq!(drafts.len(), 3, "a list shows the latest version of each id");
     assert_eq!(drafts[1].version, 2);
@@ -325,21 +337,25 @@ pub(crate) async fn an_import_follows_its_conflict_rule(db: TestDatabase) {
     let workflows = db.store().await.workflows();
     let key = || Some("w".to_owned());
     let import = async |content: &str, rule| {
-        workflows.import_item(key(), workflow(content), rule, any()).await.map(|imported| imported.action)
+        workflows
+            .import_item(key(), workflow(content), rule, any_mutation())
+            .await
+            .map(|imported| imported.action)
     };
     assert_eq!(import("one", OnConflict::Fail).await.unwrap(), Created);
     assert_eq!(refusal(import("one", OnConflict::Fail).await).status(), 409);
     assert_eq!(import("two", OnConflict::Skip).await.unwrap(), Skipped);
     assert_eq!(import("one", OnConflict::NewVersion).await.unwrap(), Unchanged);
     assert_eq!(import("two", OnConflict::NewVersion).await.unwrap(), UpdatedDraft);
-    workflows.set_status("w", LifecycleStatus::Active, None, open(), any()).await.unwrap();
+    workflows.set_status("w", LifecycleStatus::Active, None, open(), any_mutation()).await.unwrap();
     assert_eq!(import("two", OnConflict::NewVersion).await.unwrap(), Unchanged);
     assert_eq!(import("three", OnConflict::NewVersion).await.unwrap(), NewVersion);
-    workflows.set_status("w", LifecycleStatus::Active, None, open(), any()).await.unwrap();
-    workflows.set_status("w", LifecycleStatus::Archived, None, open(), any()).await.unwrap();
+    workflows.set_status("w", LifecycleStatus::Active, None, open(), any_mutation()).await.unwrap();
+    workflows.set_status("w", LifecycleStatus::Archived, None, open(), any_mutation()).await.unwrap();
     assert_eq!(import("three", OnConflict::NewVersion).await.unwrap(), NewVersion);
     assert_eq!(workflows.latest("w").await.unwrap().unwrap().version, 3);
-    let keyless = workflows.import_item(None, workflow("four"), OnConflict::Skip, any()).await.unwrap();
+    let keyless =
+        workflows.import_item(None, workflow("four"), OnConflict::Skip, any_mutation()).await.unwrap();
     assert_eq!(keyless.action, Created);
     assert!(workflows.latest(&keyless.id).await.unwrap().is_some());
 }
@@ -347,7 +363,7 @@ pub(crate) async fn an_import_follows_its_conflict_rule(db: TestDatabase) {
 pub(crate) async fn a_dry_run_leaves_nothing(db: TestDatabase) {
     let store = db.store().await;
     let workflows = store.workflows();
-    let dry = || svc_store::Mutation { dry_run: true, epoch: true, ..any() };
+    let dry = || svc_store::Mutation { dry_run: true, epoch: true, ..any_mutation() };
     let shown = workflows.create(Some("w".into()), workflow("one"), dry()).await.unwrap();
     assert_eq!(shown.version, 1);
     assert!(workflows.latest("w").await.unwrap().is_none());
@@ -358,7 +374,7 @@ pub(crate) async fn a_dry_run_leaves_nothing(db: TestDatabase) {
         .await
         .unwrap();
     assert_eq!((report.valid(), report.errors[0].code), (false, Some(FieldCode::NotFound)));
-    workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
+    workflows.create(Some("w".into()), workflow("one"), any_mutation()).await.unwrap();
     let report = workflows
         .check_status("w", LifecycleStatus::Active, Some(40.into()), open(), Precondition::None)
         .await
@@ -373,10 +389,10 @@ pub(crate) async fn only_what_is_active_is_loaded(db: TestDatabase) {
     let workflows = db.store().await.workflows();
     let ids: Vec<String> = (0..30).map(|n| format!("w{n:02}")).collect();
     for id in &ids {
-        workflows.create(Some(id.clone()), workflow(id), any()).await.unwrap();
+        workflows.create(Some(id.clone()), workflow(id), any_mutation()).await.unwrap();
     }
     for id in &ids[..20] {
-        workflows.set_status(id, LifecycleStatus::Active, None, open(), any()).await.unwrap();
+        workflows.set_status(id, LifecycleStatus::Active, None, open(), any_mutation()).await.unwrap();
     }
     let names = |rows: Vec<svc_model::Workflow>| rows.into_iter().map(|w| w.workflow_id).collect::<Vec<_>>();
     assert_eq!(names(workflows.active().await.unwrap()), ids[..20]);

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use svc_store::StoreError;
 
 use super::database::TestDatabase;
-use super::{any, is_unavailable, workflow};
+use super::{any_mutation, is_unavailable, workflow};
 
 fn tree(nth: &[u64]) -> Tree {
     let fault = |nth: &u64| PlannedFault {
@@ -21,7 +21,7 @@ fn tree(nth: &[u64]) -> Tree {
 
 pub(crate) async fn a_crash_of_the_writer_is_told_and_survived(db: TestDatabase) {
     let workflows = db.store_in(&tree(&[5])).await.workflows();
-    let writes = (0..9).map(|n| workflows.create(Some(format!("w{n}")), workflow("w"), any()));
+    let writes = (0..9).map(|n| workflows.create(Some(format!("w{n}")), workflow("w"), any_mutation()));
     let answers = join_all(writes).await;
     assert!(is_unavailable(&answers[4]), "{:?}", answers[4]);
     for (n, answer) in answers.iter().enumerate() {
@@ -33,16 +33,24 @@ pub(crate) async fn a_crash_of_the_writer_is_told_and_survived(db: TestDatabase)
             Err(other) => panic!("w{n}: {other}"),
         }
     }
-    workflows.create(Some("after".into()), workflow("w"), any()).await.expect("a new instance writes");
+    workflows
+        .create(Some("after".into()), workflow("w"), any_mutation())
+        .await
+        .expect("a new instance writes");
 }
 
 pub(crate) async fn a_call_waits_for_a_restart_that_is_near(db: TestDatabase) {
     // The second consecutive crash is followed by a pause, in which a call is returned and tried again.
     let workflows = db.store_in(&tree(&[1, 2])).await.workflows();
     for n in 0..2 {
-        assert!(is_unavailable(&workflows.create(Some(format!("w{n}")), workflow("w"), any()).await));
+        assert!(is_unavailable(
+            &workflows.create(Some(format!("w{n}")), workflow("w"), any_mutation()).await
+        ));
     }
-    workflows.create(Some("w".into()), workflow("w"), any()).await.expect("it is written after the pause");
+    workflows
+        .create(Some("w".into()), workflow("w"), any_mutation())
+        .await
+        .expect("it is written after the pause");
 }
 
 pub(crate) async fn a_failed_commit_fails_every_unit_of_it(db: TestDatabase) {
@@ -57,7 +65,7 @@ pub(crate) async fn a_failed_commit_fails_every_unit_of_it(db: TestDatabase) {
          FOR EACH ROW EXECUTE FUNCTION no_commit();"
     };
     db.execute(broken).await.unwrap();
-    let writes = (0..20).map(|n| workflows.create(Some(format!("w{n}")), workflow("w"), any()));
+    let writes = (0..20).map(|n| workflows.create(Some(format!("w{n}")), workflow("w"), any_mutation()));
     for answer in join_all(writes).await {
         assert!(matches!(answer, Err(StoreError::Unavailable(_))), "nobody knows whose fault: {answer:?}");
     }
@@ -65,13 +73,13 @@ pub(crate) async fn a_failed_commit_fails_every_unit_of_it(db: TestDatabase) {
     let mended =
         if db.is_sqlite() { "DROP TRIGGER no_commit" } else { "DROP TRIGGER no_commit ON workflows" };
     db.execute(mended).await.unwrap();
-    workflows.create(Some("w".into()), workflow("w"), any()).await.expect("the next commit holds");
+    workflows.create(Some("w".into()), workflow("w"), any_mutation()).await.expect("the next commit holds");
 }
 
 pub(crate) async fn what_was_admitted_is_committed_before_the_end(db: TestDatabase) {
     let tree = tree(&[]);
     let workflows = db.store_in(&tree).await.workflows();
-    let writes = (0..300).map(|n| workflows.create(Some(format!("w{n}")), workflow("w"), any()));
+    let writes = (0..300).map(|n| workflows.create(Some(format!("w{n}")), workflow("w"), any_mutation()));
     let end = async {
         tokio::task::yield_now().await;
         tree.shutdown(Duration::from_secs(20)).await

@@ -8,15 +8,15 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-fn panicked() -> Exit {
+fn panic_exit() -> Exit {
     Exit::Panicked { message: "boom".into(), location: Some("src/a.rs:1:2".into()), handling: Some("Peek") }
 }
 
 /// Exits the default restart mode answers with the budget.
-fn budgeted() -> impl Strategy<Value = Exit> {
+fn budgeted_exit() -> impl Strategy<Value = Exit> {
     prop_oneof![
         Just(Exit::Normal),
-        Just(panicked()),
+        Just(panic_exit()),
         Just(Exit::Failed { reason: "lost".into() }),
         Just(Exit::StartFailed(StartError::Transient("away".into()))),
     ]
@@ -24,7 +24,7 @@ fn budgeted() -> impl Strategy<Value = Exit> {
 
 fn exits() -> impl Strategy<Value = Exit> {
     prop_oneof![
-        4 => budgeted(),
+        4 => budgeted_exit(),
         1 => Just(Exit::Ordered),
         1 => Just(Exit::StartFailed(StartError::Config("bad".into()))),
         1 => Just(Exit::StartFailed(StartError::Fatal("gone".into()))),
@@ -71,7 +71,7 @@ fn instance_count(policy: &RestartPolicy, lives: &[(u64, Exit, u64)]) -> Vec<(Du
 }
 
 fn lives() -> impl Strategy<Value = Vec<(u64, Exit, u64)>> {
-    prop::collection::vec((0u64..2_000, budgeted(), any::<u64>()), 0..60)
+    prop::collection::vec((0u64..2_000, budgeted_exit(), any::<u64>()), 0..60)
 }
 
 proptest! {
@@ -108,7 +108,7 @@ proptest! {
             now += ms(*lived);
             history.record(&policy, now, Duration::ZERO);
         }
-        let action = decide(&policy, Restart::Permanent, &history, &panicked(), now + policy.within, jitter);
+        let action = decide(&policy, Restart::Permanent, &history, &panic_exit(), now + policy.within, jitter);
         prop_assert_eq!(action, Directive::Restart { after: Duration::ZERO });
     }
 
@@ -185,7 +185,7 @@ proptest! {
         let mut history = History::default();
         history.record(&policy, seconds(now), seconds(after));
         history.record(&policy, seconds(after), seconds(now));
-        decide(&policy, Restart::Permanent, &history, &panicked(), seconds(now), drawn);
+        decide(&policy, Restart::Permanent, &history, &panic_exit(), seconds(now), drawn);
         restart_delay(&policy.backoff, max_restarts, drawn);
     }
 }
@@ -206,7 +206,7 @@ fn delays_stay_at_their_maximum_though_old_exits_leave_the_window() {
         backoff,
         exhausted: ExhaustedAction::Quarantine,
     };
-    let lives: Vec<_> = (0..20).map(|_| (0, panicked(), 0)).collect();
+    let lives: Vec<_> = (0..20).map(|_| (0, panic_exit(), 0)).collect();
     let actions = instance_count(&policy, &lives);
     assert!(
         actions[3..].iter().all(|(_, action)| *action == Directive::Restart { after: ms(400) }),
@@ -222,7 +222,7 @@ fn a_quiet_period_is_counted_from_when_the_restart_was_due() {
     let mut history = History::default();
     history.record(&policy, ms(0), ms(0));
     history.record(&policy, ms(10), ms(500));
-    let delay = |at| decide(&policy, Restart::Permanent, &history, &panicked(), ms(at), 0);
+    let delay = |at| decide(&policy, Restart::Permanent, &history, &panic_exit(), ms(at), 0);
     assert_eq!(delay(609), Directive::Restart { after: ms(500) });
     assert_eq!(delay(610), Directive::Restart { after: ms(0) });
 }
@@ -230,7 +230,7 @@ fn a_quiet_period_is_counted_from_when_the_restart_was_due() {
 #[test]
 fn the_reason_tells_count_window_and_last_exit() {
     let policy = RestartPolicy { max_restarts: 2, ..RestartPolicy::default() };
-    let lives: Vec<_> = (0..3).map(|_| (1, panicked(), 0)).collect();
+    let lives: Vec<_> = (0..3).map(|_| (1, panic_exit(), 0)).collect();
     let (_, last) = instance_count(&policy, &lives).pop().unwrap();
     let reason = "2 restarts within 30s were not enough; last exit: \
                   panicked at src/a.rs:1:2 while handling Peek: boom";
@@ -243,7 +243,7 @@ fn a_cleared_history_has_its_whole_budget() {
     let mut history = History::default();
     history.record(&policy, ms(1), ms(0));
     history.clear();
-    let action = decide(&policy, Restart::Permanent, &history, &panicked(), ms(2), 0);
+    let action = decide(&policy, Restart::Permanent, &history, &panic_exit(), ms(2), 0);
     assert_eq!(action, Directive::Restart { after: ms(0) });
 }
 

@@ -36,11 +36,11 @@ impl Supervisor {
             }
             ActorPhase::Quarantined => {
                 self.reset_attempt(path);
-                self.released(path);
+                self.record_release(path);
                 self.enter(path, ActorPhase::Waiting);
             }
             ActorPhase::Halting(AfterHalt::Quarantine) => {
-                self.released(path);
+                self.record_release(path);
                 self.enter(path, ActorPhase::Halting(AfterHalt::Start));
             }
             ActorPhase::Waiting
@@ -111,13 +111,13 @@ impl Supervisor {
         });
         self.commits.insert(commit.id, commit);
         if quarantined {
-            self.released(&path);
+            self.record_release(&path);
         }
         // From now on every report of the old instance is stale.
         self.enter(&path, ActorPhase::Starting);
     }
 
-    pub(super) fn committed(&mut self, path: &NodePath, id: u64, generation: u64) {
+    pub(super) fn record_commit(&mut self, path: &NodePath, id: u64, generation: u64) {
         let Some(commit) = self.commits.remove(&id) else { return };
         if let Some(actor) = self.actors.get_mut(path) {
             actor.spec.fingerprint = commit.fingerprint.clone();
@@ -128,7 +128,7 @@ impl Supervisor {
     }
 
     /// Records that an actor leaves quarantine, and with it the groups above.
-    fn released(&mut self, path: &NodePath) {
+    fn record_release(&mut self, path: &NodePath) {
         self.record(path, EventKind::Released);
         let mut above = path.parent();
         while let Some(group) = above {

@@ -20,9 +20,11 @@ impl Supervisor {
         // The node was retired: its report is stale.
         let Some(path) = self.ids.get(&node_id).cloned() else { return };
         match report {
-            RunnerReport::Started { generation } => self.started(&path, generation),
-            RunnerReport::Exited { generation, exit, recent } => self.exited(&path, generation, exit, recent),
-            RunnerReport::Committed { id, generation } => self.committed(&path, id, generation),
+            RunnerReport::Started { generation } => self.record_start(&path, generation),
+            RunnerReport::Exited { generation, exit, recent } => {
+                self.handle_exit(&path, generation, exit, recent)
+            }
+            RunnerReport::Committed { id, generation } => self.record_commit(&path, id, generation),
             RunnerReport::NotPrepared { id, generation, running } => {
                 self.not_prepared(&path, id, generation, running);
             }
@@ -55,7 +57,7 @@ impl Supervisor {
         }
     }
 
-    fn started(&mut self, path: &NodePath, generation: u64) {
+    fn record_start(&mut self, path: &NodePath, generation: u64) {
         let now = self.now();
         let Some(actor) = self.actors.get_mut(path) else { return };
         if actor.generation != generation {
@@ -71,7 +73,7 @@ impl Supervisor {
         }
     }
 
-    fn exited(&mut self, path: &NodePath, generation: u64, exit: Exit, recent: Vec<&'static str>) {
+    fn handle_exit(&mut self, path: &NodePath, generation: u64, exit: Exit, recent: Vec<&'static str>) {
         let Some(actor) = self.actors.get_mut(path) else { return };
         let current = actor.generation == generation;
         let phase = actor.phase;
@@ -94,7 +96,7 @@ impl Supervisor {
             return;
         }
         match phase {
-            ActorPhase::Starting | ActorPhase::Running => self.failed(path, &exit),
+            ActorPhase::Starting | ActorPhase::Running => self.handle_failure(path, &exit),
             ActorPhase::Halting(AfterHalt::Start) => {
                 self.reset_attempt(path);
                 self.enter(path, ActorPhase::Waiting);
@@ -110,7 +112,7 @@ impl Supervisor {
     }
 
     /// Decides what follows the exit of an instance, and does it.
-    fn failed(&mut self, path: &NodePath, exit: &Exit) {
+    fn handle_failure(&mut self, path: &NodePath, exit: &Exit) {
         let (now, jitter) = (self.now(), self.next_jitter());
         let Some(parent) = path.parent() else { return };
         let Some(group) = self.groups.get_mut(&parent) else { return };
@@ -158,16 +160,16 @@ impl Supervisor {
             Strategy::OneForAll => siblings().collect(),
             Strategy::RestForOne => {
                 let siblings: Vec<_> = siblings().collect();
-                let mut found = BTreeSet::new();
+                let mut dependents = BTreeSet::new();
                 let mut next = vec![path.clone()];
                 while let Some(needed) = next.pop() {
                     for sibling in siblings.iter().filter(|sibling| self.needs(sibling, &needed)) {
-                        if found.insert(sibling.clone()) {
+                        if dependents.insert(sibling.clone()) {
                             next.push(sibling.clone());
                         }
                     }
                 }
-                found.into_iter().collect()
+                dependents.into_iter().collect()
             }
         }
     }

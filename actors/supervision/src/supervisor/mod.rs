@@ -99,8 +99,8 @@ impl Supervisor {
 
     /// Runs the supervisor until the tree has ended.
     pub(crate) async fn run(mut self, mut commands: UnboundedReceiver<SupervisorCommand>) {
-        while !self.over() {
-            let due = self.timers.keys().next().map(|(at, _)| self.context.tree_clock.at(*at));
+        while !self.is_over() {
+            let due = self.timers.keys().next().map(|(at, _)| self.context.tree_clock.instant_at(*at));
             let timer = async {
                 match due {
                     Some(due) => clock::sleep_until(due).await,
@@ -121,7 +121,7 @@ impl Supervisor {
         self.ended.send_replace(self.ending.take());
     }
 
-    fn over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.ending.is_some() && self.terminations.is_empty()
     }
 
@@ -150,8 +150,8 @@ impl Supervisor {
         let Registration { node, node_id, spec, orders } = registration;
         self.check_place(&node.path)?;
         for need in &node.needs {
-            let known = self.actors.contains_key(need) || self.groups.contains_key(need);
-            if !known || node.path.is_within(need) {
+            let exists = self.actors.contains_key(need) || self.groups.contains_key(need);
+            if !exists || node.path.is_within(need) {
                 return Err(SpawnError::UnknownNeed { need: need.to_string() });
             }
         }
@@ -214,7 +214,7 @@ impl Supervisor {
             }
         }
         for path in std::mem::take(&mut self.touched) {
-            if let Some(outcome) = self.reached(&path) {
+            if let Some(outcome) = self.readiness(&path) {
                 for answer in self.watchers.remove(&path).into_iter().flatten() {
                     reply(answer, outcome.clone());
                 }
@@ -224,7 +224,7 @@ impl Supervisor {
 
     /// Returns `Ok` for a node that runs, an error for one that will not run by itself, and `None` while that
     /// is open.
-    fn reached(&self, path: &NodePath) -> Option<Result<(), NotRunningError>> {
+    fn readiness(&self, path: &NodePath) -> Option<Result<(), NotRunningError>> {
         if self.ending.is_some() {
             return Some(Err(NotRunningError::TreeEnded));
         }

@@ -67,7 +67,7 @@ impl Termination {
     }
 
     /// Records that a target has ended; `false` if it had ended before.
-    fn ended(&mut self, path: &NodePath) -> bool {
+    fn record_end(&mut self, path: &NodePath) -> bool {
         let Some(target) = self.targets.get_mut(path) else { return false };
         let before = std::mem::replace(&mut target.state, TargetState::Ended);
         self.draining -= usize::from(before == TargetState::Draining);
@@ -150,9 +150,9 @@ impl Supervisor {
             answer,
         };
         for path in self.actors_within(&scope) {
-            let gone = self.actors.get(&path).is_some_and(|actor| actor.phase == ActorPhase::Gone);
-            let state = if gone { TargetState::Ended } else { TargetState::Needed };
-            termination.alive += usize::from(!gone);
+            let has_ended = self.actors.get(&path).is_some_and(|actor| actor.phase == ActorPhase::Gone);
+            let state = if has_ended { TargetState::Ended } else { TargetState::Needed };
+            termination.alive += usize::from(!has_ended);
             termination.targets.insert(path, TerminationTarget { needed_by: 0, state });
         }
         let alive = termination.living();
@@ -205,7 +205,7 @@ impl Supervisor {
 
     fn close_one(&mut self, id: u64, path: &NodePath) {
         let Some(termination) = self.terminations.get_mut(&id) else { return };
-        if !termination.ended(path) {
+        if !termination.record_end(path) {
             return;
         }
         if let Some(actor) = self.actors.get(path) {
@@ -217,11 +217,11 @@ impl Supervisor {
 
     /// Kills what has not drained at the deadline.
     pub(super) fn force(&mut self, id: u64) {
-        let left = self.alive(id);
-        if left.is_empty() {
+        let remaining = self.alive(id);
+        if remaining.is_empty() {
             return;
         }
-        for path in &left {
+        for path in &remaining {
             if let Some(actor) = self.actors.get(path) {
                 actor.node.forced.store(true, Ordering::Release);
                 actor.order(LifecycleCommand::Kill);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-async fn quarantined(tree: &Tree, path: &str) -> String {
+async fn quarantine_reason(tree: &Tree, path: &str) -> String {
     match tree.wait_until_running(path).await {
         Err(NotRunningError::Quarantined { reason }) => reason.to_string(),
         other => panic!("{other:?}"),
@@ -19,7 +19,7 @@ fn that_panic_use_up_the_budget() {
             panic!("boom in the factory")
         };
         tree.spawn("v", ChildSpec::new().policy(restarts(2)), Placement::Here, factory).await.unwrap();
-        assert!(quarantined(&tree, "v").await.contains("boom in the factory"));
+        assert!(quarantine_reason(&tree, "v").await.contains("boom in the factory"));
         assert_eq!(calls.load(Ordering::Relaxed), 3);
     });
 }
@@ -30,7 +30,7 @@ fn that_panic_in_started_use_up_the_budget() {
         let make = || Victim { panics_in_started: true, ..Victim::default() };
         let spec = ChildSpec::new().policy(restarts(2));
         tree.spawn("v", spec, Placement::Here, victims(make)).await.unwrap();
-        assert!(quarantined(&tree, "v").await.contains("boom in started"));
+        assert!(quarantine_reason(&tree, "v").await.contains("boom in started"));
         assert_eq!(tree.snapshot().node("v").unwrap().generation, 3);
     });
 }
@@ -61,8 +61,8 @@ fn that_share_a_budget_quarantine_the_group() {
         let neighbour = spawn(&tree, "g/a", ChildSpec::new().shared_budget()).await;
         let factory = |_| std::future::ready(Err::<Victim, _>(StartError::Transient("away".into())));
         tree.spawn("g/b", ChildSpec::new().shared_budget(), Placement::Here, factory).await.unwrap();
-        assert!(quarantined(&tree, "g/b").await.contains("away"));
-        quarantined(&tree, "g").await;
+        assert!(quarantine_reason(&tree, "g/b").await.contains("away"));
+        quarantine_reason(&tree, "g").await;
         let error = neighbour.call(Name).await.unwrap_err();
         assert!(matches!(error.kind, CallErrorKind::Quarantined { .. }));
     });

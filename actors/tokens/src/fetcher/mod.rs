@@ -50,7 +50,7 @@ impl ReadHandler<Fetch> for Fetcher {
         ReadReply::detached(async move {
             let mut rotation = slot.flight.lock().await;
             // Whoever began the fetch that has just ended may have left since.
-            if let Some(settled) = slot.settled(seen) {
+            if let Some(settled) = slot.result_since(seen) {
                 return settled;
             }
             let outcome = match slot.seed() {

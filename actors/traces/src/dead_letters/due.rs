@@ -64,7 +64,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    async fn waited(timer: &DueTimer) -> Duration {
+    async fn measure_wait(timer: &DueTimer) -> Duration {
         let begun = Instant::now();
         timer.wait(30 * SECOND).await;
         begun.elapsed()
@@ -77,14 +77,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_earliest_letter_ends_the_wait_and_the_poll_does_otherwise() {
         let timer = DueTimer::new();
-        assert!(is_about(waited(&timer).await, 30));
+        assert!(is_about(measure_wait(&timer).await, 30));
         timer.record(8 * SECOND);
         timer.record(2 * SECOND);
         timer.record(4 * SECOND);
-        assert!(is_about(waited(&timer).await, 2));
+        assert!(is_about(measure_wait(&timer).await, 2));
         timer.reset();
         timer.record(100 * SECOND);
-        assert!(is_about(waited(&timer).await, 30), "no longer than a poll");
+        assert!(is_about(measure_wait(&timer).await, 30), "no longer than a poll");
     }
 
     #[tokio::test(start_paused = true)]
@@ -95,7 +95,7 @@ mod tests {
             tokio::time::advance(3 * SECOND).await;
             timer.record(SECOND);
         };
-        let (waited, ()) = tokio::join!(waited(&timer), later);
+        let (waited, ()) = tokio::join!(measure_wait(&timer), later);
         assert!(is_about(waited, 4), "{waited:?}");
     }
 }

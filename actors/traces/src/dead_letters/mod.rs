@@ -191,7 +191,7 @@ impl RetryShared {
     /// claimed letters are missing from the table while they are retried.
     async fn show_depth(&self) {
         loop {
-            let counts = async { Ok((self.letters.depth().await?, self.letters.exhausted().await?)) };
+            let counts = async { Ok((self.letters.depth().await?, self.letters.count_exhausted().await?)) };
             match counts.await {
                 Ok((depth, exhausted)) => {
                     // The two counts are separate reads: a letter may be purged in between.
@@ -227,7 +227,7 @@ impl RetryShared {
         let (retries, letter, queued) = (
             Arc::clone(self),
             letter.id.clone(),
-            QueuedJob::new(job, slot, retry, JobClaim::accepted(owner)),
+            QueuedJob::new(job, slot, retry, JobClaim::for_accepted(owner)),
         );
         let moving = Arc::clone(&self.moving).lock_owned().await;
         #[expect(clippy::disallowed_methods, reason = "awaited by the look, and by `drain` through `moving`")]
@@ -242,14 +242,14 @@ impl RetryShared {
     /// Ends a letter and queues its job, if this process still holds the letter.
     async fn enqueue(&self, letter: &str, row: NewTrace, queued: QueuedJob) -> Result<(), StoreError> {
         let id = row.id;
-        let taken = match self.letters.take_into_trace(letter, row, &self.holder).await {
+        let is_taken = match self.letters.take_into_trace(letter, row, &self.holder).await {
             Err(StoreError::Unanswered(outage)) => {
                 warn!(self.log, "a dead letter may have been taken"; "trace_id" => %id, "detail" => %outage);
                 wait_until_known(&self.traces, id, &self.log).await
             }
             told => told?,
         };
-        if taken {
+        if is_taken {
             self.metrics.record_dead_letter_retry("retried");
             self.changed.notify_one();
             self.waiting.push(queued);

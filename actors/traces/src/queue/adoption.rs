@@ -85,10 +85,10 @@ impl Adoption {
                 clippy::disallowed_methods,
                 reason = "outlives the actor: what was taken over must be put in line"
             )]
-            let begun = tokio::spawn(async move {
+            let adoption_task = tokio::spawn(async move {
                 join(adoption.run(), adoption.release_suspects()).await;
             });
-            *task = Some(begun);
+            *task = Some(adoption_task);
         }
     }
 
@@ -162,10 +162,10 @@ impl Adoption {
     /// Claims the runs of a page for this node. Retries until the database says which of them belong to the
     /// node: a claim whose answer was lost may have succeeded.
     async fn adopt(&self, node: &Arc<str>, page: &[UnfinishedRun]) -> Result<Vec<AdoptedRun>, StoreError> {
-        let found: Vec<_> = page.iter().map(|row| (row.id, row.owner.clone())).collect();
+        let owners: Vec<_> = page.iter().map(|row| (row.id, row.owner.clone())).collect();
         let mut backoff = DATABASE_BACKOFF.delays();
         loop {
-            match self.store.adopt(node, found.clone()).await {
+            match self.store.adopt(node, owners.clone()).await {
                 // While this node holds its lease, no other node takes the rows over, so it must not give up.
                 Err(error) if self.nodes.holds(node) => {
                     warn!(self.log, "cannot take over runs of other nodes"; "error" => %error);
@@ -208,13 +208,13 @@ impl Adoption {
         };
         if recovery == Recovery::Exhausted {
             error!(self.log, "a run has ended its node too often"; "trace_id" => %row.id);
-            let error = exhausted(recoveries);
+            let error = exhausted_message(recoveries);
             let target = FailureReport::find_target(&job, &*self.runner).await;
             let report = target.map(|target| FailureReport::for_job(&job, target).into_job(&error));
             return self.end_exhausted(job.trace_id, ownership, error, report).await;
         }
         let slot = self.waiting.slots.reserve_for_earlier(text.len()).await;
-        let mut claim = JobClaim::adopted(ownership);
+        let mut claim = JobClaim::for_adopted(ownership);
         claim.is_recovery = recovery != Recovery::Resume;
         let mut queued = QueuedJob::new(job, slot, input.retry, claim);
         if let Recovery::Suspect(pause) = recovery {
@@ -244,7 +244,7 @@ impl Adoption {
         let owner = Some(Arc::clone(&ownership.owner));
         let row = report.as_ref().and_then(|report| report::row(report, owner).ok());
         let (claim, bytes) =
-            (JobClaim::accepted(Arc::clone(&ownership.owner)), row.as_ref().map(NewTrace::bytes));
+            (JobClaim::for_accepted(Arc::clone(&ownership.owner)), row.as_ref().map(NewTrace::bytes));
         if !self.give_up(id, ownership, error, row).await {
             return;
         }
@@ -290,6 +290,6 @@ impl Adoption {
     }
 }
 
-fn exhausted(recoveries: i64) -> String {
+fn exhausted_message(recoveries: i64) -> String {
     format!("attempts_exhausted: the process ended each time it was run, {recoveries} times after the first")
 }

@@ -192,14 +192,14 @@ impl QueueSlot {
     /// Records bytes that have been counted.
     fn record_bytes(&mut self, bytes: usize) {
         self.bytes += bytes;
-        self.slots.memory.inc_by(signed(bytes));
+        self.slots.memory.inc_by(to_signed(bytes));
     }
 }
 
 impl Drop for QueueSlot {
     fn drop(&mut self) {
         self.release_place();
-        self.slots.memory.dec_by(signed(self.bytes));
+        self.slots.memory.dec_by(to_signed(self.bytes));
         self.slots.free(&self.slots.bytes, self.bytes);
     }
 }
@@ -227,7 +227,7 @@ fn grow(counter: &AtomicUsize, by: usize, most: usize) -> bool {
     counter.fetch_update(Ordering::SeqCst, Ordering::SeqCst, grown).is_ok()
 }
 
-fn signed(bytes: usize) -> i64 {
+fn to_signed(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
@@ -243,7 +243,7 @@ mod tests {
         Arc::new(slots)
     }
 
-    fn used(slots: &QueueCapacity) -> (usize, usize, i64, i64) {
+    fn usage(slots: &QueueCapacity) -> (usize, usize, i64, i64) {
         let counted = (slots.jobs.load(Ordering::Acquire), slots.bytes.load(Ordering::Acquire));
         (counted.0, counted.1, slots.depth.get(), slots.memory.get())
     }
@@ -256,12 +256,12 @@ mod tests {
         let mut second = slots.reserve().unwrap();
         assert_eq!(second.add_bytes(1), Err(QueueRejection::Memory));
         assert_eq!(slots.reserve().unwrap_err(), QueueRejection::Full);
-        assert_eq!(used(&slots), (2, 10, 2, 10));
+        assert_eq!(usage(&slots), (2, 10, 2, 10));
         first.release_place();
-        assert_eq!(used(&slots), (1, 10, 1, 10), "a job that runs has its bytes still");
+        assert_eq!(usage(&slots), (1, 10, 1, 10), "a job that runs has its bytes still");
         first.reoccupy_place();
         drop((first, second));
-        assert_eq!(used(&slots), (0, 0, 0, 0));
+        assert_eq!(usage(&slots), (0, 0, 0, 0));
     }
 
     #[test]
@@ -282,7 +282,7 @@ mod tests {
         drop(taken);
         assert_eq!(slots.reserve().unwrap_err(), QueueRejection::Full, "the place is owed");
         let slot = (&mut waiting).now_or_never().expect("it is woken");
-        assert_eq!(used(&slots), (1, 4, 1, 4));
+        assert_eq!(usage(&slots), (1, 4, 1, 4));
         drop((slot, waiting));
         assert!(slots.reserve().is_ok());
     }
@@ -343,12 +343,12 @@ mod tests {
                     for bytes in 0..5000 {
                         let Ok(mut slot) = slots.reserve() else { continue };
                         let _heavy = slot.add_bytes(bytes % 40);
-                        let (jobs, bytes, ..) = used(&slots);
+                        let (jobs, bytes, ..) = usage(&slots);
                         assert!(jobs <= 7 && bytes <= 100, "{jobs} {bytes}");
                     }
                 });
             }
         });
-        assert_eq!(used(&slots), (0, 0, 0, 0));
+        assert_eq!(usage(&slots), (0, 0, 0, 0));
     }
 }

@@ -43,7 +43,7 @@ impl WorkerJobs {
     }
 
     /// Waits for the next job and for room for one more. Cancel-safe: no job is lost.
-    async fn next(&self, shared: &WorkerShared) -> (QueuedJob, Option<OwnedSemaphorePermit>) {
+    async fn next_job(&self, shared: &WorkerShared) -> (QueuedJob, Option<OwnedSemaphorePermit>) {
         // The semaphore is never closed, so the permit is always present.
         let permit = Arc::clone(&self.0).acquire_owned().await.ok();
         // No job may begin while the lease is not proven.
@@ -121,7 +121,7 @@ async fn run_jobs(
             biased;
             _ = stop.wait_for(|stop| *stop) => return,
             () = shared.stop.wait_for(StopStage::Closing) => return,
-            next = jobs.next(&shared) => next,
+            next = jobs.next_job(&shared) => next,
         };
         let (turn, turn_is_over) = oneshot::channel::<()>();
         let shared = Arc::clone(&shared);

@@ -232,7 +232,7 @@ impl WorkerShared {
                 job,
                 slot,
                 0,
-                JobClaim::accepted(attempt.ownership.owner.clone()),
+                JobClaim::for_accepted(attempt.ownership.owner.clone()),
             ));
         }
         if let AttemptOutcome::Failed(failure) = &verdict {

@@ -7,7 +7,7 @@ use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::kit::{job, run, until};
+use crate::kit::{job, run, wait_until};
 
 #[test]
 fn what_is_accepted_is_on_disk_before_the_answer_and_runs_once() {
@@ -33,7 +33,7 @@ fn what_is_accepted_is_on_disk_before_the_answer_and_runs_once() {
         assert_eq!(row.result_json.as_deref(), Some(r#"{"ran":{"do":"wait","n":1}}"#));
         assert!(row.row.duration_ms == Some(3.0) && row.row.completed_at.is_some());
         assert_eq!(process.runner.runs_of(accepted.trace_id), 1);
-        until(async || process.metric("trace_queue_memory_bytes") == 0.0).await;
+        wait_until(async || process.metric("trace_queue_memory_bytes") == 0.0).await;
         assert_eq!(process.metric("trace_queue_depth"), 0.0);
     });
 }
@@ -48,7 +48,7 @@ fn full_queue_refuses_at_once_and_leaves_no_row() {
             })
             .await;
         process.submit(json!({ "do": "wait" })).await.unwrap();
-        until(async || process.runner.count() == 1).await;
+        wait_until(async || process.runner.count() == 1).await;
         for _ in 0..2 {
             process.submit(json!({ "do": "wait" })).await.unwrap();
         }
@@ -62,7 +62,7 @@ fn full_queue_refuses_at_once_and_leaves_no_row() {
         assert_eq!(process.metric(r#"trace_queue_rejected_total{reason="full"}"#), 601.0);
         assert_eq!(process.metric("trace_persistence_queue_depth"), 0.0);
         process.runner.open();
-        until(async || process.count("completed").await == 3).await;
+        wait_until(async || process.count("completed").await == 3).await;
         assert_eq!(process.count("failed").await, 0);
         process.submit(json!({})).await.expect("there is room again");
     });
@@ -87,7 +87,7 @@ fn clients_that_wait_for_each_answer_are_slowed_down_and_not_refused() {
         let workers = async {
             // No job runs: half of the queue fills, and then every client waits for its answer.
             let (mut known, mut looks) = (0, 0);
-            until(async || {
+            wait_until(async || {
                 let quiet = process.metric("trace_queue_depth") >= 550.0 && answered.get() == known;
                 (known, looks) = (answered.get(), if quiet { looks + 1 } else { 0 });
                 looks == 10
@@ -96,7 +96,7 @@ fn clients_that_wait_for_each_answer_are_slowed_down_and_not_refused() {
             process.runner.open();
         };
         tokio::join!(clients, workers);
-        until(async || process.count("completed").await == 1500).await;
+        wait_until(async || process.count("completed").await == 1500).await;
     });
 }
 
@@ -114,7 +114,7 @@ fn the_bytes_of_what_waits_or_runs_are_bounded() {
         assert!((2000.0..3000.0).contains(&bytes), "{bytes}");
         process.submit(json!({})).await.expect("a small one has room");
         process.runner.open();
-        until(async || process.metric("trace_queue_memory_bytes") == 0.0).await;
+        wait_until(async || process.metric("trace_queue_memory_bytes") == 0.0).await;
         process.submit(large).await.expect("there is room again");
     });
 }
@@ -137,12 +137,12 @@ fn what_could_not_be_written_is_not_accepted_and_holds_no_room() {
         let lock = world.lock();
         let refused = process.submit(json!({})).await.unwrap_err();
         assert_eq!((refused.status(), refused.retry_after()), (503, Some(5)));
-        assert_eq!(process.told("storage"), 1);
+        assert_eq!(process.error_count("storage"), 1);
         assert_eq!(process.metric("trace_queue_depth"), 0.0);
         assert_eq!(process.metric("trace_queue_memory_bytes"), 0.0);
         drop(lock);
-        until(async || process.submit(json!({})).await.is_ok()).await;
-        until(async || process.count("completed").await == 1).await;
+        wait_until(async || process.submit(json!({})).await.is_ok()).await;
+        wait_until(async || process.count("completed").await == 1).await;
     });
 }
 
@@ -165,10 +165,10 @@ fn crash_of_the_writer_refuses_no_submission() {
         let (accepted, checks) = join(submissions, checks).await;
         assert!(checks.iter().any(Result::is_err), "{checks:?}");
         let accepted: Vec<_> = accepted.into_iter().map(|answer| answer.unwrap().trace_id).collect();
-        until(async || process.count("completed").await == 40).await;
+        wait_until(async || process.count("completed").await == 40).await;
         for id in accepted {
             assert_eq!(process.runner.runs_of(id), 1);
         }
-        until(async || process.metric("trace_queue_memory_bytes") == 0.0).await;
+        wait_until(async || process.metric("trace_queue_memory_bytes") == 0.0).await;
     });
 }

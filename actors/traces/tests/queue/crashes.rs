@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use svc_model::ServiceError;
 
-use crate::kit::{run, until};
+use crate::kit::{run, wait_until};
 
 #[test]
 fn what_a_crash_interrupts_is_finished_by_the_next_process_within_its_bounds() {
@@ -17,8 +17,8 @@ fn what_a_crash_interrupts_is_finished_by_the_next_process_within_its_bounds() {
             ids.push(first.submit(json!({ "do": "wait", "n": n })).await.unwrap());
         }
         first.runner.gate.add_permits(10);
-        until(async || first.count("completed").await == 10).await;
-        until(async || first.count("running").await == 2).await;
+        wait_until(async || first.count("completed").await == 10).await;
+        wait_until(async || first.count("running").await == 2).await;
         first.crash().await;
 
         let second = world
@@ -27,10 +27,10 @@ fn what_a_crash_interrupts_is_finished_by_the_next_process_within_its_bounds() {
                 settings.queue.buffer_size = 5;
             })
             .await;
-        until(async || second.runner.count() == 2).await;
+        wait_until(async || second.runner.count() == 2).await;
         assert!(second.metric("trace_queue_depth") <= 5.0, "never more than may wait");
         second.runner.open();
-        until(async || second.count("completed").await == 60).await;
+        wait_until(async || second.count("completed").await == 60).await;
         let mut runs: HashMap<_, usize> = HashMap::new();
         second.runner.runs.lock().iter().for_each(|job| *runs.entry(job.trace_id).or_default() += 1);
         assert!(runs.len() == 50 && runs.values().all(|runs| *runs == 1), "{runs:?}");
@@ -56,7 +56,7 @@ fn new_work_is_accepted_while_old_work_is_taken_up() {
             })
             .await;
         second.runner.open();
-        until(async || match second.submit(json!({ "new": true })).await {
+        wait_until(async || match second.submit(json!({ "new": true })).await {
             Ok(_) => true,
             Err(refused) => {
                 assert_eq!(refused.retry_after(), Some(1));
@@ -64,7 +64,7 @@ fn new_work_is_accepted_while_old_work_is_taken_up() {
             }
         })
         .await;
-        until(async || second.count("completed").await == 21).await;
+        wait_until(async || second.count("completed").await == 21).await;
         assert_eq!(second.runner.count(), 21);
     });
 }
@@ -75,10 +75,10 @@ fn an_orderly_end_finishes_what_runs_and_leaves_the_rest_to_the_next_start() {
         let first = world.start(|settings| settings.queue.workers = 1).await;
         let running = first.submit(json!({ "do": "wait", "n": 0 })).await.unwrap();
         let waiting = first.submit(json!({ "do": "wait", "n": 1 })).await.unwrap();
-        until(async || first.runner.runs_of(running) == 1).await;
+        wait_until(async || first.runner.runs_of(running) == 1).await;
         let (tree, traces, runner) = (first.tree.clone(), first.traces.clone(), first.runner.clone());
         let ending = actix_rt::spawn(async move { tree.shutdown(Duration::from_secs(30)).await });
-        until(async || {
+        wait_until(async || {
             let refused = traces.submit(crate::kit::job(json!({}))).await.map_err(ServiceError::from);
             refused.is_err_and(|refused| (refused.status(), refused.retry_after()) == (503, None))
         })

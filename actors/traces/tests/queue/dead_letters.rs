@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use svc_traces::{Callback, Settings};
 
-use crate::kit::{HOUR, run, until};
+use crate::kit::{HOUR, run, wait_until};
 
 /// Makes every letter due now.
 const DUE: &str = "UPDATE trace_dlq SET next_retry_at = '2000-01-01 00:00:00.000'";
@@ -26,7 +26,7 @@ fn a_failed_job_is_tried_again_as_a_new_trace() {
         let id = process.submit(json!({ "do": "fail once" })).await.unwrap();
         let row = process.ends(id, "failed").await;
         assert_eq!(row.row.error_message.as_deref(), Some("it failed"));
-        until(async || process.count("completed").await == 1).await;
+        wait_until(async || process.count("completed").await == 1).await;
         assert!(process.letters().await.is_empty(), "the letter is gone");
         let again = process.runner.runs.lock()[1].trace_id;
         let row = process.trace(again).await;
@@ -35,7 +35,7 @@ fn a_failed_job_is_tried_again_as_a_new_trace() {
         assert_eq!((&*row.row.mode, &*row.row.channel), ("async", "orders"));
         assert_eq!(process.runner.runs.lock()[1].metadata["ip"], "192.0.2.1");
         assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="retried"}"#), 1.0);
-        assert_eq!(process.told("dlq_exhausted"), 0);
+        assert_eq!(process.error_count("dlq_exhausted"), 0);
     });
 }
 
@@ -44,7 +44,7 @@ fn next_attempt_runs_when_it_is_due_and_waits_for_no_poll() {
     run(async |world| {
         let process = world.start(|settings| settings.dead_letters.poll_interval = HOUR).await;
         process.submit(json!({ "do": "fail once" })).await.unwrap();
-        until(async || process.count("completed").await == 1).await;
+        wait_until(async || process.count("completed").await == 1).await;
         assert!(process.letters().await.is_empty());
     });
 }
@@ -58,11 +58,11 @@ fn permanent_failure_is_an_exhausted_letter_at_once() {
         let letter = process.letters().await.remove(0);
         assert_eq!((letter.retry_count, letter.max_retries), (5, 5));
         assert_eq!(letter.error_message, "it is wrong (not retried)");
-        until(async || process.told("dlq_exhausted") == 1).await;
+        wait_until(async || process.error_count("dlq_exhausted") == 1).await;
         world.execute(DUE);
         // The later letter is retried, which takes a poll; this one is not.
         process.submit(json!({ "do": "fail once" })).await.unwrap();
-        until(async || process.count("completed").await == 1).await;
+        wait_until(async || process.count("completed").await == 1).await;
         assert_eq!((process.runner.count(), process.letters().await.len()), (3, 1));
     });
 }
@@ -72,28 +72,29 @@ fn each_failure_counts_until_the_retries_are_used_up() {
     run(async |world| {
         let process = world.start(|settings| settings.dead_letters.max_retries = 2).await;
         process.submit(json!({ "do": "fail" })).await.unwrap();
-        until(async || process.letters().await.first().is_some_and(|letter| letter.retry_count == 0)).await;
+        wait_until(async || process.letters().await.first().is_some_and(|letter| letter.retry_count == 0))
+            .await;
         for retry in 1..=2 {
-            until(async || {
+            wait_until(async || {
                 world.execute(DUE);
                 process.letters().await.first().is_some_and(|letter| letter.retry_count == retry)
             })
             .await;
         }
-        until(async || process.told("dlq_exhausted") == 1).await;
+        wait_until(async || process.error_count("dlq_exhausted") == 1).await;
         assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="retried"}"#), 2.0);
         assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="failed"}"#), 1.0);
         assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="exhausted"}"#), 1.0);
         world.execute(DUE);
         // Polls continue, as the depth shows, and leave the letter alone.
         process.submit(json!({ "do": "fail once" })).await.unwrap();
-        until(async || {
+        wait_until(async || {
             world.execute(DUE);
             process.count("completed").await == 1
         })
         .await;
         assert_eq!((process.runner.count(), process.letters().await.len()), (5, 1));
-        until(async || process.metric(EXHAUSTED) == 1.0).await;
+        wait_until(async || process.metric(EXHAUSTED) == 1.0).await;
     });
 }
 
@@ -102,17 +103,17 @@ fn a_retry_that_a_crash_interrupts_keeps_its_count() {
     run(async |world| {
         let first = world.start(no_retries).await;
         first.submit(json!({ "do": "fail" })).await.unwrap();
-        until(async || first.letters().await.len() == 1).await;
+        wait_until(async || first.letters().await.len() == 1).await;
         first.crash().await;
         world.execute("UPDATE trace_dlq SET payload_json = '{\"do\":\"wait\"}', retry_count = 3");
         world.execute(DUE);
         let second = world.start(|_| {}).await;
-        until(async || second.runner.count() == 1).await;
+        wait_until(async || second.runner.count() == 1).await;
         second.crash().await;
         let sql = "UPDATE traces SET input_json = replace(input_json, 'wait', 'fail')";
         world.execute(sql);
         let third = world.start(no_retries).await;
-        until(async || third.letters().await.len() == 1).await;
+        wait_until(async || third.letters().await.len() == 1).await;
         assert_eq!(third.letters().await[0].retry_count, 4);
     });
 }
@@ -122,7 +123,7 @@ fn a_letter_of_a_holder_that_died_is_due_again_when_its_lease_is_over() {
     run(async |world| {
         let first = world.start(no_retries).await;
         first.submit(json!({ "do": "fail once" })).await.unwrap();
-        until(async || first.letters().await.len() == 1).await;
+        wait_until(async || first.letters().await.len() == 1).await;
         world.execute(DUE);
         let held = first.store.dead_letters().claim_due(20, HOUR, "who dies").await.unwrap();
         assert_eq!(held.len(), 1);
@@ -130,7 +131,7 @@ fn a_letter_of_a_holder_that_died_is_due_again_when_its_lease_is_over() {
         let second = world.start(|_| {}).await;
         // Polls skip the letter: a later one is retried before it.
         second.submit(json!({ "do": "fail once", "n": 2 })).await.unwrap();
-        until(async || {
+        wait_until(async || {
             world.execute(DUE);
             second.count("completed").await == 1
         })
@@ -138,7 +139,7 @@ fn a_letter_of_a_holder_that_died_is_due_again_when_its_lease_is_over() {
         assert_eq!(second.letters().await.len(), 1);
         world.execute("UPDATE trace_dlq SET claimed_until = '2000-01-01 00:00:00.000'");
         // The job fails once in this process too.
-        until(async || {
+        wait_until(async || {
             world.execute(DUE);
             second.count("completed").await == 2
         })
@@ -152,7 +153,7 @@ fn a_letter_that_finds_no_room_goes_back_and_waits_longer() {
     run(async |world| {
         let first = world.start(no_retries).await;
         first.submit(json!({ "do": "fail" })).await.unwrap();
-        until(async || first.letters().await.len() == 1).await;
+        wait_until(async || first.letters().await.len() == 1).await;
         first.crash().await;
         world.execute("UPDATE trace_dlq SET retry_count = 4");
         let second = world
@@ -162,12 +163,12 @@ fn a_letter_that_finds_no_room_goes_back_and_waits_longer() {
             })
             .await;
         second.submit(json!({ "do": "wait" })).await.unwrap();
-        until(async || second.runner.count() == 1).await;
+        wait_until(async || second.runner.count() == 1).await;
         second.submit(json!({ "do": "wait" })).await.unwrap();
         let before = second.letters().await[0].next_retry_at;
         world.execute(DUE);
-        until(async || second.metric(r#"trace_dlq_retries_total{outcome="failed"}"#) == 1.0).await;
-        until(async || second.letters().await[0].next_retry_at > before).await;
+        wait_until(async || second.metric(r#"trace_dlq_retries_total{outcome="failed"}"#) == 1.0).await;
+        wait_until(async || second.letters().await[0].next_retry_at > before).await;
         let letter = second.letters().await.remove(0);
         assert_eq!(letter.retry_count, 4);
         let wait = letter.next_retry_at.naive() - letter.updated_at.naive();
@@ -180,11 +181,11 @@ fn where_retries_are_off_letters_stay() {
     run(async |world| {
         let process = world.start(no_retries).await;
         process.submit(json!({ "do": "fail" })).await.unwrap();
-        until(async || process.metric(WAITING) == 1.0).await;
+        wait_until(async || process.metric(WAITING) == 1.0).await;
         world.execute(DUE);
         world.execute("INSERT INTO trace_dlq (id, trace_id, channel, payload_json, error_message, next_retry_at) VALUES ('x', 't', 'c', '{}', 'e', '2000-01-01 00:00:00.000')");
         // The next poll has seen both letters and claimed none.
-        until(async || process.metric(WAITING) == 2.0).await;
+        wait_until(async || process.metric(WAITING) == 2.0).await;
         assert_eq!((process.runner.count(), process.letters().await.len()), (1, 2));
     });
 }
@@ -202,7 +203,7 @@ fn many_letters_are_retried_at_one_look_as_room_permits() {
             let id = process.submit(json!({ "do": "fail once", "n": n })).await.unwrap();
             process.ends(id, "failed").await;
         }
-        until(async || process.count("completed").await == 20).await;
+        wait_until(async || process.count("completed").await == 20).await;
         assert!(process.letters().await.is_empty());
         assert_eq!(process.runner.count(), 40, "each was retried once");
     });
@@ -216,8 +217,8 @@ fn a_restart_loses_no_letter_on_its_way() {
         for n in 0..30 {
             process.submit(json!({ "do": "fail once", "n": n })).await.unwrap();
         }
-        until(async || process.count("failed").await == 30).await;
-        until(async || {
+        wait_until(async || process.count("failed").await == 30).await;
+        wait_until(async || {
             world.execute(DUE);
             process.tree.restart("traces/dead-letters").await.unwrap();
             process.tree.wait_until_running("traces/dead-letters").await.unwrap();
@@ -246,10 +247,10 @@ fn a_look_is_a_success_only_where_letters_are_retried() {
                 })
                 .await;
             if enabled {
-                until(async || looks.load(Ordering::SeqCst) > 0).await;
+                wait_until(async || looks.load(Ordering::SeqCst) > 0).await;
             } else {
                 process.submit(json!({ "do": "fail" })).await.unwrap();
-                until(async || process.metric(WAITING) == 1.0).await;
+                wait_until(async || process.metric(WAITING) == 1.0).await;
                 assert_eq!(looks.load(Ordering::SeqCst), 0);
             }
             process.crash().await;
@@ -267,7 +268,7 @@ fn jobs_of_a_quarantined_channel_wait_without_using_up_their_retries() {
         // More polls than the letter may be retried find it due and put it back.
         for _ in 0..6 {
             world.execute(DUE);
-            until(async || {
+            wait_until(async || {
                 process
                     .letters()
                     .await
@@ -279,7 +280,7 @@ fn jobs_of_a_quarantined_channel_wait_without_using_up_their_retries() {
         assert_eq!((process.runner.count(), process.letters().await[0].retry_count), (1, 0));
         process.runner.quarantined.store(false, Ordering::Release);
         world.execute(DUE);
-        until(async || process.count("completed").await == 1).await;
+        wait_until(async || process.count("completed").await == 1).await;
         assert!(process.letters().await.is_empty());
     });
 }
@@ -294,7 +295,7 @@ fn retry_begins_only_when_the_attempt_that_timed_out_is_over() {
             })
             .await;
         let id = process.submit(json!({ "do": "linger" })).await.unwrap();
-        until(async || process.told("timeout") == 1).await;
+        wait_until(async || process.error_count("timeout") == 1).await;
         let other = process.submit(json!({})).await.unwrap();
         process.ends(other, "completed").await;
         assert!(process.letters().await.is_empty(), "nothing may begin a retry yet");

@@ -220,7 +220,7 @@ impl Process {
     }
 
     pub(crate) async fn ends(&self, id: Uuid, status: &str) -> TraceRecord {
-        until(async || self.trace(id).await.row.status == status).await;
+        wait_until(async || self.trace(id).await.row.status == status).await;
         self.trace(id).await
     }
 
@@ -236,7 +236,7 @@ impl Process {
     }
 
     /// Returns how many times the error was counted.
-    pub(crate) fn told(&self, word: &str) -> usize {
+    pub(crate) fn error_count(&self, word: &str) -> usize {
         self.words.lock().iter().filter(|told| **told == word).count()
     }
 
@@ -263,7 +263,7 @@ pub(crate) fn job(payload: Value) -> Job {
 }
 
 /// Polls until the condition holds.
-pub(crate) async fn until(mut reached: impl AsyncFnMut() -> bool) {
+pub(crate) async fn wait_until(mut reached: impl AsyncFnMut() -> bool) {
     let wait = async {
         let mut looks = interval(Duration::from_millis(10));
         while !reached().await {

@@ -4,7 +4,7 @@ use serde_json::json;
 use svc_testkit::commit_proxy::CommitProxy;
 use svc_testkit::postgres::Postgres;
 
-use crate::kit::{run_on_server, until};
+use crate::kit::{run_on_server, wait_until};
 
 #[test]
 fn end_that_commits_without_an_answer_stands_and_nothing_runs_twice() {
@@ -22,12 +22,12 @@ fn end_that_commits_without_an_answer_stands_and_nothing_runs_twice() {
             proxy.lose_commit_of(text);
             process.runner.gate.add_permits(1);
             process.ends(id, status).await;
-            until(async || proxy.lost() == n + 1).await;
+            wait_until(async || proxy.lost() == n + 1).await;
             assert_eq!(process.runner.runs_of(id), 1, "{order}");
         }
-        until(async || process.told("trace_status_write") >= 2).await;
+        wait_until(async || process.error_count("trace_status_write") >= 2).await;
         // The report was committed with the end, and is run by this process.
-        until(async || process.count("completed").await == 2).await;
+        wait_until(async || process.count("completed").await == 2).await;
         let last = process.submit(json!({})).await.unwrap();
         process.ends(last, "completed").await;
         let channels: Vec<_> = process.runner.runs.lock().iter().map(|run| run.channel.to_string()).collect();

@@ -9,7 +9,7 @@ use svc_store::DatabaseStatus;
 use svc_traces::{OverflowPolicy, Record, Settings, TraceMode, TracePolicy};
 use tokio::time::Instant;
 
-use crate::kit::{HOUR, Process, run, until};
+use crate::kit::{HOUR, Process, run, wait_until};
 
 fn policy(mode: TracingMode) -> TracePolicy {
     TracePolicy { mode, sample_rate: 1.0, errors_only: false, task_details: false }
@@ -60,10 +60,10 @@ fn in_mode_sync_a_trace_that_is_not_stored_is_the_callers_error() {
         let failed = process.traces.record(&policy(TracingMode::Sync), record(true)).await.unwrap_err();
         assert_eq!((failed.status(), failed.retry_after()), (503, Some(5)));
         assert_eq!(process.metric("trace_persistence_failures_total"), 1.0);
-        assert_eq!(process.told("storage"), 1);
+        assert_eq!(process.error_count("storage"), 1);
         drop(lock);
         let policy = policy(TracingMode::Sync);
-        until(async || process.traces.record(&policy, record(true)).await.is_ok()).await;
+        wait_until(async || process.traces.record(&policy, record(true)).await.is_ok()).await;
     });
 }
 
@@ -89,11 +89,11 @@ fn behind_the_answer_traces_are_written_one_by_one_or_in_batches() {
     run(async |world| {
         let process = world.boot(|_| {}).await;
         put(&process, TracingMode::Async, 30).await;
-        until(async || process.count("").await == 30).await;
-        until(async || process.metric("trace_persistence_batch_size_count") == 30.0).await;
+        wait_until(async || process.count("").await == 30).await;
+        wait_until(async || process.metric("trace_persistence_batch_size_count") == 30.0).await;
         put(&process, TracingMode::Batch, 35).await;
-        until(async || process.count("").await == 65).await;
-        until(async || process.metric("trace_persistence_queue_depth") == 0.0).await;
+        wait_until(async || process.count("").await == 65).await;
+        wait_until(async || process.metric("trace_persistence_queue_depth") == 0.0).await;
         let batches = process.metric("trace_persistence_batch_size_count") - 30.0;
         assert!((4.0..=8.0).contains(&batches), "{batches}");
         assert_eq!(process.metric("trace_persistence_batch_size_sum"), 65.0);
@@ -112,12 +112,12 @@ fn too_many_traces_are_dropped_and_counted() {
         let process = world.boot(narrow).await;
         let lock = world.lock();
         put(&process, TracingMode::Async, 1).await;
-        until(async || process.metric("trace_persistence_batch_size_count") == 1.0).await;
+        wait_until(async || process.metric("trace_persistence_batch_size_count") == 1.0).await;
         put(&process, TracingMode::Async, 9).await;
         assert_eq!(process.metric(r#"trace_dropped_total{reason="overflow"}"#), 7.0);
         assert_eq!(process.metric("trace_persistence_queue_depth"), 3.0);
         drop(lock);
-        until(async || process.count("").await == 3).await;
+        wait_until(async || process.count("").await == 3).await;
     });
 }
 
@@ -132,7 +132,7 @@ fn a_request_waits_for_room_no_longer_than_it_may() {
             .await;
         let lock = world.lock();
         put(&process, TracingMode::Async, 1).await;
-        until(async || process.metric("trace_persistence_batch_size_count") == 1.0).await;
+        wait_until(async || process.metric("trace_persistence_batch_size_count") == 1.0).await;
         put(&process, TracingMode::Async, 2).await;
         let asked = Instant::now();
         put(&process, TracingMode::Async, 1).await;
@@ -140,7 +140,7 @@ fn a_request_waits_for_room_no_longer_than_it_may() {
         assert_eq!(process.metric(r#"trace_dropped_total{reason="overflow"}"#), 1.0);
         drop(lock);
         put(&process, TracingMode::Async, 5).await;
-        until(async || process.count("").await >= 7).await;
+        wait_until(async || process.count("").await >= 7).await;
     });
 }
 
@@ -150,11 +150,11 @@ fn what_the_database_never_takes_is_lost_and_counted() {
         let process = world.boot(|_| {}).await;
         let lock = world.lock();
         put(&process, TracingMode::Batch, 3).await;
-        until(async || process.metric("trace_persistence_failures_total") == 3.0).await;
+        wait_until(async || process.metric("trace_persistence_failures_total") == 3.0).await;
         assert_eq!(process.metric("trace_persistence_queue_depth"), 0.0);
         drop(lock);
         put(&process, TracingMode::Batch, 1).await;
-        until(async || process.count("").await == 1).await;
+        wait_until(async || process.count("").await == 1).await;
     });
 }
 
@@ -181,11 +181,11 @@ fn a_row_that_is_there_when_it_is_tried_again_was_written() {
         let record = record(true);
         let id = record.trace_id;
         process.traces.record(&policy(TracingMode::Async), record).await.unwrap();
-        until(async || process.store.status() != DatabaseStatus::Ok).await;
+        wait_until(async || process.store.status() != DatabaseStatus::Ok).await;
         lock.commit(&format!(
             "INSERT INTO traces (id, channel, mode, status) VALUES ('{id}', 'c', 'sync', 'completed')"
         ));
-        until(async || process.metric("trace_persistence_queue_depth") == 0.0).await;
+        wait_until(async || process.metric("trace_persistence_queue_depth") == 0.0).await;
         assert_eq!((process.metric("trace_persistence_failures_total"), process.count("").await), (0.0, 1));
     });
 }

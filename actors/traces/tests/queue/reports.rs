@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::kit::{run, until};
+use crate::kit::{run, wait_until};
 
 #[test]
 fn exhausted_letter_is_reported_once_as_work_of_its_own() {
@@ -13,7 +13,7 @@ fn exhausted_letter_is_reported_once_as_work_of_its_own() {
         process.report_failures();
         let payload = json!({"do": "fail for good"});
         let id = process.submit(payload.clone()).await.unwrap();
-        until(async || process.count("completed").await == 1).await;
+        wait_until(async || process.count("completed").await == 1).await;
         let report = process.runner.runs.lock()[1].trace_id;
         let row = process.trace(report).await;
         assert_eq!((&*row.row.channel, &*row.row.mode, &*row.row.status), ("alerts", "async", "completed"));
@@ -36,7 +36,7 @@ fn failure_that_is_retried_is_reported_when_its_retries_are_used_up() {
         let process = world.start(|settings| settings.dead_letters.max_retries = 1).await;
         process.report_failures();
         process.submit(json!({"do": "fail"})).await.unwrap();
-        until(async || process.count("completed").await == 1).await;
+        wait_until(async || process.count("completed").await == 1).await;
         let channels: Vec<_> = process.runner.runs.lock().iter().map(|run| run.channel.to_string()).collect();
         assert_eq!(channels, ["orders", "orders", "alerts"]);
     });
@@ -48,8 +48,8 @@ fn report_that_fails_leads_to_no_other_one() {
         let process = world.start(|_| {}).await;
         process.report_failures();
         process.submit(json!({"do": "fail for good", "then": "fail for good"})).await.unwrap();
-        until(async || process.letters().await.len() == 2).await;
-        until(async || process.told("dlq_exhausted") == 2).await;
+        wait_until(async || process.letters().await.len() == 2).await;
+        wait_until(async || process.error_count("dlq_exhausted") == 2).await;
         assert_eq!((process.runner.count(), process.count("pending").await), (2, 0));
     });
 }
@@ -60,11 +60,11 @@ fn report_outlives_the_process_that_accepted_it() {
         let first = world.start(|settings| settings.queue.workers = 1).await;
         first.report_failures();
         first.submit(json!({"do": "fail for good", "then": "wait"})).await.unwrap();
-        until(async || first.runner.count() == 2).await;
+        wait_until(async || first.runner.count() == 2).await;
         first.crash().await;
         let second = world.start(|settings| settings.queue.shutdown_timeout = Duration::ZERO).await;
         second.runner.open();
-        until(async || second.count("completed").await == 1).await;
+        wait_until(async || second.count("completed").await == 1).await;
         assert_eq!(&*second.runner.runs.lock()[0].channel, "alerts");
     });
 }
@@ -79,7 +79,7 @@ fn run_that_was_recovered_too_often_is_reported() {
         let second = world.boot(|settings| settings.queue.max_recoveries = 0).await;
         second.report_failures();
         second.begin().await;
-        until(async || second.count("completed").await == 1).await;
+        wait_until(async || second.count("completed").await == 1).await;
         let report = second.runner.runs.lock()[0].payload.clone();
         assert_eq!((&report["trace_id"], &report["channel"]), (&json!(id), &json!("orders")), "{report}");
         assert!(report["error"].as_str().unwrap().starts_with("attempts_exhausted:"), "{report}");

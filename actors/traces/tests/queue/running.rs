@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::kit::{run, until};
+use crate::kit::{run, wait_until};
 
 #[test]
 fn a_runner_that_panics_fails_its_job_and_nothing_else() {
@@ -16,7 +16,7 @@ fn a_runner_that_panics_fails_its_job_and_nothing_else() {
             assert!(row.row.error_message.is_some() && row.result_json.is_none());
         }
         let letters = process.letters().await;
-        assert_eq!((letters.len(), process.told("panic")), (2, 2));
+        assert_eq!((letters.len(), process.error_count("panic")), (2, 2));
         assert!(letters.iter().all(|letter| letter.retry_count == letter.max_retries), "{letters:?}");
         let id = process.submit(json!({})).await.unwrap();
         process.ends(id, "completed").await;
@@ -34,7 +34,7 @@ fn an_oversized_result_fails_without_a_dead_letter() {
         let id = process.submit(json!({ "do": "grow" })).await.unwrap();
         let row = process.ends(id, "failed").await;
         assert_eq!(row.row.error_message.as_deref(), Some("too large"));
-        assert_eq!((process.letters().await.len(), process.told("result_size_exceeded")), (0, 1));
+        assert_eq!((process.letters().await.len(), process.error_count("result_size_exceeded")), (0, 1));
     });
 }
 
@@ -80,13 +80,13 @@ fn ends_wait_for_a_database_that_is_away_and_the_work_stops_meanwhile() {
         }
         let lock = world.lock();
         process.runner.open();
-        until(async || process.told("trace_status_write") > 0).await;
+        wait_until(async || process.error_count("trace_status_write") > 0).await;
         // One job runs, and as many outcomes wait to be written as the worker allows.
-        until(async || process.runner.count() == 64).await;
+        wait_until(async || process.runner.count() == 64).await;
         assert_eq!(process.count("completed").await, 0);
         assert!(process.metric("trace_queue_depth") > 0.0, "the rest waits");
         drop(lock);
-        until(async || process.count("completed").await == 200).await;
+        wait_until(async || process.count("completed").await == 200).await;
         assert_eq!(process.runner.count(), 200, "each ran once");
         assert_eq!(process.count("failed").await, 0);
     });
@@ -135,7 +135,7 @@ fn an_end_the_database_refuses_is_tried_until_it_is_written() {
              BEGIN SELECT RAISE(ABORT, 'no end'); END;",
         );
         let id = process.submit(json!({})).await.unwrap();
-        until(async || process.told("trace_status_write") > 2).await;
+        wait_until(async || process.error_count("trace_status_write") > 2).await;
         world.execute("DROP TRIGGER no_end");
         let row = process.ends(id, "failed").await;
         assert_eq!(row.row.error_message.as_deref(), Some("The result could not be stored (not retried)"));
@@ -154,7 +154,7 @@ fn a_channel_that_stays_busy_fails_its_job_in_the_end() {
         let id = process.submit(json!({ "do": "stay busy" })).await.unwrap();
         let row = process.ends(id, "failed").await;
         assert_eq!(row.row.error_message.as_deref(), Some("the channel had no capacity for it within 200ms"));
-        assert_eq!((process.letters().await.len(), process.told("timeout")), (1, 1));
-        until(async || process.metric("trace_queue_memory_bytes") == 0.0).await;
+        assert_eq!((process.letters().await.len(), process.error_count("timeout")), (1, 1));
+        wait_until(async || process.metric("trace_queue_memory_bytes") == 0.0).await;
     });
 }

@@ -23,4 +23,8 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[Endpoint::new(
     LIMIT,
     OFFSET,
 ])
-.answers(&[Answer::json(200, "A page of entries", &[SchemaSource::of::<PageEnvelope<AuditLogEntry>>()])])];
+.answers(&[Answer::json(
+    200,
+    "A page of entries",
+    &[SchemaSource::for_type::<PageEnvelope<AuditLogEntry>>()],
+)])];

@@ -13,7 +13,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "Lists the files in the directory of backups, newest first",
     )
     .describes("Only with SQLite and outside of a cluster; 400 otherwise.")
-    .answers(&[Answer::json(200, "The files", &[SchemaSource::of::<ListEnvelope<BackupFile>>()])]),
+    .answers(&[Answer::json(200, "The files", &[SchemaSource::for_type::<ListEnvelope<BackupFile>>()])]),
     Endpoint::new(
         Method::Post,
         "/api/v1/admin/backups",
@@ -29,6 +29,6 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .answers(&[Answer::json(
         200,
         "The file; with `dry_run=true` the report",
-        &[SchemaSource::of::<DataEnvelope<CreatedBackup>>(), DRY_RUN_REPORT],
+        &[SchemaSource::for_type::<DataEnvelope<CreatedBackup>>(), DRY_RUN_REPORT],
     )]),
 ];

@@ -26,9 +26,9 @@ const PAGE: &[QueryParameter] = &[STATUS, TAG, CHANNEL_TYPE, PROTOCOL, SORT_BY, 
 const EXPORT: &[QueryParameter] =
     &[STATUS, TAG, CHANNEL_TYPE, PROTOCOL, SORT_BY, SORT_ORDER, NO_LIMIT, NO_OFFSET];
 
-const ONE: SchemaSource = SchemaSource::of::<DataEnvelope<ChannelResource>>();
-const WARNED: SchemaSource = SchemaSource::of::<WarnedEnvelope<ChannelResource>>();
-const MANY: SchemaSource = SchemaSource::of::<PageEnvelope<ChannelResource>>();
+const ONE: SchemaSource = SchemaSource::for_type::<DataEnvelope<ChannelResource>>();
+const WARNED: SchemaSource = SchemaSource::for_type::<WarnedEnvelope<ChannelResource>>();
+const MANY: SchemaSource = SchemaSource::for_type::<PageEnvelope<ChannelResource>>();
 
 /// The requests that continue from a channel.
 const FROM_ONE: Links = Links::new(
@@ -60,31 +60,31 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(Method::Get, "/api/v1/admin/channels/export", "exportChannels", Tag::Channels, "Exports every channel at one instant")
         .describes("The response is the body of an import. It takes the parameters of the list and has no pages.")
         .with_query(EXPORT)
-        .answers(&[Answer::json(200, "The channels", &[SchemaSource::of::<ListEnvelope<ChannelResource>>()])]),
+        .answers(&[Answer::json(200, "The channels", &[SchemaSource::for_type::<ListEnvelope<ChannelResource>>()])]),
     Endpoint::new(Method::Post, "/api/v1/admin/channels/import", "importChannels", Tag::Channels, "Imports a batch of channels as drafts")
         .with_query(&[DRY_RUN_PARAMETER, ON_CONFLICT])
         .takes::<ImportBatch>(
             r#"[{"channel_id": "imported", "name": "imported", "channel_type": "sync", "protocol": "rest", "methods": ["POST"], "route_pattern": "/imported", "workflow_id": "greeting"}]"#,
         )
-        .answers(&[Answer::json(200, "The result of each item", &[SchemaSource::of::<DataEnvelope<ImportSummary>>()])]),
+        .answers(&[Answer::json(200, "The result of each item", &[SchemaSource::for_type::<DataEnvelope<ImportSummary>>()])]),
     Endpoint::new(Method::Post, "/api/v1/admin/channels/validate", "validateChannel", Tag::Channels, "Reports the result of a create")
         .with_query(&[DRY_RUN_PARAMETER])
         .takes::<serde_json::Value>(
             r#"{"name": "greetings", "channel_type": "sync", "protocol": "rest", "methods": ["POST"], "route_pattern": "/greetings", "workflow_id": "greeting"}"#,
         )
-        .answers(&[Answer::json(200, "The report", &[SchemaSource::of::<DataEnvelope<ChannelValidationResult>>()])]),
+        .answers(&[Answer::json(200, "The report", &[SchemaSource::for_type::<DataEnvelope<ChannelValidationResult>>()])]),
     Endpoint::new(Method::Get, "/api/v1/admin/channels/{id}", "getChannel", Tag::Channels, "Reads the latest version of a channel")
-        .at(ID)
+        .path_parameters(ID)
         .answers(&[Answer::json(200, "The channel", &[WARNED]).with_tag()]),
     Endpoint::new(Method::Put, "/api/v1/admin/channels/{id}", "updateChannel", Tag::Channels, "Changes the draft of a channel")
-        .at(ID)
+        .path_parameters(ID)
         .with_query(&[DOCUMENT_DRY_RUN])
         .with_precondition()
         .takes::<ChannelUpdate>(r#"{"description": "Greets the caller by name"}"#)
         .answers(&[Answer::json(200, "The draft; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])])
         .refuses(&[409]),
     Endpoint::new(Method::Delete, "/api/v1/admin/channels/{id}", "deleteChannel", Tag::Channels, "Deletes all versions of a channel")
-        .at(ID)
+        .path_parameters(ID)
         .with_query(&[DRY_RUN_PARAMETER, FORCE])
         .with_precondition()
         .answers(&[Answer::empty(204, "The channel is deleted"), DRY_RUN])
@@ -96,7 +96,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Channels,
         "Activates the draft of a channel, or archives its active versions",
     )
-    .at(ID)
+    .path_parameters(ID)
     .with_query(&[DRY_RUN_PARAMETER, RELOAD])
     .with_precondition()
     .takes::<StatusChange>(r#"{"status": "active"}"#)
@@ -109,7 +109,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Channels,
         "Copies an archived version to a new version and activates it",
     )
-    .at(ID)
+    .path_parameters(ID)
     .with_query(&[DRY_RUN_PARAMETER, RELOAD])
     .with_precondition()
     .may_take::<RollbackRequest>(r#"{"to_version": 1}"#)
@@ -126,7 +126,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Channels,
         "Lists the versions of a channel, newest first",
     )
-    .at(ID)
+    .path_parameters(ID)
     .with_query(&[LIMIT, OFFSET])
     .answers(&[Answer::json(200, "A page of versions", &[MANY])]),
     Endpoint::new(
@@ -136,7 +136,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Channels,
         "Copies a version of a channel to a new draft",
     )
-    .at(ID)
+    .path_parameters(ID)
     .with_query(&[DRY_RUN_PARAMETER])
     .with_precondition()
     .may_take::<VersionRequest>(r#"{"from_version": 1}"#)
@@ -149,9 +149,9 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Channels,
         "Makes an occurrence of a cron channel that is due now",
     )
-    .at(&[PathParameter::new("id", "Id of the channel", "nightly")])
+    .path_parameters(&[PathParameter::new("id", "Id of the channel", "nightly")])
     .with_query(&[NO_DRY_RUN])
-    .answers(&[Answer::json(202, "The occurrence", &[SchemaSource::of::<DataEnvelope<OccurrenceDetail>>()])
+    .answers(&[Answer::json(202, "The occurrence", &[SchemaSource::for_type::<DataEnvelope<OccurrenceDetail>>()])
         .leads_to(FROM_OCCURRENCE)])
     .refuses(&[409]),
 ];

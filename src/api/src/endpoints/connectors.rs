@@ -19,7 +19,7 @@ use crate::validation::ValidationResult;
 const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the connector", "crm")];
 const PAGE: &[QueryParameter] = &[TAG, SORT_BY, SORT_ORDER, LIMIT, OFFSET];
 const EXPORT: &[QueryParameter] = &[TAG, SORT_BY, SORT_ORDER, NO_LIMIT, NO_OFFSET];
-const WARNED: SchemaSource = SchemaSource::of::<WarnedEnvelope<ConnectorResource>>();
+const WARNED: SchemaSource = SchemaSource::for_type::<WarnedEnvelope<ConnectorResource>>();
 
 /// The requests that continue from a connector.
 const FROM_ONE: Links = Links::new(
@@ -40,7 +40,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .answers(&[Answer::json(
         200,
         "A page of connectors",
-        &[SchemaSource::of::<PageEnvelope<ConnectorResource>>()],
+        &[SchemaSource::for_type::<PageEnvelope<ConnectorResource>>()],
     )]),
     Endpoint::new(
         Method::Post,
@@ -70,7 +70,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .answers(&[Answer::json(
         200,
         "The connectors",
-        &[SchemaSource::of::<ListEnvelope<ExportedConnector>>()],
+        &[SchemaSource::for_type::<ListEnvelope<ExportedConnector>>()],
     )]),
     Endpoint::new(
         Method::Post,
@@ -86,7 +86,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .answers(&[Answer::json(
         200,
         "The result of each item",
-        &[SchemaSource::of::<DataEnvelope<ImportSummary>>()],
+        &[SchemaSource::for_type::<DataEnvelope<ImportSummary>>()],
     )]),
     Endpoint::new(
         Method::Post,
@@ -99,7 +99,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .takes::<serde_json::Value>(
         r#"{"name": "crm", "connector_type": "http", "config": {"url": "https://crm.example.com"}}"#,
     )
-    .answers(&[Answer::json(200, "The report", &[SchemaSource::of::<DataEnvelope<ValidationResult>>()])]),
+    .answers(&[Answer::json(200, "The report", &[SchemaSource::for_type::<DataEnvelope<ValidationResult>>()])]),
     Endpoint::new(
         Method::Get,
         "/api/v1/admin/connectors/circuit-breakers",
@@ -110,7 +110,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .answers(&[Answer::json(
         200,
         "The circuit breakers",
-        &[SchemaSource::of::<DataEnvelope<CircuitBreakerMap>>()],
+        &[SchemaSource::for_type::<DataEnvelope<CircuitBreakerMap>>()],
     )]),
     Endpoint::new(
         Method::Post,
@@ -119,12 +119,12 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Connectors,
         "Closes a circuit breaker",
     )
-    .at(&[PathParameter::new("key", "Channel and connector: `channel:connector`", "greetings:crm")])
+    .path_parameters(&[PathParameter::new("key", "Channel and connector: `channel:connector`", "greetings:crm")])
     .with_query(&[NO_DRY_RUN])
     .answers(&[Answer::json(
         200,
         "The circuit breaker is closed",
-        &[SchemaSource::of::<DataEnvelope<CircuitBreakerReset>>()],
+        &[SchemaSource::for_type::<DataEnvelope<CircuitBreakerReset>>()],
     )]),
     Endpoint::new(
         Method::Get,
@@ -133,7 +133,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Connectors,
         "Reads a connector",
     )
-    .at(ID)
+    .path_parameters(ID)
     .answers(&[Answer::json(200, "The connector", &[WARNED]).with_tag()]),
     Endpoint::new(
         Method::Put,
@@ -142,7 +142,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Connectors,
         "Changes a connector, which is loaded anew at once",
     )
-    .at(ID)
+    .path_parameters(ID)
     .with_query(&[DOCUMENT_DRY_RUN])
     .with_precondition()
     .takes::<ConnectorUpdate>(r#"{"tags": ["sales"]}"#)
@@ -155,7 +155,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Connectors,
         "Deletes a connector",
     )
-    .at(ID)
+    .path_parameters(ID)
     .with_query(&[DRY_RUN_PARAMETER, FORCE])
     .with_precondition()
     .answers(&[Answer::empty(204, "The connector is deleted"), DRY_RUN])
@@ -167,7 +167,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Connectors,
         "Takes a connector into use (`active`) or out of it (`archived`)",
     )
-    .at(ID)
+    .path_parameters(ID)
     .with_query(&[DRY_RUN_PARAMETER, RELOAD])
     .with_precondition()
     .takes::<StatusChange>(r#"{"status": "active"}"#)
@@ -181,11 +181,11 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "Tries the system behind a connector",
     )
     .describes("A system that does not answer is reported with 200 and `reachable: false`.")
-    .at(ID)
+    .path_parameters(ID)
     .with_query(&[NO_DRY_RUN])
     .answers(&[Answer::json(
         200,
         "The result of the trial",
-        &[SchemaSource::of::<DataEnvelope<ConnectorProbeResult>>()],
+        &[SchemaSource::for_type::<DataEnvelope<ConnectorProbeResult>>()],
     )]),
 ];

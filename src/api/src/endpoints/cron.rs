@@ -36,7 +36,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .answers(&[Answer::json(
         200,
         "A page of occurrences",
-        &[SchemaSource::of::<OccurrenceListEnvelope>()],
+        &[SchemaSource::for_type::<OccurrenceListEnvelope>()],
     )
     .leads_to(Links::new("/data/0/id", "id", ABOUT_ONE))]),
     Endpoint::new(
@@ -46,11 +46,11 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Cron,
         "Reads an occurrence",
     )
-    .at(ID)
+    .path_parameters(ID)
     .answers(&[Answer::json(
         200,
         "The occurrence",
-        &[SchemaSource::of::<DataEnvelope<OccurrenceDetail>>()],
+        &[SchemaSource::for_type::<DataEnvelope<OccurrenceDetail>>()],
     )]),
     Endpoint::new(
         Method::Post,
@@ -59,12 +59,12 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Cron,
         "Makes another attempt at a failed or skipped occurrence",
     )
-    .at(ID)
+    .path_parameters(ID)
     .with_query(&[NO_DRY_RUN])
     .answers(&[Answer::json(
         200,
         "The occurrence, pending again",
-        &[SchemaSource::of::<DataEnvelope<OccurrenceDetail>>()],
+        &[SchemaSource::for_type::<DataEnvelope<OccurrenceDetail>>()],
     )])
     .refuses(&[409]),
     Endpoint::new(
@@ -77,6 +77,6 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .answers(&[Answer::json(
         200,
         "The schedules",
-        &[SchemaSource::of::<ListEnvelope<ScheduleSummary>>()],
+        &[SchemaSource::for_type::<ListEnvelope<ScheduleSummary>>()],
     )]),
 ];

@@ -22,17 +22,17 @@ const REFUSALS: &[u16] = &[401, 403, 405, 409, 413, 415, 504];
 const RUN_ANSWERS: &[Answer] = &[Answer::json(
     200,
     "The result, or the response that the workflow shaped",
-    &[SchemaSource::of::<RunResponse>(), ANY],
+    &[SchemaSource::for_type::<RunResponse>(), ANY],
 )];
 
 /// A response that a workflow shaped.
-const ANY: SchemaSource = SchemaSource::of::<Value>();
+const ANY: SchemaSource = SchemaSource::for_type::<Value>();
 
 const fn run(method: Method, id: &'static str) -> Endpoint {
     Endpoint::new(method, "/api/v1/data/{channel}", id, Tag::Data, "Runs a channel and waits for the result")
         .describes(RUN)
         .with_access(Access::Channel)
-        .at(CHANNEL)
+        .path_parameters(CHANNEL)
         .answers(RUN_ANSWERS)
         .refuses(REFUSALS)
 }
@@ -54,9 +54,13 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     )
     .describes("The run is accepted once it is stored. Its trace shows the result.")
     .with_access(Access::Channel)
-    .at(CHANNEL)
+    .path_parameters(CHANNEL)
     .may_take::<Value>(EXAMPLE)
-    .answers(&[Answer::json(202, "The submission is stored", &[SchemaSource::of::<SubmissionReceipt>()])
-        .leads_to(Links::new("/trace_id", "id", &["getTrace"]))])
+    .answers(&[Answer::json(
+        202,
+        "The submission is stored",
+        &[SchemaSource::for_type::<SubmissionReceipt>()],
+    )
+    .leads_to(Links::new("/trace_id", "id", &["getTrace"]))])
     .refuses(REFUSALS),
 ];

@@ -33,7 +33,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .answers(&[Answer::json(
         200,
         "A page of dead letters",
-        &[SchemaSource::of::<PageEnvelope<DeadLetterSummary>>()],
+        &[SchemaSource::for_type::<PageEnvelope<DeadLetterSummary>>()],
     )
     .leads_to(Links::new("/data/0/id", "id", &["getDeadLetter", "requeueDeadLetter"]))]),
     Endpoint::new(
@@ -48,7 +48,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .answers(&[Answer::json(
         200,
         "The number of deleted letters; with `dry_run=true` the report",
-        &[SchemaSource::of::<DataEnvelope<PurgeResult>>(), DRY_RUN_REPORT],
+        &[SchemaSource::for_type::<DataEnvelope<PurgeResult>>(), DRY_RUN_REPORT],
     )]),
     Endpoint::new(
         Method::Get,
@@ -57,11 +57,11 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::DeadLetters,
         "Reads a dead letter with its payload",
     )
-    .at(LETTER)
+    .path_parameters(LETTER)
     .answers(&[Answer::json(
         200,
         "The dead letter",
-        &[SchemaSource::of::<DataEnvelope<DeadLetterDetail>>()],
+        &[SchemaSource::for_type::<DataEnvelope<DeadLetterDetail>>()],
     )]),
     Endpoint::new(
         Method::Post,
@@ -70,11 +70,11 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::DeadLetters,
         "Makes a dead letter due at once, with all its retries again",
     )
-    .at(LETTER)
+    .path_parameters(LETTER)
     .with_query(&[DRY_RUN_PARAMETER])
     .answers(&[Answer::json(
         200,
         "The dead letter; with `dry_run=true` the report",
-        &[SchemaSource::of::<DataEnvelope<DeadLetterDetail>>(), DRY_RUN_REPORT],
+        &[SchemaSource::for_type::<DataEnvelope<DeadLetterDetail>>(), DRY_RUN_REPORT],
     )]),
 ];

@@ -17,7 +17,11 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Engine,
         "Shows the channels and workflows that serve",
     )
-    .answers(&[Answer::json(200, "The status", &[SchemaSource::of::<DataEnvelope<EngineStatus>>()])]),
+    .answers(&[Answer::json(
+        200,
+        "The status",
+        &[SchemaSource::for_type::<DataEnvelope<EngineStatus>>()],
+    )]),
     Endpoint::new(
         Method::Post,
         "/api/v1/admin/engine/reload",
@@ -30,7 +34,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .answers(&[Answer::json(
         200,
         "The stored definitions serve",
-        &[SchemaSource::of::<DataEnvelope<EngineReloaded>>()],
+        &[SchemaSource::for_type::<DataEnvelope<EngineReloaded>>()],
     )]),
     Endpoint::new(
         Method::Get,
@@ -39,7 +43,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Engine,
         "Lists the nodes that share the database, youngest first",
     )
-    .answers(&[Answer::json(200, "The nodes", &[SchemaSource::of::<ListEnvelope<NodeSummary>>()])]),
+    .answers(&[Answer::json(200, "The nodes", &[SchemaSource::for_type::<ListEnvelope<NodeSummary>>()])]),
     Endpoint::new(
         Method::Get,
         "/api/v1/admin/actors",
@@ -47,7 +51,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Engine,
         "Shows the supervision tree and its last events",
     )
-    .answers(&[Answer::json(200, "The tree", &[SchemaSource::of::<DataEnvelope<ActorTree>>()])]),
+    .answers(&[Answer::json(200, "The tree", &[SchemaSource::for_type::<DataEnvelope<ActorTree>>()])]),
     Endpoint::new(
         Method::Post,
         "/api/v1/admin/actors/{path}/restart",
@@ -55,9 +59,9 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Engine,
         "Restarts an actor, or every actor of a group; ends a quarantine",
     )
-    .at(&[PathParameter::new("path", "Path of the node, with its slashes", "traces/recorder")])
+    .path_parameters(&[PathParameter::new("path", "Path of the node, with its slashes", "traces/recorder")])
     .with_query(&[NO_DRY_RUN])
-    .answers(&[Answer::json(200, "The node", &[SchemaSource::of::<DataEnvelope<ActorNode>>()])])
+    .answers(&[Answer::json(200, "The node", &[SchemaSource::for_type::<DataEnvelope<ActorNode>>()])])
     .refuses(&[409]),
     Endpoint::new(
         Method::Get,
@@ -69,7 +73,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .answers(&[Answer::json(
         200,
         "The partitions",
-        &[SchemaSource::of::<ListEnvelope<AssignedPartition>>()],
+        &[SchemaSource::for_type::<ListEnvelope<AssignedPartition>>()],
     )]),
     Endpoint::new(
         Method::Post,
@@ -78,7 +82,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Engine,
         "Writes the record that a partition holds back to the topic of dead letters",
     )
-    .at(&[
+    .path_parameters(&[
         PathParameter::new("topic", "The topic", "orders"),
         PathParameter::new("partition", "The number of the partition", "0"),
     ])
@@ -89,7 +93,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .answers(&[Answer::json(
         200,
         "The record is a dead letter",
-        &[SchemaSource::of::<DataEnvelope<SkippedRecord>>()],
+        &[SchemaSource::for_type::<DataEnvelope<SkippedRecord>>()],
     )])
     .refuses(&[409]),
 ];

@@ -18,7 +18,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .answers(&[Answer::json(
         200,
         "The functions",
-        &[SchemaSource::of::<ListEnvelope<FunctionDescription>>()],
+        &[SchemaSource::for_type::<ListEnvelope<FunctionDescription>>()],
     )]),
     Endpoint::new(
         Method::Get,
@@ -30,6 +30,6 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .answers(&[Answer::json(
         200,
         "The operators",
-        &[SchemaSource::of::<ListEnvelope<OperatorDescription>>()],
+        &[SchemaSource::for_type::<ListEnvelope<OperatorDescription>>()],
     )]),
 ];

@@ -8,14 +8,14 @@ use crate::operational::{HealthReport, LivenessReport, ReadinessReport};
 use crate::parameter::PathParameter;
 
 /// The error envelope that another response of the same status shares a status with.
-const REFUSED: SchemaSource = SchemaSource::of::<ErrorEnvelope>();
-const READINESS: SchemaSource = SchemaSource::of::<ReadinessReport>();
-const HEALTH: SchemaSource = SchemaSource::of::<HealthReport>();
+const REFUSED: SchemaSource = SchemaSource::for_type::<ErrorEnvelope>();
+const READINESS: SchemaSource = SchemaSource::for_type::<ReadinessReport>();
+const HEALTH: SchemaSource = SchemaSource::for_type::<HealthReport>();
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(Method::Get, "/healthz", "getLiveness", Tag::Operational, "Tells that the process runs")
         .with_access(Access::Open)
-        .answers(&[Answer::json(200, "The process runs", &[SchemaSource::of::<LivenessReport>()])]),
+        .answers(&[Answer::json(200, "The process runs", &[SchemaSource::for_type::<LivenessReport>()])]),
     Endpoint::new(
         Method::Get,
         "/readyz",
@@ -61,7 +61,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "Returns this document",
     )
     .with_access(Access::Open)
-    .answers(&[Answer::json(200, "The document", &[SchemaSource::of::<Value>()])])
+    .answers(&[Answer::json(200, "The document", &[SchemaSource::for_type::<Value>()])])
     .refuses(&[404]),
     Endpoint::new(
         Method::Get,
@@ -81,6 +81,6 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "Returns a script, style sheet or picture of the page",
     )
     .with_access(Access::Open)
-    .at(&[PathParameter::new("file", "Name of the file", "swagger-ui.css")])
+    .path_parameters(&[PathParameter::new("file", "Name of the file", "swagger-ui.css")])
     .answers(&[Answer::other(200, "The file", &["text/css", "text/javascript", "image/png"])]),
 ];

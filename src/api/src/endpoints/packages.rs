@@ -19,7 +19,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "Lists the receipts of all packages, by name and newest first within a name",
     )
     .with_query(&[LIMIT, OFFSET])
-    .answers(&[Answer::json(200, "A page of receipts", &[SchemaSource::of::<PageEnvelope<Receipt>>()])]),
+    .answers(&[Answer::json(200, "A page of receipts", &[SchemaSource::for_type::<PageEnvelope<Receipt>>()])]),
     Endpoint::new(
         Method::Get,
         "/api/v1/admin/packages/{name}",
@@ -27,8 +27,8 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Packages,
         "Reads the current version of a package and the receipts of all its versions",
     )
-    .at(PACKAGE)
-    .answers(&[Answer::json(200, "The package", &[SchemaSource::of::<DataEnvelope<PackageDetail>>()])]),
+    .path_parameters(PACKAGE)
+    .answers(&[Answer::json(200, "The package", &[SchemaSource::for_type::<DataEnvelope<PackageDetail>>()])]),
     Endpoint::new(
         Method::Put,
         "/api/v1/admin/packages/{name}",
@@ -41,13 +41,13 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
          keeps its content: another hash is 409. Storing `applied` again makes the version the current one, as a \
          rollback does.",
     )
-    .at(PACKAGE)
+    .path_parameters(PACKAGE)
     .with_query(&[DOCUMENT_DRY_RUN])
     .takes::<ReceiptRequest>(r#"{"version": "1.0.0", "content_hash": "sha256:00", "state": "staged"}"#)
     .answers(&[Answer::json(
         200,
         "The receipt; with `dry_run=true` the report",
-        &[SchemaSource::of::<DataEnvelope<Receipt>>(), DRY_RUN_REPORT],
+        &[SchemaSource::for_type::<DataEnvelope<Receipt>>(), DRY_RUN_REPORT],
     )
     .leads_to(Links::new("/data/name", "name", &["getPackage"]))])
     .refuses(&[409]),

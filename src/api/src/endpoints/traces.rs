@@ -33,7 +33,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         QueryParameter::new("cursor", Text, "`next_cursor` of the page before"),
         QueryParameter::new("include_total", Boolean, "`true` counts the matching rows"),
     ])
-    .answers(&[Answer::json(200, "A page of traces", &[SchemaSource::of::<TraceListEnvelope>()])
+    .answers(&[Answer::json(200, "A page of traces", &[SchemaSource::for_type::<TraceListEnvelope>()])
         .leads_to(Links::new("/data/0/id", "id", &["getTrace"]))]),
     Endpoint::new(
         Method::Get,
@@ -44,11 +44,11 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     )
     .describes("An admin key reads every trace, the token of a submission its own.")
     .with_access(Access::TraceToken)
-    .at(&[PathParameter::new("id", "Id of the trace", "0190a1b2-0000-7000-8000-000000000000")])
+    .path_parameters(&[PathParameter::new("id", "Id of the trace", "0190a1b2-0000-7000-8000-000000000000")])
     .with_query(&[QueryParameter::new(
         "token",
         Text,
         "The token of the submission, where the header `x-trace-token` cannot be sent",
     )])
-    .answers(&[Answer::json(200, "The trace", &[SchemaSource::of::<DataEnvelope<TraceDetail>>()])]),
+    .answers(&[Answer::json(200, "The trace", &[SchemaSource::for_type::<DataEnvelope<TraceDetail>>()])]),
 ];

@@ -28,9 +28,9 @@ const PAGE: &[QueryParameter] = &[STATUS, TAG, CHANNEL_TYPE, PROTOCOL, SORT_BY, 
 const EXPORT: &[QueryParameter] =
     &[STATUS, TAG, CHANNEL_TYPE, PROTOCOL, SORT_BY, SORT_ORDER, NO_LIMIT, NO_OFFSET];
 
-const ONE: SchemaSource = SchemaSource::of::<DataEnvelope<WorkflowResource>>();
-const WARNED: SchemaSource = SchemaSource::of::<WarnedEnvelope<WorkflowResource>>();
-const MANY: SchemaSource = SchemaSource::of::<PageEnvelope<WorkflowResource>>();
+const ONE: SchemaSource = SchemaSource::for_type::<DataEnvelope<WorkflowResource>>();
+const WARNED: SchemaSource = SchemaSource::for_type::<WarnedEnvelope<WorkflowResource>>();
+const MANY: SchemaSource = SchemaSource::for_type::<PageEnvelope<WorkflowResource>>();
 
 /// The requests that continue from a workflow.
 const FROM_ONE: Links = Links::new(
@@ -64,31 +64,31 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(Method::Get, "/api/v1/admin/workflows/export", "exportWorkflows", Tag::Workflows, "Exports every workflow at one instant")
         .describes("The response is the body of an import. It takes the parameters of the list and has no pages.")
         .with_query(EXPORT)
-        .answers(&[Answer::json(200, "The workflows", &[SchemaSource::of::<ListEnvelope<WorkflowResource>>()])]),
+        .answers(&[Answer::json(200, "The workflows", &[SchemaSource::for_type::<ListEnvelope<WorkflowResource>>()])]),
     Endpoint::new(Method::Post, "/api/v1/admin/workflows/import", "importWorkflows", Tag::Workflows, "Imports a batch of workflows as drafts")
         .with_query(&[DRY_RUN_PARAMETER, ON_CONFLICT])
         .takes::<ImportBatch>(
             r#"[{"workflow_id": "imported", "name": "Imported", "tasks": [{"id": "log", "name": "Log", "function": {"name": "log", "input": {"message": "received"}}}]}]"#,
         )
-        .answers(&[Answer::json(200, "The result of each item", &[SchemaSource::of::<DataEnvelope<ImportSummary>>()])]),
+        .answers(&[Answer::json(200, "The result of each item", &[SchemaSource::for_type::<DataEnvelope<ImportSummary>>()])]),
     Endpoint::new(Method::Post, "/api/v1/admin/workflows/validate", "validateWorkflow", Tag::Workflows, "Reports the result of a create")
         .with_query(&[DRY_RUN_PARAMETER])
         .takes::<serde_json::Value>(
             r#"{"name": "Greeting", "tasks": [{"id": "greet", "name": "Greet", "function": {"name": "map", "input": {"mappings": [{"path": "data.text", "logic": {"cat": ["Hello, ", {"var": "data.name"}]}}]}}}]}"#,
         )
-        .answers(&[Answer::json(200, "The report", &[SchemaSource::of::<DataEnvelope<ValidationResult>>()])]),
+        .answers(&[Answer::json(200, "The report", &[SchemaSource::for_type::<DataEnvelope<ValidationResult>>()])]),
     Endpoint::new(Method::Get, "/api/v1/admin/workflows/{id}", "getWorkflow", Tag::Workflows, "Reads the latest version of a workflow")
-        .at(ID)
+        .path_parameters(ID)
         .answers(&[Answer::json(200, "The workflow", &[WARNED]).with_tag()]),
     Endpoint::new(Method::Put, "/api/v1/admin/workflows/{id}", "updateWorkflow", Tag::Workflows, "Changes the draft of a workflow")
-        .at(ID)
+        .path_parameters(ID)
         .with_query(&[DOCUMENT_DRY_RUN])
         .with_precondition()
         .takes::<WorkflowUpdate>(r#"{"description": "Greets the caller by name"}"#)
         .answers(&[Answer::json(200, "The draft; with `dry_run=true` the report", &[WARNED, DRY_RUN_REPORT])])
         .refuses(&[409]),
     Endpoint::new(Method::Delete, "/api/v1/admin/workflows/{id}", "deleteWorkflow", Tag::Workflows, "Deletes all versions of a workflow")
-        .at(ID)
+        .path_parameters(ID)
         .with_query(&[DRY_RUN_PARAMETER, FORCE])
         .with_precondition()
         .answers(&[Answer::empty(204, "The workflow is deleted"), DRY_RUN])
@@ -100,7 +100,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Workflows,
         "Activates the draft of a workflow, or archives its active versions",
     )
-    .at(ID)
+    .path_parameters(ID)
     .with_query(&[DRY_RUN_PARAMETER, RELOAD])
     .with_precondition()
     .takes::<StatusChange>(r#"{"status": "active"}"#)
@@ -113,7 +113,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Workflows,
         "Copies an archived version to a new version and activates it",
     )
-    .at(ID)
+    .path_parameters(ID)
     .with_query(&[DRY_RUN_PARAMETER, RELOAD])
     .with_precondition()
     .may_take::<RollbackRequest>(r#"{"to_version": 1}"#)
@@ -130,7 +130,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Workflows,
         "Lists the versions of a workflow, newest first",
     )
-    .at(ID)
+    .path_parameters(ID)
     .with_query(&[LIMIT, OFFSET])
     .answers(&[Answer::json(200, "A page of versions", &[MANY])]),
     Endpoint::new(
@@ -140,7 +140,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Workflows,
         "Copies a version of a workflow to a new draft",
     )
-    .at(ID)
+    .path_parameters(ID)
     .with_query(&[DRY_RUN_PARAMETER])
     .with_precondition()
     .may_take::<VersionRequest>(r#"{"from_version": 1}"#)
@@ -153,7 +153,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Workflows,
         "Changes the share of the traffic of the newer active version",
     )
-    .at(ID)
+    .path_parameters(ID)
     .with_query(&[DRY_RUN_PARAMETER, RELOAD])
     .with_precondition()
     .takes::<RolloutChange>(r#"{"rollout_percentage": 100}"#)
@@ -166,11 +166,11 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Workflows,
         "Lists the connectors and channels that the latest version uses",
     )
-    .at(ID)
+    .path_parameters(ID)
     .answers(&[Answer::json(
         200,
         "The dependencies",
-        &[SchemaSource::of::<DataEnvelope<WorkflowDependencies>>()],
+        &[SchemaSource::for_type::<DataEnvelope<WorkflowDependencies>>()],
     )]),
     Endpoint::new(
         Method::Post,
@@ -183,12 +183,12 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         "Connectors and channels are called for real, unless `stubs` answer for them. A run that fails is answered \
          with 200 and its `error`.",
     )
-    .at(ID)
+    .path_parameters(ID)
     .with_query(&[NO_DRY_RUN])
     .takes::<WorkflowTrial>(r#"{"data": {"name": "Ada"}}"#)
     .answers(&[Answer::json(
         200,
         "The result of the run",
-        &[SchemaSource::of::<DataEnvelope<WorkflowTrialResult>>()],
+        &[SchemaSource::for_type::<DataEnvelope<WorkflowTrialResult>>()],
     )]),
 ];

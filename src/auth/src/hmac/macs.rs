@@ -26,9 +26,9 @@ impl Macs {
         secrets: &[(String, Secret)],
     ) -> Result<Self, SecretFieldError> {
         Ok(match algorithm {
-            HmacAlgorithm::Sha1 => Self::Sha1(keyed(secrets)?),
-            HmacAlgorithm::Sha256 => Self::Sha256(keyed(secrets)?),
-            HmacAlgorithm::Sha512 => Self::Sha512(keyed(secrets)?),
+            HmacAlgorithm::Sha1 => Self::Sha1(build_macs(secrets)?),
+            HmacAlgorithm::Sha256 => Self::Sha256(build_macs(secrets)?),
+            HmacAlgorithm::Sha512 => Self::Sha512(build_macs(secrets)?),
         })
     }
 
@@ -56,12 +56,12 @@ impl fmt::Debug for Macs {
     }
 }
 
-fn keyed<M: KeyInit>(secrets: &[(String, Secret)]) -> Result<Vec<M>, SecretFieldError> {
-    let keyed = |(field, secret): &(String, Secret)| {
+fn build_macs<M: KeyInit>(secrets: &[(String, Secret)]) -> Result<Vec<M>, SecretFieldError> {
+    let build = |(field, secret): &(String, Secret)| {
         M::new_from_slice(secret.expose().as_bytes())
             .map_err(|_| SecretFieldError::Unusable { field: field.clone() })
     };
-    secrets.iter().map(keyed).collect()
+    secrets.iter().map(build).collect()
 }
 
 /// Computes one HMAC per secret and compares it with every presented signature, in constant time. Additional

@@ -87,7 +87,7 @@ impl JwtVerifier {
     }
 
     /// Returns the claims that are copied to the metadata of a message.
-    pub fn exposed(&self, claims: &Map<String, Value>) -> Map<String, Value> {
+    pub fn exposed_claims(&self, claims: &Map<String, Value>) -> Map<String, Value> {
         let Some(names) = &self.exposed else { return claims.clone() };
         names.iter().filter_map(|name| Some((name.clone(), claims.get(name)?.clone()))).collect()
     }

@@ -7,10 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use svc_auth::RefusalReason;
 
-use crate::support::{Golden, SignedRequest, authenticator, merged, verdict};
+use crate::support::{Golden, SignedRequest, authenticator, merge, verdict};
 
 /// Calls `visit` with the file name, the block, the secret and the request of each vector.
-fn each(mut visit: impl FnMut(&str, &Golden, &str, &SignedRequest)) {
+fn for_each_golden(mut visit: impl FnMut(&str, &Golden, &str, &SignedRequest)) {
     for (name, golden) in Golden::all() {
         for vector in &golden.vectors {
             visit(&name, &golden, &vector.secret, &vector.request());
@@ -41,12 +41,12 @@ fn what_a_provider_signed_is_accepted_under_its_preset_and_alias() {
         ("shopify", "P5"),
         ("webex", "P6"),
     ];
-    each(|name, golden, secret, request| {
+    for_each_golden(|name, golden, secret, request| {
         let auth = golden.auth(secret);
         assert!(verdict(&authenticator(&auth), request).is_ok(), "{name}: {request:?}");
         let preset = golden.config["preset"].as_str();
         if let Some((_, alias)) = aliases.iter().find(|(known, _)| Some(*known) == preset) {
-            let auth = merged(&auth, &json!({"preset": alias}));
+            let auth = merge(&auth, &json!({"preset": alias}));
             assert!(verdict(&authenticator(&auth), request).is_ok(), "{name}: {alias}");
         }
     });
@@ -54,8 +54,8 @@ fn what_a_provider_signed_is_accepted_under_its_preset_and_alias() {
 
 #[test]
 fn every_secret_of_a_rotation_is_accepted_and_no_other() {
-    each(|name, golden, secret, request| {
-        let mut auth = merged(&golden.auth("another"), &json!({"secrets": ["a third", secret]}));
+    for_each_golden(|name, golden, secret, request| {
+        let mut auth = merge(&golden.auth("another"), &json!({"secrets": ["a third", secret]}));
         assert!(verdict(&authenticator(&auth), request).is_ok(), "{name}");
         auth["secrets"] = json!(["a third", format!("{secret} ")]);
         assert_eq!(verdict(&authenticator(&auth), request), Err(RefusalReason::BadSignature), "{name}");
@@ -64,7 +64,7 @@ fn every_secret_of_a_rotation_is_accepted_and_no_other() {
 
 #[test]
 fn another_blank_in_the_body_is_refused() {
-    each(|name, golden, secret, request| {
+    for_each_golden(|name, golden, secret, request| {
         let authenticator = authenticator(&golden.auth(secret));
         let body = &request.body;
         let mut changed = vec![[b" ", body.as_slice()].concat(), [body.as_slice(), b"\n"].concat()];
@@ -86,7 +86,7 @@ fn another_blank_in_the_body_is_refused() {
 
 #[test]
 fn a_flipped_bit_of_the_signature_is_refused() {
-    each(|name, golden, secret, request| {
+    for_each_golden(|name, golden, secret, request| {
         let authenticator = authenticator(&golden.auth(secret));
         let (header, length) = golden.signature();
         let value = request.header(header).unwrap();
@@ -136,7 +136,7 @@ fn headers_of_another_request_are_refused() {
 
 #[test]
 fn a_signature_is_stale_a_second_after_its_window() {
-    each(|name, golden, secret, request| {
+    for_each_golden(|name, golden, secret, request| {
         let authenticator = authenticator(&golden.auth(secret));
         for seconds in [-601, 601, i64::MIN / 2, i64::MAX / 2] {
             let moved = SignedRequest { now: request.now + seconds, ..request.clone() };

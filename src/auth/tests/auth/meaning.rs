@@ -65,10 +65,10 @@ fn credential<'r>(request: &'r SignedRequest, header: &str, scheme: Option<&str>
 
 impl Signature {
     fn same(&self, valid: &SignedRequest, mutated: &SignedRequest) -> bool {
-        let signature = self.presented(valid).remove(0);
+        let signature = self.presented_values(valid).remove(0);
         self.text(mutated).is_some()
             && self.text(mutated) == self.text(valid)
-            && self.presented(mutated).iter().any(|other| self.spells(&signature, other))
+            && self.presented_values(mutated).iter().any(|other| self.spells(&signature, other))
             && self.is_fresh(mutated)
     }
 
@@ -82,7 +82,7 @@ impl Signature {
         signature[..bare(signature)] == other[..bare(other)] && other.len() <= padded
     }
 
-    fn presented(&self, request: &SignedRequest) -> Vec<Vec<u8>> {
+    fn presented_values(&self, request: &SignedRequest) -> Vec<Vec<u8>> {
         let value = request.header(self.header).unwrap_or_default();
         match self.form {
             Form::Prefix(prefix) => {

@@ -203,7 +203,7 @@ fn token() -> String {
 struct Random(u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -212,7 +212,7 @@ impl Random {
     }
 
     fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % u64::try_from(bound.max(1)).unwrap()).unwrap()
+        usize::try_from(self.next_u64() % u64::try_from(bound.max(1)).unwrap()).unwrap()
     }
 
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {

@@ -86,7 +86,7 @@ pub(crate) fn fuzz_count(default: u64) -> u64 {
 }
 
 /// Returns a block with additional fields.
-pub(crate) fn merged(base: &Value, more: &Value) -> Value {
+pub(crate) fn merge(base: &Value, more: &Value) -> Value {
     let mut base = base.clone();
     base.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     base
@@ -136,7 +136,7 @@ impl Golden {
 
     /// Returns the `auth` block with a secret.
     pub(crate) fn auth(&self, secret: &str) -> Value {
-        merged(&self.config, &json!({"mode": "hmac", "secret": secret}))
+        merge(&self.config, &json!({"mode": "hmac", "secret": secret}))
     }
 
     /// Returns the signature header, and the number of characters at its end that form the signature.

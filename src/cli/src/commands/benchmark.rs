@@ -178,7 +178,7 @@ async fn measure(
     let mut result =
         BenchmarkResult { latencies: histogram, errors: BTreeMap::new(), elapsed: Duration::ZERO };
     let started = Instant::now();
-    let exchanges = stream::repeat_with(|| timed(request, context)).take(total);
+    let exchanges = stream::repeat_with(|| send_timed(request, context)).take(total);
     let mut answers = exchanges.buffer_unordered(usize::from(args.concurrency));
     while let Some((latency, code)) = answers.next().await {
         match code {
@@ -201,7 +201,7 @@ fn record(latencies: &mut Histogram<u64>, latency: Duration) {
 }
 
 /// Sends one message, and returns its time and the code of its error.
-async fn timed(request: &ApiRequest, context: &CommandContext) -> (Duration, Option<String>) {
+async fn send_timed(request: &ApiRequest, context: &CommandContext) -> (Duration, Option<String>) {
     let started = Instant::now();
     let result = context.client.exchange(request).await;
     let latency = started.elapsed();
@@ -219,7 +219,7 @@ async fn timed(request: &ApiRequest, context: &CommandContext) -> (Duration, Opt
 }
 
 impl BenchmarkResult {
-    fn failed(&self) -> u64 {
+    fn failure_count(&self) -> u64 {
         self.errors.values().sum()
     }
 
@@ -258,8 +258,8 @@ impl BenchmarkResult {
         let buckets: Vec<_> =
             buckets.iter().map(|(bound, count)| json!({"below_ms": bound, "count": count})).collect();
         json!({
-            "requests": self.latencies.len() + self.failed(),
-            "failed": self.failed(),
+            "requests": self.latencies.len() + self.failure_count(),
+            "failed": self.failure_count(),
             "errors": self.errors,
             "elapsed_secs": self.elapsed.as_secs_f64(),
             "requests_per_second": self.rate(),
@@ -271,10 +271,10 @@ impl BenchmarkResult {
     fn text(&self) -> String {
         let mut text = format!(
             "{} messages in {:.2} s, {:.0} a second, {} failed\n",
-            self.latencies.len() + self.failed(),
+            self.latencies.len() + self.failure_count(),
             self.elapsed.as_secs_f64(),
             self.rate(),
-            self.failed()
+            self.failure_count()
         );
         for (code, count) in &self.errors {
             text.push_str(&format!("  {count:>8}  {code}\n"));

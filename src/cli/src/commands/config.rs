@@ -67,7 +67,7 @@ pub(crate) fn run(
         }
         ConfigCommand::Get { key } => {
             let output = output(globals, environment, &file);
-            let value = file.get(key).map(|text| shown(key, text));
+            let value = file.get(key).map(|text| display_value(key, text));
             output.print(&value.map(|text| format!("{text}\n")).unwrap_or_default())?;
         }
     }
@@ -94,7 +94,7 @@ fn listing(sources: SettingSources<'_>) -> (Value, Vec<Value>) {
             SettingSource::Default if settled.value.is_none() => "not set".to_owned(),
             SettingSource::Default => "default".to_owned(),
         };
-        let value = settled.value.map(|text| shown(setting.name(), &text));
+        let value = settled.value.map(|text| display_value(setting.name(), &text));
         rows.push(json!({"setting": setting.name(), "value": value, "source": source}));
         values.insert(setting.name().to_owned(), json!(value));
         origins.insert(setting.name().to_owned(), json!(source));
@@ -104,7 +104,7 @@ fn listing(sources: SettingSources<'_>) -> (Value, Vec<Value>) {
 }
 
 /// Returns the value of a setting without its secrets.
-fn shown(name: &str, text: &str) -> String {
+fn display_value(name: &str, text: &str) -> String {
     match name {
         "api_key" => MASK.to_owned(),
         "server_url" => without_credentials(text),

@@ -48,8 +48,8 @@ impl EntityGroup {
                     &format!("item {at} has no {}, so it cannot be compared", self.id),
                 )
             })?;
-            let known = stored.iter().find(|row| row[self.id] == *id);
-            differences.push(difference(id, item, known, content));
+            let stored_row = stored.iter().find(|row| row[self.id] == *id);
+            differences.push(difference(id, item, stored_row, content));
         }
         let is_same = differences.iter().all(|row| row["state"] == "unchanged");
         let body = json!({"data": differences});

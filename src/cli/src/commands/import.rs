@@ -234,8 +234,8 @@ impl ImportTotals {
             .errors
             .iter()
             .map(|error| json!({"index": error["index"], "action": "failed", "error": error["error"]}));
-        let done = self.results.iter().filter(|_| self.results.len() <= 50).cloned();
-        let mut rows: Vec<Value> = done.chain(failed).collect();
+        let imported = self.results.iter().filter(|_| self.results.len() <= 50).cloned();
+        let mut rows: Vec<Value> = imported.chain(failed).collect();
         rows.sort_by_key(|row| row["index"].as_u64());
         rows
     }

@@ -65,12 +65,12 @@ pub(crate) async fn run(command: KafkaCommand, context: &CommandContext) -> Resu
 
 async fn partitions(context: &CommandContext) -> Result<WatchFrame, CliError> {
     let answer = context.fetch(&ApiRequest::get(admin_path(&["kafka", "partitions"]))).await?;
-    let rows: Vec<Value> = rows(&answer).into_iter().map(named).collect();
+    let rows: Vec<Value> = rows(&answer).into_iter().map(add_name).collect();
     WatchFrame::list(context, &answer, &rows, &PARTITIONS, "partitions")
 }
 
 /// Adds the name that a partition is known by.
-fn named(mut row: Value) -> Value {
+fn add_name(mut row: Value) -> Value {
     row["name"] = json!(format!("{}/{}", plain(&row["topic"]), plain(&row["partition"])));
     row
 }

@@ -81,8 +81,8 @@ impl TraceTail {
     fn forget(&mut self) {
         let Some(newest) = self.newest else { return };
         self.shown.retain(|_, shown| {
-            let kept = if shown.has_ended { GRACE } else { PATIENCE };
-            shown.created_at >= newest - kept
+            let period = if shown.has_ended { GRACE } else { PATIENCE };
+            shown.created_at >= newest - period
         });
     }
 }

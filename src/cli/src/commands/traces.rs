@@ -153,13 +153,13 @@ async fn follow(args: &FollowArgs, context: &CommandContext) -> Result<u8, CliEr
     let mut tail = TraceTail::default();
     let (before, has_more) = tail_rows(args, &tail, context).await?;
     tail.skip(&before, has_more);
-    let mut left = args.count.unwrap_or(usize::MAX);
-    while left > 0 {
+    let mut remaining = args.count.unwrap_or(usize::MAX);
+    while remaining > 0 {
         tokio::time::sleep(Duration::from_secs_f64(args.interval)).await;
         let (found, _) = tail_rows(args, &tail, context).await?;
-        for row in tail.take(&found).iter().take(left) {
+        for row in tail.take(&found).iter().take(remaining) {
             context.output.print(&tail_line(row, context))?;
-            left -= 1;
+            remaining -= 1;
         }
     }
     Ok(0)

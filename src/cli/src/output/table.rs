@@ -68,7 +68,7 @@ impl TableColumn {
     fn text(&self, row: &Value) -> String {
         match (self.kind, member(row, self.path)) {
             (CellKind::Time, Value::String(instant)) => printable(&without_fraction(instant)),
-            (CellKind::Number, Value::Number(number)) => shortened(number),
+            (CellKind::Number, Value::Number(number)) => shorten_number(number),
             (_, value) => plain(value).replace('\n', " "),
         }
     }
@@ -100,7 +100,7 @@ impl TableLayout {
                 made.set_constraint(ColumnConstraint::ContentWidth);
             }
         }
-        finished(&mut table)
+        render_lines(&mut table)
     }
 }
 
@@ -135,7 +135,7 @@ pub(super) fn record(object: &Value, style: TableStyle) -> String {
         let padding = " ".repeat((width + gap).saturating_sub(name.chars().count()));
         let name = if style.is_colored { format!("\u{1b}[1m{name}\u{1b}[0m") } else { name };
         let line = if is_nested(value) {
-            format!("{name}\n{}", indented(&pretty(value), gap))
+            format!("{name}\n{}", indent(&pretty(value), gap))
         } else {
             let value = plain(value).replace('\n', &format!("\n{}", " ".repeat(width + gap)));
             format!("{name}{padding}{value}")
@@ -159,7 +159,7 @@ fn pretty(value: &Value) -> String {
     printable(&serde_json::to_string_pretty(value).unwrap_or_default())
 }
 
-fn indented(text: &str, columns: usize) -> String {
+fn indent(text: &str, columns: usize) -> String {
     let indent = " ".repeat(columns);
     text.lines().map(|line| format!("{indent}{line}\n")).collect()
 }
@@ -185,7 +185,7 @@ fn plain_table(style: TableStyle) -> Table {
 }
 
 /// Returns the lines of a table: no blanks at the left, two between columns, none at the ends.
-fn finished(table: &mut Table) -> String {
+fn render_lines(table: &mut Table) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, GAP));
     }
@@ -209,7 +209,7 @@ fn without_fraction(instant: &str) -> String {
 }
 
 /// Returns a number with at most one digit behind the point.
-fn shortened(number: &Number) -> String {
+fn shorten_number(number: &Number) -> String {
     match number.as_f64().filter(|_| number.is_f64()) {
         Some(float) => format!("{float:.1}"),
         None => number.to_string(),

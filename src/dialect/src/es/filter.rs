@@ -13,22 +13,24 @@ use crate::schema::{InElastic, SchemaRelation};
 /// [`DialectRefusal::Invalid`] for a condition that Elasticsearch cannot express: the quantifier `all`, a
 /// relation that is neither nested nor child, or a constant of a MongoDB type.
 pub fn filter(predicate: &Predicate) -> Result<Value, DialectRefusal> {
-    below("", predicate)
+    filter_below("", predicate)
 }
 
 /// Does the work of [`filter`] for members under `prefix`, which is empty or ends with a dot.
-fn below(prefix: &str, predicate: &Predicate) -> Result<Value, DialectRefusal> {
+fn filter_below(prefix: &str, predicate: &Predicate) -> Result<Value, DialectRefusal> {
     let path = |name: &str| format!("{prefix}{name}");
     Ok(match predicate {
         Predicate::True => json!({"match_all": {}}),
         Predicate::False => json!({"match_none": {}}),
-        Predicate::And(parts) => json!({"bool": {"filter": each(prefix, parts)?}}),
-        Predicate::Or(parts) => json!({"bool": {"should": each(prefix, parts)?, "minimum_should_match": 1}}),
+        Predicate::And(parts) => json!({"bool": {"filter": filter_each(prefix, parts)?}}),
+        Predicate::Or(parts) => {
+            json!({"bool": {"should": filter_each(prefix, parts)?, "minimum_should_match": 1}})
+        }
         Predicate::Compare(column, comparison, constant) => {
             let (field, value) = (path(&column.physical), value(constant)?);
             match comparison {
                 Comparison::Equal => json!({"term": {field: {"value": value}}}),
-                Comparison::NotEqual => not(json!({"term": {field: {"value": value}}})),
+                Comparison::NotEqual => negate(json!({"term": {field: {"value": value}}})),
                 Comparison::Less => json!({"range": {field: {"lt": value}}}),
                 Comparison::LessOrEqual => json!({"range": {field: {"lte": value}}}),
                 Comparison::Greater => json!({"range": {field: {"gt": value}}}),
@@ -36,26 +38,26 @@ fn below(prefix: &str, predicate: &Predicate) -> Result<Value, DialectRefusal> {
             }
         }
         Predicate::Null { column, negated } => {
-            unless(!negated, json!({"exists": {"field": path(&column.physical)}}))
+            negate_if(!negated, json!({"exists": {"field": path(&column.physical)}}))
         }
         Predicate::OneOf { column, values, negated } => {
             let values: Vec<_> = values.iter().map(value).collect::<Result<_, _>>()?;
             let field = path(&column.physical);
             let query = json!({"terms": {field.clone(): values}});
-            if *negated { other(&field, query) } else { query }
+            if *negated { differs_or_absent(&field, query) } else { query }
         }
         Predicate::Text { column, place, text, negated } => {
             let field = path(&column.physical);
             let query = match place {
                 TextPosition::Start => json!({"prefix": {field.clone(): {"value": text}}}),
                 TextPosition::End => {
-                    json!({"wildcard": {field.clone(): {"value": format!("*{}", escaped(text))}}})
+                    json!({"wildcard": {field.clone(): {"value": format!("*{}", escape_wildcards(text))}}})
                 }
                 TextPosition::Anywhere => {
-                    json!({"wildcard": {field.clone(): {"value": format!("*{}*", escaped(text))}}})
+                    json!({"wildcard": {field.clone(): {"value": format!("*{}*", escape_wildcards(text))}}})
                 }
             };
-            if *negated { other(&field, query) } else { query }
+            if *negated { differs_or_absent(&field, query) } else { query }
         }
         Predicate::Related { relation, quantifier, predicate } => {
             let negated = match quantifier {
@@ -68,26 +70,26 @@ fn below(prefix: &str, predicate: &Predicate) -> Result<Value, DialectRefusal> {
                     ));
                 }
             };
-            unless(negated, related(prefix, relation, predicate)?)
+            negate_if(negated, relation_query(prefix, relation, predicate)?)
         }
     })
 }
 
-fn each(prefix: &str, parts: &[Predicate]) -> Result<Vec<Value>, DialectRefusal> {
-    parts.iter().map(|part| below(prefix, part)).collect()
+fn filter_each(prefix: &str, parts: &[Predicate]) -> Result<Vec<Value>, DialectRefusal> {
+    parts.iter().map(|part| filter_below(prefix, part)).collect()
 }
 
-fn not(query: Value) -> Value {
+fn negate(query: Value) -> Value {
     json!({"bool": {"must_not": [query]}})
 }
 
 /// Matches documents where the field has a value, and the value does not match `query`.
-fn other(field: &str, query: Value) -> Value {
+fn differs_or_absent(field: &str, query: Value) -> Value {
     json!({"bool": {"filter": [{"exists": {"field": field}}], "must_not": [query]}})
 }
 
-fn unless(negated: bool, query: Value) -> Value {
-    if negated { not(query) } else { query }
+fn negate_if(negated: bool, query: Value) -> Value {
+    if negated { negate(query) } else { query }
 }
 
 fn value(constant: &Constant) -> Result<Value, DialectRefusal> {
@@ -103,7 +105,7 @@ fn value(constant: &Constant) -> Result<Value, DialectRefusal> {
 }
 
 /// Escapes a text so that a wildcard query matches it literally.
-fn escaped(text: &str) -> String {
+fn escape_wildcards(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         if matches!(letter, '*' | '?' | '\\') {
@@ -114,11 +116,15 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-fn related(prefix: &str, relation: &SchemaRelation, predicate: &Predicate) -> Result<Value, DialectRefusal> {
+fn relation_query(
+    prefix: &str,
+    relation: &SchemaRelation,
+    predicate: &Predicate,
+) -> Result<Value, DialectRefusal> {
     match relation.elastic {
         Some(InElastic::Nested) => {
             let path = format!("{prefix}{}", relation.name);
-            let query = below(&format!("{path}."), predicate)?;
+            let query = filter_below(&format!("{path}."), predicate)?;
             Ok(json!({"nested": {"path": path, "query": query}}))
         }
         Some(InElastic::Child) if prefix.is_empty() => {

@@ -175,7 +175,7 @@ pub fn request(change: &WriteChange) -> Result<EsCall, DialectRefusal> {
         WriteChange::Update { target, set, predicate, .. } => {
             let body = json!({
                 "query": filter(predicate)?,
-                "script": {"lang": "painless", "source": SET, "params": {"set": assigned(set)?}},
+                "script": {"lang": "painless", "source": SET, "params": {"set": assignments(set)?}},
             });
             call(
                 "POST",
@@ -220,13 +220,13 @@ fn upsert(
             return call("PUT", target, &["_doc", &id], query, EsBody::Json(Value::Object(source)), keeps);
         }
         ConflictAction::Take(_) => json!({"doc": source, "doc_as_upsert": true}),
-        ConflictAction::Set(set) => json!({"doc": assigned(set)?, "upsert": source}),
+        ConflictAction::Set(set) => json!({"doc": assignments(set)?, "upsert": source}),
     };
     let one = EsExpectation::One { keeps: false };
     call("POST", target, &["_update", &id], "refresh=wait_for", EsBody::Json(body), one)
 }
 
-fn assigned(set: &[(SchemaColumn, Value)]) -> Result<Map<String, Value>, DialectRefusal> {
+fn assignments(set: &[(SchemaColumn, Value)]) -> Result<Map<String, Value>, DialectRefusal> {
     if set.iter().any(|(column, _)| &*column.physical == ID) {
         return Err(DialectRefusal::invalid("write.set", "the \"_id\" of a document does not change"));
     }

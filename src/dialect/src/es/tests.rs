@@ -24,19 +24,19 @@ fn select(query: Value) -> Result<Select, String> {
     read.bind(&Bindings { params: &Map::new(), folded: &[] }, BOUNDS).map_err(|refusal| refusal.to_string())
 }
 
-fn searched(query: Value) -> Result<EsCall, String> {
+fn search_call(query: Value) -> Result<EsCall, String> {
     search(&select(query)?).map_err(|refusal| refusal.to_string())
 }
 
-fn filtered(filter: Value) -> Result<Value, String> {
-    let call = searched(json!({"source": "client", "filter": filter}))?;
+fn filter_query(filter: Value) -> Result<Value, String> {
+    let call = search_call(json!({"source": "client", "filter": filter}))?;
     match call.body {
         EsBody::Json(body) => Ok(body["query"]["bool"]["filter"][0].clone()),
         EsBody::Lines(_) => Err("lines".to_owned()),
     }
 }
 
-fn written(write: Value) -> Result<EsCall, String> {
+fn write_call(write: Value) -> Result<EsCall, String> {
     let read = WriteDocument::read(&write, Some(&schema()), "in").map_err(|errors| format!("{errors:?}"))?;
     let bound = read.bind(&Bindings { params: &Map::new(), folded: &[] }, LIMITS);
     bound.and_then(|change| request(&change)).map_err(|refusal| refusal.to_string())
@@ -81,7 +81,7 @@ fn predicates_are_queries_over_physical_names() {
             not(json!({"has_child": {"type": "order", "query": {"range": {"total": {"gt": 5}}}}})),
         ),
     ] {
-        assert_eq!(filtered(filter.clone()), Ok(due), "{filter}");
+        assert_eq!(filter_query(filter.clone()), Ok(due), "{filter}");
     }
 }
 
@@ -89,7 +89,7 @@ fn predicates_are_queries_over_physical_names() {
 fn a_search_pages_orders_and_names_as_it_was_asked() {
     let query = json!({"source": "client", "fields": ["id", "city", "name"], "sort": [{"city": "desc"}, {"name": "asc"}],
         "limit": 5, "skip": 2});
-    let call = searched(query.clone()).unwrap();
+    let call = search_call(query.clone()).unwrap();
     assert_eq!((call.method, call.path.join("/").as_str(), call.query), ("POST", "clients/_search", ""));
     let due = json!({
         "query": {"bool": {"filter": [{"match_all": {}}]}}, "from": 2, "size": 5, "track_total_hits": false,
@@ -115,11 +115,11 @@ fn what_elasticsearch_cannot_do_is_refused() {
         json!({"source": "client", "filter": {"all": [{"field": "orders"}, {"==": [{"field": "total"}, 1]}]}}),
         json!({"source": "client", "filter": {"==": [{"field": "id"}, {"$oid": "x"}]}}),
     ] {
-        assert!(searched(query.clone()).is_err(), "{query}");
+        assert!(search_call(query.clone()).is_err(), "{query}");
     }
-    assert!(searched(json!({"source": "order", "limit": 1000, "skip": 9000})).is_ok());
+    assert!(search_call(json!({"source": "order", "limit": 1000, "skip": 9000})).is_ok());
     for index in ["_all", "a*", "a,b", "-a", "+a", "a/b", "a?b", "a b", "a#b", "a:b"] {
-        assert!(searched(json!({"source": index})).is_err(), "{index}");
+        assert!(search_call(json!({"source": index})).is_err(), "{index}");
     }
     let upsert = |values: Value, target: &str| json!({"op": "upsert", "target": "order", "values": values, "on_conflict": {"target": [target]}});
     for write in [
@@ -134,14 +134,14 @@ fn what_elasticsearch_cannot_do_is_refused() {
         upsert(json!({"total": 1}), "total"),
         upsert(json!({"_id": "."}), "_id"),
     ] {
-        assert!(written(write.clone()).is_err(), "{write}");
+        assert!(write_call(write.clone()).is_err(), "{write}");
     }
 }
 
 #[test]
 fn rows_are_inserted_in_bulk() {
     let rows = json!([{"_id": 7, "total": 1}, {"_id": "x", "total": {"$where": 1}}]);
-    let call = written(json!({"op": "insert", "target": "order", "values": rows})).unwrap();
+    let call = write_call(json!({"op": "insert", "target": "order", "values": rows})).unwrap();
     assert_eq!(
         (call.method, call.path.join("/").as_str(), call.query),
         ("POST", "order/_bulk", "refresh=wait_for")
@@ -160,14 +160,14 @@ fn changes_go_by_query_and_values_are_parameters() {
     let filter = json!({"==": [{"field": "total"}, 1]});
     let hostile = "ctx._source.clear()";
     let update = json!({"op": "update", "target": "client", "set": {"city": hostile}, "filter": filter});
-    let call = written(update).unwrap();
+    let call = write_call(update).unwrap();
     assert_eq!((call.path.join("/").as_str(), call.query), ("clients/_update_by_query", "refresh=true"));
     let due = json!({
         "query": {"term": {"total": {"value": 1}}},
         "script": {"lang": "painless", "source": SET, "params": {"set": {"town": hostile}}},
     });
     assert_eq!((call.body, call.expects), (EsBody::Json(due), EsExpectation::Updated));
-    let call = written(json!({"op": "delete", "target": "order", "filter": filter})).unwrap();
+    let call = write_call(json!({"op": "delete", "target": "order", "filter": filter})).unwrap();
     assert_eq!((call.path.join("/").as_str(), call.query), ("order/_delete_by_query", "refresh=true"));
     assert_eq!(call.body, EsBody::Json(json!({"query": {"term": {"total": {"value": 1}}}})));
 }
@@ -178,7 +178,7 @@ fn an_upsert_is_of_one_document() {
         let mut write = json!({"op": "upsert", "target": "client", "values": {"id": "a/b", "name": "n", "city": "c"},
             "on_conflict": {"target": ["id"]}});
         write.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        written(write).unwrap()
+        write_call(write).unwrap()
     };
     let call = upsert(json!({}));
     assert_eq!(

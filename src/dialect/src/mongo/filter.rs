@@ -12,17 +12,17 @@ use crate::schema::{InMongo, RelationCardinality, SchemaRelation};
 /// # Errors
 /// [`DialectRefusal::Invalid`] for a condition that MongoDB cannot express.
 pub fn filter(predicate: &Predicate) -> Result<Value, DialectRefusal> {
-    below("", predicate)
+    filter_below("", predicate)
 }
 
 /// Does the work of [`filter`] for members under `prefix`, which is empty or ends with a dot.
-fn below(prefix: &str, predicate: &Predicate) -> Result<Value, DialectRefusal> {
+fn filter_below(prefix: &str, predicate: &Predicate) -> Result<Value, DialectRefusal> {
     let named = |name: &str, condition: Value| json!({format!("{prefix}{name}"): condition});
     Ok(match predicate {
         Predicate::True => json!({}),
         Predicate::False => json!({"_id": {"$in": []}}),
-        Predicate::And(parts) => json!({"$and": each(prefix, parts)?}),
-        Predicate::Or(parts) => json!({"$or": each(prefix, parts)?}),
+        Predicate::And(parts) => json!({"$and": filter_each(prefix, parts)?}),
+        Predicate::Or(parts) => json!({"$or": filter_each(prefix, parts)?}),
         Predicate::Compare(column, comparison, constant) => {
             named(&column.physical, json!({operator(*comparison): value(constant)}))
         }
@@ -41,13 +41,13 @@ fn below(prefix: &str, predicate: &Predicate) -> Result<Value, DialectRefusal> {
             named(&column.physical, if *negated { json!({"$not": pattern, "$ne": null}) } else { pattern })
         }
         Predicate::Related { relation, quantifier, predicate } => {
-            related(prefix, relation, *quantifier, predicate)?
+            relation_query(prefix, relation, *quantifier, predicate)?
         }
     })
 }
 
-fn each(prefix: &str, parts: &[Predicate]) -> Result<Vec<Value>, DialectRefusal> {
-    parts.iter().map(|part| below(prefix, part)).collect()
+fn filter_each(prefix: &str, parts: &[Predicate]) -> Result<Vec<Value>, DialectRefusal> {
+    parts.iter().map(|part| filter_below(prefix, part)).collect()
 }
 
 const fn operator(comparison: Comparison) -> &'static str {
@@ -91,7 +91,7 @@ fn pattern(place: TextPosition, text: &str) -> String {
     pattern
 }
 
-fn related(
+fn relation_query(
     prefix: &str,
     relation: &SchemaRelation,
     quantifier: Quantifier,
@@ -106,7 +106,7 @@ fn related(
     }
     let name = format!("{prefix}{}", relation.name);
     if relation.kind == RelationCardinality::HasOne {
-        let one = below(&format!("{name}."), predicate)?;
+        let one = filter_below(&format!("{name}."), predicate)?;
         let there = json!({"$and": [{name: {"$ne": null}}, one]});
         return Ok(match quantifier {
             Quantifier::Some | Quantifier::All => there,

@@ -122,7 +122,7 @@ pub fn statement(change: &WriteChange) -> Result<MongoStatement, DialectRefusal>
         WriteChange::Update { target, set, predicate, .. } => Ok(MongoStatement::Update {
             collection: target.physical.to_string(),
             filter: filter(predicate)?,
-            update: json!({"$set": assigned(set)}),
+            update: json!({"$set": assignments(set)}),
             upsert: false,
         }),
         WriteChange::Delete { target, predicate, .. } => {
@@ -144,7 +144,7 @@ fn document(columns: &[SchemaColumn], row: &[Value]) -> Map<String, Value> {
     columns.iter().zip(row).map(|(column, value)| (column.physical.to_string(), value.clone())).collect()
 }
 
-fn assigned(set: &[(SchemaColumn, Value)]) -> Map<String, Value> {
+fn assignments(set: &[(SchemaColumn, Value)]) -> Map<String, Value> {
     set.iter().map(|(column, value)| (column.physical.to_string(), value.clone())).collect()
 }
 
@@ -166,10 +166,10 @@ fn upsert(
     let set = match &conflict.action {
         ConflictAction::Nothing => Map::new(),
         ConflictAction::Take(columns) => {
-            let taken = columns.iter().filter_map(|column| row.shift_remove_entry(&*column.physical));
-            taken.collect()
+            let entries = columns.iter().filter_map(|column| row.shift_remove_entry(&*column.physical));
+            entries.collect()
         }
-        ConflictAction::Set(set) => assigned(set),
+        ConflictAction::Set(set) => assignments(set),
     };
     row.retain(|name, _| !set.contains_key(name));
     let mut update = Map::new();

@@ -27,12 +27,12 @@ fn select(query: Value) -> Result<Select, String> {
     read.bind(&Bindings { params: &params, folded: &[] }, BOUNDS).map_err(|refusal| refusal.to_string())
 }
 
-fn filtered(filter: Value) -> Result<Value, String> {
+fn filter_query(filter: Value) -> Result<Value, String> {
     let select = select(json!({"source": "client", "filter": filter}))?;
     find(&select).map(|find| find.filter).map_err(|refusal| refusal.to_string())
 }
 
-fn written(write: Value) -> Result<MongoStatement, String> {
+fn write_statement(write: Value) -> Result<MongoStatement, String> {
     let read = WriteDocument::read(&write, Some(&schema()), "in").map_err(|errors| format!("{errors:?}"))?;
     let bound = read.bind(&Bindings { params: &Map::new(), folded: &[] }, LIMITS);
     bound.and_then(|change| statement(&change)).map_err(|refusal| refusal.to_string())
@@ -62,7 +62,7 @@ fn comparisons_are_operators_over_physical_names() {
         (json!({">": [{"field": "at"}, {"$date": "d"}]}), json!({"at": {"$gt": {"$date": "d"}}})),
         (json!({"==": [city, {"param": "p"}]}), json!({"town": {"$eq": "$where"}})),
     ] {
-        assert_eq!(filtered(filter.clone()), Ok(due), "{filter}");
+        assert_eq!(filter_query(filter.clone()), Ok(due), "{filter}");
     }
 }
 
@@ -75,7 +75,7 @@ fn texts_are_found_as_they_are() {
         (json!({"ends_with": [city, "x\u{1}é"]}), json!({"town": {"$regex": "x\u{1}é(?![\\s\\S])"}})),
         (json!({"!": {"in": ["a", city]}}), json!({"town": {"$not": {"$regex": "a"}, "$ne": null}})),
     ] {
-        assert_eq!(filtered(filter.clone()), Ok(due), "{filter}");
+        assert_eq!(filter_query(filter.clone()), Ok(due), "{filter}");
     }
 }
 
@@ -98,11 +98,11 @@ fn relations_are_looked_through_where_they_are_embedded() {
             json!({"$and": [{"address": {"$ne": null}}, {"address.zip": {"$eq": "1"}}]}),
         ),
     ] {
-        assert_eq!(filtered(filter.clone()), Ok(due), "{filter}");
+        assert_eq!(filter_query(filter.clone()), Ok(due), "{filter}");
     }
     for relation in ["far", "plain"] {
         assert!(
-            filtered(over("some", relation, &large)).is_err_and(|why| why.contains("embedded")),
+            filter_query(over("some", relation, &large)).is_err_and(|why| why.contains("embedded")),
             "{relation}"
         );
     }
@@ -130,7 +130,7 @@ fn what_mongodb_cannot_do_is_refused() {
         json!({"op": "upsert", "target": "order", "values": [{"total": 1}, {"total": 2}],
             "on_conflict": {"target": ["total"]}}),
     ] {
-        assert!(written(write.clone()).is_err(), "{write}");
+        assert!(write_statement(write.clone()).is_err(), "{write}");
     }
 }
 
@@ -138,19 +138,20 @@ fn what_mongodb_cannot_do_is_refused() {
 fn writes_are_of_many_documents_and_upserts_of_one() {
     let orders = "order".to_owned();
     let rows = json!([{"total": 1, "state": {"$oid": "x"}}, {"total": 2, "state": null}]);
-    let insert = written(json!({"op": "insert", "target": "order", "values": rows})).unwrap();
+    let insert = write_statement(json!({"op": "insert", "target": "order", "values": rows})).unwrap();
     let documents = rows.as_array().unwrap().clone();
     assert_eq!(insert, MongoStatement::Insert { collection: orders.clone(), documents });
     let filter = json!({"==": [{"field": "total"}, 1]});
     let due = json!({"total": {"$eq": 1}});
-    let update = written(json!({"op": "update", "target": "order", "set": {"state": "x"}, "filter": filter}));
+    let update =
+        write_statement(json!({"op": "update", "target": "order", "set": {"state": "x"}, "filter": filter}));
     let set = json!({"$set": {"state": "x"}});
     let (collection, filter_) = (orders.clone(), due.clone());
     assert_eq!(
         update,
         Ok(MongoStatement::Update { collection, filter: filter_, update: set, upsert: false })
     );
-    let delete = written(json!({"op": "delete", "target": "order", "filter": filter}));
+    let delete = write_statement(json!({"op": "delete", "target": "order", "filter": filter}));
     assert_eq!(delete, Ok(MongoStatement::Delete { collection: orders, filter: due }));
 }
 
@@ -160,7 +161,7 @@ fn an_upsert_sets_always_what_may_change_and_the_rest_in_a_new_document() {
         let mut write = json!({"op": "upsert", "target": "client", "values": {"id": 1, "name": "a", "city": "b"},
             "on_conflict": {"target": ["id"]}});
         write.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        match written(write).unwrap() {
+        match write_statement(write).unwrap() {
             MongoStatement::Update { filter, update, upsert: true, .. } => (filter, update),
             other => panic!("{other:?}"),
         }

@@ -230,9 +230,9 @@ impl<'s> SchemaScope<'s> {
         reader: &mut DocumentReader,
     ) -> Option<(Arc<SchemaRelation>, SchemaScope<'s>)> {
         let declared = self.declared.and_then(|declared| declared.relations.get(name));
-        let known = declared
+        let declared_relation = declared
             .ok_or_else(|| format!("the schema declares no relation \"{name}\" of \"{}\"", self.entity.name));
-        let declared = reader.accept(at, known)?;
+        let declared = reader.accept(at, declared_relation)?;
         let target = self.schema.entity(&declared.to, at, reader)?;
         if let Some(through) = &declared.through {
             reader.reach(&through.table);

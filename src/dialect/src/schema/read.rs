@@ -39,7 +39,7 @@ impl Schema {
             for (name, entity) in reader.members(entities, &at).into_iter().flatten() {
                 let at = join(&at, name);
                 if reader.accept(&at, name::check(name)).is_some()
-                    && let Some(declared) = reader.declared(name, entity, &at)
+                    && let Some(declared) = reader.read_entity(name, entity, &at)
                 {
                     read.entities.insert(name.clone(), declared);
                 }
@@ -57,7 +57,7 @@ impl Schema {
 }
 
 impl DocumentReader {
-    fn declared(&mut self, name: &str, entity: &Value, at: &str) -> Option<Declared> {
+    fn read_entity(&mut self, name: &str, entity: &Value, at: &str) -> Option<Declared> {
         let members = self.object(entity, at, &["physical", "columns", "relations"])?;
         let physical = self.optional_name(members, "physical", at).unwrap_or(name);
         let entity = SchemaEntity { name: name.into(), physical: physical.into() };
@@ -110,7 +110,8 @@ impl DocumentReader {
         let to = self.required_name(members, "to", at);
         let local = self.required_name(members, "local", at);
         let foreign = self.required_name(members, "foreign", at);
-        let through = members.get("through").and_then(|through| self.through(through, &join(at, "through")));
+        let through =
+            members.get("through").and_then(|through| self.read_through(through, &join(at, "through")));
         let kind = self.choice(members.get("kind"), &join(at, "kind"), &KINDS);
         let kind = kind.unwrap_or(if through.is_some() {
             RelationCardinality::ManyToMany
@@ -134,7 +135,7 @@ impl DocumentReader {
         })
     }
 
-    fn through(&mut self, through: &Value, at: &str) -> Option<Through> {
+    fn read_through(&mut self, through: &Value, at: &str) -> Option<Through> {
         let members = self.object(through, at, &["table", "local", "foreign"])?;
         let table = self.required_name(members, "table", at);
         let local = self.required_name(members, "local", at);
@@ -171,8 +172,8 @@ impl DocumentReader {
         choices: &[(&str, T)],
     ) -> Option<T> {
         let text = self.text(value?, at)?;
-        let known = || choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-        let found = choices.iter().find(|(name, _)| *name == text).map(|(_, choice)| *choice);
-        self.accept(at, found.ok_or_else(|| format!("\"{text}\" is not one of {}", known())))
+        let names = || choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let choice = choices.iter().find(|(name, _)| *name == text).map(|(_, choice)| *choice);
+        self.accept(at, choice.ok_or_else(|| format!("\"{text}\" is not one of {}", names())))
     }
 }

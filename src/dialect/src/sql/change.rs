@@ -33,7 +33,7 @@ pub fn change(change: &WriteChange, flavour: SqlFlavour) -> Result<Vec<SqlStatem
             let table = writer.table();
             writer.push("UPDATE ").name(&target.physical).push(" AS ").push(&table).push(" SET ");
             writer.assignments(set)?;
-            writer.filtered(&table, predicate)?;
+            writer.write_where(&table, predicate)?;
             writer.returning(returning.as_ref())?;
             Ok(vec![writer.finish()?])
         }
@@ -46,7 +46,7 @@ pub fn change(change: &WriteChange, flavour: SqlFlavour) -> Result<Vec<SqlStatem
                 writer.push(&table).push(" ");
             }
             writer.push("FROM ").name(&target.physical).push(" AS ").push(&table);
-            writer.filtered(&table, predicate)?;
+            writer.write_where(&table, predicate)?;
             writer.returning(returning.as_ref())?;
             Ok(vec![writer.finish()?])
         }
@@ -74,7 +74,7 @@ fn insert(
     writer.push(") VALUES ");
     writer.list(", ", rows, |writer, row| {
         writer.push("(");
-        writer.list(", ", row, SqlWriter::stored)?;
+        writer.list(", ", row, SqlWriter::write_stored_value)?;
         writer.push(")");
         Ok(())
     })?;
@@ -96,7 +96,7 @@ impl SqlWriter {
     fn assignments(&mut self, set: &[(SchemaColumn, Value)]) -> Result<(), DialectRefusal> {
         self.list(", ", set, |writer, (column, value)| {
             writer.name(&column.physical).push(" = ");
-            writer.stored(value)
+            writer.write_stored_value(value)
         })
     }
 

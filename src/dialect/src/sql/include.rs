@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::join::joined;
-use super::select::{key_column, unused};
+use super::join::join_condition;
+use super::select::{key_column, unused_name};
 use super::writer::SqlWriter;
 use super::{SqlFlavour, SqlStatement};
 use crate::query::Select;
@@ -30,7 +30,7 @@ pub fn include(select: &Select, nth: usize, flavour: SqlFlavour) -> Result<SqlSt
     let missing = || DialectRefusal::invalid("query.include", "there is no such relation");
     let included = select.include.get(nth).ok_or_else(missing)?;
     let relation = &included.relation;
-    let (key, rank) = (unused(&included.fields, KEY), unused(&included.fields, RANK));
+    let (key, rank) = (unused_name(&included.fields, KEY), unused_name(&included.fields, RANK));
     let mut writer = SqlWriter::new(flavour);
     let (ranked, related, keys) = (writer.table(), writer.table(), writer.table());
     let (chosen, table) = (writer.table(), writer.table());
@@ -48,7 +48,7 @@ pub fn include(select: &Select, nth: usize, flavour: SqlFlavour) -> Result<SqlSt
     let (foreign, local) =
         (writer.reference(&related, &relation.foreign.physical), writer.reference(&keys, LOCAL));
     writer.name(&relation.target.physical).push(" AS ").push(&related);
-    writer.push(" ON ").push(&joined(flavour, &foreign, &local));
+    writer.push(" ON ").push(&join_condition(flavour, &foreign, &local));
     writer.push(") AS ").push(&ranked).push(" WHERE ").push(&ranked).push(".").name(&rank);
     writer.push(" <= ").number(included.limit);
     writer.push(" ORDER BY ").push(&ranked).push(".").name(&rank);
@@ -60,7 +60,7 @@ pub fn include(select: &Select, nth: usize, flavour: SqlFlavour) -> Result<SqlSt
 pub fn attach(rows: &mut [Value], select: &Select, related: impl IntoIterator<Item = Vec<Value>>) {
     for (nth, (included, found)) in select.include.iter().zip(related).enumerate() {
         let column = key_column(select, nth);
-        let (key, rank) = (unused(&included.fields, KEY), unused(&included.fields, RANK));
+        let (key, rank) = (unused_name(&included.fields, KEY), unused_name(&included.fields, RANK));
         let mut groups: HashMap<String, Vec<Value>> = HashMap::new();
         for mut row in found {
             let Some(members) = row.as_object_mut() else { continue };

@@ -6,7 +6,7 @@ use super::mysql::{DECIMAL, EXACT, is_number, is_typed};
 /// Renders the condition that two columns hold the same key. Texts are compared as in filters, whatever the
 /// collations of the columns. The comparison in the collations of the columns comes first, because an index
 /// can answer it.
-pub(super) fn joined(flavour: SqlFlavour, left: &str, right: &str) -> String {
+pub(super) fn join_condition(flavour: SqlFlavour, left: &str, right: &str) -> String {
     match flavour {
         SqlFlavour::Postgres => format!("{left} = {right}"),
         SqlFlavour::Sqlite => format!("({left} = {right} AND {left} = {right} COLLATE BINARY)"),

@@ -6,7 +6,7 @@
 
 use svc_model::Timestamp;
 
-use super::writer::{SqlWriter, check_text, typed};
+use super::writer::{SqlWriter, check_text, typed_value_error};
 use crate::constant::Constant;
 use crate::predicate::Comparison;
 use crate::refusal::DialectRefusal;
@@ -68,7 +68,7 @@ impl Literal {
             // A string parameter: a number would make a text column be compared numerically.
             Constant::Number(number) => number.to_string(),
             Constant::Bool(flag) => u8::from(*flag).to_string(),
-            Constant::Oid(_) | Constant::Date(_) => return Err(typed()),
+            Constant::Oid(_) | Constant::Date(_) => return Err(typed_value_error()),
         };
         let (number, instant) = (number(&text), instant(&text));
         Ok(Self { text, number, instant })

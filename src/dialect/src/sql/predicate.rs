@@ -1,6 +1,6 @@
 //! Renders predicates to SQL conditions.
 
-use super::join::joined;
+use super::join::join_condition;
 use super::writer::SqlWriter;
 use super::{SqlFlavour, mysql};
 use crate::constant::Constant;
@@ -10,7 +10,7 @@ use crate::schema::{SchemaColumn, SchemaRelation};
 
 impl SqlWriter {
     /// Writes ` WHERE …`, or nothing for a predicate that matches every row.
-    pub(super) fn filtered(&mut self, table: &str, predicate: &Predicate) -> Result<(), DialectRefusal> {
+    pub(super) fn write_where(&mut self, table: &str, predicate: &Predicate) -> Result<(), DialectRefusal> {
         if *predicate == Predicate::True {
             return Ok(());
         }
@@ -39,7 +39,7 @@ impl SqlWriter {
                 self.text(table, column, *place, text, *negated)?;
             }
             Predicate::Related { relation, quantifier, predicate } => {
-                self.related(table, relation, *quantifier, predicate)?;
+                self.write_relation(table, relation, *quantifier, predicate)?;
             }
         }
         Ok(())
@@ -136,7 +136,7 @@ impl SqlWriter {
         }
     }
 
-    fn related(
+    fn write_relation(
         &mut self,
         table: &str,
         relation: &SchemaRelation,
@@ -186,7 +186,7 @@ impl SqlWriter {
         match &relation.through {
             None => {
                 self.source(&relation.target.physical).push(" AS ").push(&inner);
-                self.push(" WHERE ").push(&joined(flavour, &foreign, &local));
+                self.push(" WHERE ").push(&join_condition(flavour, &foreign, &local));
             }
             Some(through) => {
                 let pairs = self.table();
@@ -194,8 +194,8 @@ impl SqlWriter {
                     (self.reference(&pairs, &through.local), self.reference(&pairs, &through.foreign));
                 self.source(&through.table).push(" AS ").push(&pairs).push(" JOIN ");
                 self.source(&relation.target.physical).push(" AS ").push(&inner);
-                self.push(" ON ").push(&joined(flavour, &foreign, &to));
-                self.push(" WHERE ").push(&joined(flavour, &from, &local));
+                self.push(" ON ").push(&join_condition(flavour, &foreign, &to));
+                self.push(" WHERE ").push(&join_condition(flavour, &from, &local));
             }
         }
         if self.flavour == SqlFlavour::MySql {

@@ -26,11 +26,11 @@ pub fn select(select: &Select, flavour: SqlFlavour) -> Result<SqlStatement, Dial
 
 /// Returns the name of the column with the join key of the `nth` included relation.
 pub(super) fn key_column(select: &Select, nth: usize) -> String {
-    unused(&select.fields, &format!("svc_key_{nth}"))
+    unused_name(&select.fields, &format!("svc_key_{nth}"))
 }
 
 /// Returns a column name that no field of the result has.
-pub(super) fn unused(fields: &Projection, wanted: &str) -> String {
+pub(super) fn unused_name(fields: &Projection, wanted: &str) -> String {
     let mut name = wanted.to_owned();
     while matches!(fields, Projection::Only(columns) if columns.iter().any(|column| *column.name == *name)) {
         name.push('_');
@@ -43,7 +43,7 @@ impl SqlWriter {
     /// the sort order, so that two statements with the same limit return the same keys.
     pub(super) fn rows(&mut self, table: &str, select: &Select) -> Result<(), DialectRefusal> {
         self.push(" FROM ").name(&select.source.physical).push(" AS ").push(table);
-        self.filtered(table, &select.predicate)?;
+        self.write_where(table, &select.predicate)?;
         let mut order: Vec<SortKey> = select.sort.clone();
         let descending = order.last().is_some_and(|last| last.descending);
         for column in select.include.iter().map(|included| &included.relation.local) {

@@ -42,7 +42,7 @@ impl SqlWriter {
     }
 
     pub(super) fn name(&mut self, name: &str) -> &mut Self {
-        let quoted = quoted(self.flavour, name);
+        let quoted = quote_name(self.flavour, name);
         self.push(&quoted)
     }
 
@@ -63,7 +63,7 @@ impl SqlWriter {
 
     /// Returns a column reference as it appears in the statement.
     pub(super) fn reference(&self, table: &str, column: &str) -> String {
-        format!("{table}.{}", quoted(self.flavour, column))
+        format!("{table}.{}", quote_name(self.flavour, column))
     }
 
     /// Writes `parts` with `write`, separated by `between`.
@@ -89,11 +89,11 @@ impl SqlWriter {
     }
 
     /// Writes a value to be stored, with the type of its column.
-    pub(super) fn stored(&mut self, value: &Value) -> Result<(), DialectRefusal> {
+    pub(super) fn write_stored_value(&mut self, value: &Value) -> Result<(), DialectRefusal> {
         match value {
             Value::String(text) => check_text(text)?,
             Value::Object(_) if matches!(Constant::from_json(value), Ok(Some(one)) if one.is_typed()) => {
-                return Err(typed());
+                return Err(typed_value_error());
             }
             _ => {}
         }
@@ -111,7 +111,7 @@ impl SqlWriter {
             Constant::Number(number) => Value::Number(number.clone()),
             Constant::Bool(flag) if self.flavour == SqlFlavour::Sqlite => u8::from(*flag).into(),
             Constant::Bool(flag) => Value::Bool(*flag),
-            Constant::Oid(_) | Constant::Date(_) => return Err(typed()),
+            Constant::Oid(_) | Constant::Date(_) => return Err(typed_value_error()),
         };
         self.placeholder(plain);
         self.push(match (self.flavour, constant) {
@@ -162,7 +162,7 @@ fn is_bigint(number: &Number) -> bool {
 }
 
 /// Quotes a name. SQLite treats an unknown name in double quotes as a string literal, but not in backticks.
-fn quoted(flavour: SqlFlavour, name: &str) -> String {
+fn quote_name(flavour: SqlFlavour, name: &str) -> String {
     let quote = if flavour == SqlFlavour::Postgres { '"' } else { '`' };
     let mut quoted = String::with_capacity(name.len() + 2);
     quoted.push(quote);
@@ -186,6 +186,6 @@ pub(super) fn check_text(text: &str) -> Result<(), DialectRefusal> {
     Ok(())
 }
 
-pub(super) fn typed() -> DialectRefusal {
+pub(super) fn typed_value_error() -> DialectRefusal {
     DialectRefusal::Invalid("$oid and $date are values of MongoDB; SQL takes plain ones".to_owned())
 }

@@ -170,7 +170,7 @@ impl WriteDocument {
 
     /// Returns the authored values that hold `{"var": path}` nodes, in the order that [`Bindings::folded`]
     /// requires.
-    pub fn folded(&self) -> &[Value] {
+    pub fn folded_values(&self) -> &[Value] {
         &self.found.folded
     }
 
@@ -197,11 +197,11 @@ impl WriteDocument {
                 WriteChange::Insert { target, columns, rows, conflict: None, returning }
             }
             Body::Update(set, filter, all) => {
-                let predicate = chosen(filter, with, *all, limits)?;
+                let predicate = bind_filter(filter, with, *all, limits)?;
                 WriteChange::Update { target, set: set.bind(with)?, predicate, returning }
             }
             Body::Delete(filter, all) => {
-                let predicate = chosen(filter, with, *all, limits)?;
+                let predicate = bind_filter(filter, with, *all, limits)?;
                 WriteChange::Delete { target, predicate, returning }
             }
             Body::Upsert { rows, target: keys, nothing, set } => {
@@ -222,7 +222,7 @@ impl WriteDocument {
 
 /// Binds the filter of an update or delete; refuses one that matches every row unless `all` and the limits
 /// permit it.
-fn chosen(
+fn bind_filter(
     filter: &FilterDocument,
     with: &Bindings<'_>,
     all: All,

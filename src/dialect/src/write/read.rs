@@ -81,12 +81,12 @@ impl DocumentReader {
             return None;
         };
         let name = self.text(op, &at)?;
-        let known = OPERATIONS.iter().find(|(known, _)| *known == name).map(|(_, operation)| *operation);
-        if known.is_none() {
+        let operation = OPERATIONS.iter().find(|(known, _)| *known == name).map(|(_, operation)| *operation);
+        if operation.is_none() {
             let message = format!("\"{name}\" is not one of insert, update, delete, upsert");
             self.problem(&at, FieldCode::UnknownOp, message);
         }
-        known
+        operation
     }
 
     fn target<'s>(
@@ -112,12 +112,12 @@ impl DocumentReader {
         at: &str,
         scope: &SchemaScope<'_>,
     ) -> Option<(Operand, Vec<SchemaColumn>)> {
-        let known = scope.writable();
-        if known.is_empty() {
+        let columns = scope.writable();
+        if columns.is_empty() {
             self.invalid(at, "columns that come with a message must be declared by the schema");
             return None;
         }
-        Some((self.operand(value, at)?, known))
+        Some((self.operand(value, at)?, columns))
     }
 
     fn rows(&mut self, values: &Value, at: &str, scope: &SchemaScope<'_>) -> Option<Rows> {
@@ -126,14 +126,14 @@ impl DocumentReader {
             return Some(Rows::Open(operand, known));
         }
         let Value::Array(items) = values else {
-            let (columns, row) = self.assigned(values, at, scope)?.into_iter().unzip();
+            let (columns, row) = self.read_assignments(values, at, scope)?.into_iter().unzip();
             return Some(Rows::Written { columns, rows: vec![row] });
         };
         let mut columns: Vec<SchemaColumn> = Vec::new();
         let mut rows = Vec::with_capacity(items.len());
         for (n, item) in items.iter().enumerate() {
             let at = format!("{at}[{n}]");
-            let row = self.assigned(item, &at, scope)?;
+            let row = self.read_assignments(item, &at, scope)?;
             if columns.is_empty() {
                 columns = row.iter().map(|(column, _)| column.clone()).collect();
             }
@@ -160,11 +160,11 @@ impl DocumentReader {
             self.problem(at, FieldCode::EmptyUpdate, "there is nothing to set");
             return None;
         }
-        self.assigned(set, at, scope).map(Assignments::Written)
+        self.read_assignments(set, at, scope).map(Assignments::Written)
     }
 
     /// Reads an object of at least one column with its value.
-    fn assigned(
+    fn read_assignments(
         &mut self,
         values: &Value,
         at: &str,
@@ -179,7 +179,7 @@ impl DocumentReader {
         for (name, value) in members {
             let at = join(at, name);
             let column = self.accept(&at, scope.column(name, ColumnUse::Write));
-            if let (Some(column), Some(value)) = (column, self.stored(value, &at)) {
+            if let (Some(column), Some(value)) = (column, self.read_stored_value(value, &at)) {
                 if read.iter().any(|(other, _)| other.physical == column.physical) {
                     self.invalid(&at, "another column of the same row is the same to the database");
                 }

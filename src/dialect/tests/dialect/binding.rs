@@ -16,7 +16,7 @@ fn select(query: Value, folded: &[Value]) -> Result<Select, String> {
         ("null".to_owned(), Value::Null),
         ("object".to_owned(), json!({"field": "b"})),
     ]);
-    assert_eq!(query.folded().len(), folded.len());
+    assert_eq!(query.folded_values().len(), folded.len());
     query.bind(&Bindings { params: &params, folded }, BOUNDS).map_err(|refusal| refusal.to_string())
 }
 

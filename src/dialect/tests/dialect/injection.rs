@@ -70,7 +70,7 @@ fn no_value_changes_a_filter() {
         let query = QueryDocument::read(&json!({"source": "clients", "filter": filter}), None, "").unwrap();
         let render = |value: &Value, flavour| {
             let params = Map::from_iter([("p".to_owned(), value.clone())]);
-            let folded = vec![value.clone(); query.folded().len()];
+            let folded = vec![value.clone(); query.folded_values().len()];
             let bounds = QueryBounds { default_limit: 1, max_limit: 1, max_skip: 1 };
             let select = query.bind(&Bindings { params: &params, folded: &folded }, bounds).ok()?;
             sql::select(&select, flavour).ok()

@@ -22,13 +22,13 @@ fn shop() -> Value {
     }})
 }
 
-fn bound(query: Value) -> Select {
+fn bind(query: Value) -> Select {
     let query = QueryDocument::read(&query, Some(&shop()), "").unwrap();
     query.bind(&Bindings { params: &Map::new(), folded: &[] }, BOUNDS).unwrap()
 }
 
 fn condition(filter: Value, flavour: SqlFlavour) -> (String, Vec<Value>) {
-    let select = bound(json!({"source": "client", "fields": ["id"], "filter": filter}));
+    let select = bind(json!({"source": "client", "fields": ["id"], "filter": filter}));
     let SqlStatement { sql, params } = sql::select(&select, flavour).unwrap();
     let condition = sql.split_once(" WHERE ").unwrap().1.strip_suffix(" LIMIT 100").unwrap().to_owned();
     (in_short(&condition, &["t0.`name`", "t0.`id`"]), params)
@@ -57,7 +57,7 @@ fn change(write: Value, flavour: SqlFlavour) -> Vec<SqlStatement> {
 fn a_read_is_one_statement_with_logical_names() {
     let query = json!({"source": "client", "fields": ["id", "created", "id"], "skip": 5, "limit": 20,
                        "sort": [{"created": "desc"}, {"id": "asc"}]});
-    let select = bound(query);
+    let select = bind(query);
     let sql = FLAVOURS.map(|flavour| sql::select(&select, flavour).unwrap().sql);
     assert_eq!(
         sql,
@@ -189,7 +189,7 @@ fn relations_are_asked_for_by_exists() {
 
 #[test]
 fn related_rows_come_in_a_second_statement_and_go_where_they_belong() {
-    let select = bound(json!({"source": "client", "fields": ["name"], "sort": [{"name": "desc"}],
+    let select = bind(json!({"source": "client", "fields": ["name"], "sort": [{"name": "desc"}],
                               "filter": {"==": [{"field": "name"}, "x"]},
                               "include": {"orders": {"fields": ["total"], "sort": [{"total": "desc"}], "limit": 2}}}));
     let read = sql::select(&select, SqlFlavour::Sqlite).unwrap();
@@ -339,7 +339,7 @@ fn more_values_than_a_statement_may_have_are_spread() {
     assert_eq!(params, [32_766, 7234]);
     assert_eq!(statements[1].params[0], 16_383);
     let list: Vec<_> = (0..40_000).collect();
-    let select = bound(json!({"source": "client", "filter": {"in": [{"field": "id"}, list]}}));
+    let select = bind(json!({"source": "client", "filter": {"in": [{"field": "id"}, list]}}));
     assert!(sql::select(&select, SqlFlavour::Sqlite).is_err());
     assert!(sql::select(&select, SqlFlavour::Postgres).is_ok());
 }
@@ -347,7 +347,7 @@ fn more_values_than_a_statement_may_have_are_spread() {
 #[test]
 fn what_sql_has_no_value_for_is_refused() {
     for value in [json!({"$oid": "5f"}), json!({"$date": "2020-01-01T00:00:00Z"})] {
-        let select = bound(json!({"source": "client", "filter": {"==": [{"field": "id"}, value]}}));
+        let select = bind(json!({"source": "client", "filter": {"==": [{"field": "id"}, value]}}));
         let insert = json!({"op": "insert", "target": "client", "values": {"id": value}});
         let write = WriteDocument::read(&insert, Some(&shop()), "").unwrap();
         let change = write.bind(&Bindings { params: &Map::new(), folded: &[] }, LIMITS).unwrap();

@@ -11,12 +11,12 @@ fn problems(write: Value) -> Vec<String> {
 }
 
 /// Binds a write over values of a message.
-fn bound(write: Value, schema: Value, folded: Value, limits: WriteLimits) -> Result<WriteChange, String> {
+fn bind(write: Value, schema: Value, folded: Value, limits: WriteLimits) -> Result<WriteChange, String> {
     let schema = (!schema.is_null()).then_some(&schema);
     let write = WriteDocument::read(&write, schema, "").unwrap();
     let folded = [folded];
     let params = Map::from_iter([("p".to_owned(), json!("v"))]);
-    let with = Bindings { params: &params, folded: &folded[..write.folded().len()] };
+    let with = Bindings { params: &params, folded: &folded[..write.folded_values().len()] };
     write.bind(&with, limits).map_err(|refusal| refusal.to_string())
 }
 
@@ -116,7 +116,7 @@ fn every_row_is_meant_only_with_both_switches() {
                 write.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
                 write
             };
-            let run = |all, limits| bound(write(all), Value::Null, json!([]), limits);
+            let run = |all, limits| bind(write(all), Value::Null, json!([]), limits);
             for (all, limits, named) in [
                 (false, LIMITS, vec!["\"all\"", "write.allow_unfiltered"]),
                 (true, LIMITS, vec!["write.allow_unfiltered"]),
@@ -134,7 +134,7 @@ fn every_row_is_meant_only_with_both_switches() {
     }
     let some = json!({"op": "delete", "target": "t", "filter": {"==": [field, {"var": "data.x"}]}});
     assert!(matches!(
-        bound(some, Value::Null, Value::Null, LIMITS),
+        bind(some, Value::Null, Value::Null, LIMITS),
         Ok(WriteChange::Delete { predicate: Predicate::Null { negated: false, .. }, .. })
     ));
 }
@@ -142,11 +142,11 @@ fn every_row_is_meant_only_with_both_switches() {
 #[test]
 fn rows_are_bounded_and_alike() {
     let rows = |n: usize| json!({"op": "insert", "target": "t", "values": vec![json!({"a": 1}); n]});
-    assert!(bound(rows(3), Value::Null, Value::Null, LIMITS).is_ok());
-    assert_eq!(bound(rows(4), Value::Null, Value::Null, LIMITS).unwrap_err(), "write.values: at most 3 rows");
+    assert!(bind(rows(3), Value::Null, Value::Null, LIMITS).is_ok());
+    assert_eq!(bind(rows(4), Value::Null, Value::Null, LIMITS).unwrap_err(), "write.values: at most 3 rows");
     let mixed = json!({"op": "insert", "target": "t", "values": [{"a": {"param": "p"}, "b": {"var": "data.x"}}, {"b": 2, "a": null}]});
     let Ok(WriteChange::Insert { columns, rows, .. }) =
-        bound(mixed, Value::Null, json!({"deep": [1]}), LIMITS)
+        bind(mixed, Value::Null, json!({"deep": [1]}), LIMITS)
     else {
         panic!("it was not bound");
     };
@@ -160,7 +160,7 @@ fn the_columns_of_a_message_are_those_the_schema_lets_be_written() {
         "a": {}, "b": {"name": "b_1"}, "role": {"writable": false}, "c": {"queryable": false}
     }}}});
     let insert = json!({"op": "insert", "target": "t", "values": {"var": "data.rows"}});
-    let run = |row| bound(insert.clone(), schema.clone(), row, LIMITS);
+    let run = |row| bind(insert.clone(), schema.clone(), row, LIMITS);
     let Ok(WriteChange::Insert { columns, rows, .. }) =
         run(json!([{"b": 1, "c": 2}, {"c": 3, "b": {"var": "x"}}]))
     else {
@@ -185,8 +185,8 @@ fn the_columns_of_a_message_are_those_the_schema_lets_be_written() {
         assert!(run(wrong.clone()).is_err(), "{wrong}");
     }
     let update = json!({"op": "update", "target": "t", "set": {"var": "data.set"}, "filter": {"==": [{"field": "a"}, 1]}});
-    assert!(bound(update.clone(), schema.clone(), json!({"a": 2}), LIMITS).is_ok());
-    assert!(bound(update, schema.clone(), json!({"role": 2}), LIMITS).is_err());
+    assert!(bind(update.clone(), schema.clone(), json!({"a": 2}), LIMITS).is_ok());
+    assert!(bind(update, schema.clone(), json!({"role": 2}), LIMITS).is_err());
     let written = json!({"op": "insert", "target": "t", "values": {"role": 1}});
     assert_eq!(WriteDocument::read(&written, Some(&schema), "").unwrap_err()[0].path, "write.values.role");
 }

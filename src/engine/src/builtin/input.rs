@@ -173,22 +173,22 @@ impl<'i, 'e> BuiltinInput<'i, 'e> {
     /// Reads the required path of a source.
     pub(crate) fn required_source(&mut self, field: &str) -> Option<Path> {
         let text = self.required_string(field)?;
-        self.parsed(field, Path::parse(text))
+        self.check_path(field, Path::parse(text))
     }
 
     /// Reads the required path of a target.
     pub(crate) fn required_target(&mut self, field: &str) -> Option<Path> {
         let text = self.required_string(field)?;
-        self.parsed(field, Path::parse_target(text))
+        self.check_path(field, Path::parse_target(text))
     }
 
     /// Reads a required path inside `data`.
     pub(crate) fn required_below_data(&mut self, field: &str) -> Option<Path> {
         let text = self.required_string(field)?;
-        self.parsed(field, Path::parse(&format!("data.{text}")))
+        self.check_path(field, Path::parse(&format!("data.{text}")))
     }
 
-    fn parsed(&mut self, field: &str, path: Result<Path, crate::path::PathError>) -> Option<Path> {
+    fn check_path(&mut self, field: &str, path: Result<Path, crate::path::PathError>) -> Option<Path> {
         path.map_err(|error| self.invalid(field, error.to_string())).ok()
     }
 

@@ -34,8 +34,8 @@ impl Check<'_, '_> {
         self.case(entry, input, at);
         // An author has been told already.
         if entry.strict && !entry.accepts_any_input && !self.author {
-            let known: Vec<_> = entry.input_names().collect();
-            self.errors.extend(unknown_keys(input, at, &known, &[]));
+            let names: Vec<_> = entry.input_names().collect();
+            self.errors.extend(unknown_keys(input, at, &names, &[]));
         }
     }
 
@@ -55,8 +55,8 @@ impl Check<'_, '_> {
                         && field.one_of.contains(&name.as_str())
                         && !case.algorithms.contains(&name.as_str()) =>
                 {
-                    let known = case.algorithms.join(", ");
-                    let message = format!("{} knows {known}", case.op);
+                    let algorithms = case.algorithms.join(", ");
+                    let message = format!("{} knows {algorithms}", case.op);
                     let error = FieldError::invalid(at, message);
                     self.errors.push(error.with_expected(case.algorithms).with_got(name.as_str()));
                 }
@@ -122,27 +122,27 @@ impl Check<'_, '_> {
                 value
                     .get(*name)
                     .into_iter()
-                    .for_each(|stored| self.computed(&format!("{at}.{name}"), stored));
+                    .for_each(|stored| self.check_computed(&format!("{at}.{name}"), stored));
             }
         } else if field.resolvable && field.kind != InputKind::String {
-            self.computed(at, value);
+            self.check_computed(at, value);
         }
     }
 
     /// Warns where a field that only folds `var` holds what reads like a call of an operator.
-    fn computed(&mut self, at: &str, value: &Value) {
+    fn check_computed(&mut self, at: &str, value: &Value) {
         if self.looks_computed(value) {
             return self.warn_computed(at);
         }
         match value {
             Value::Array(items) => {
                 for (n, item) in items.iter().enumerate() {
-                    self.computed(&format!("{at}[{n}]"), item);
+                    self.check_computed(&format!("{at}[{n}]"), item);
                 }
             }
             Value::Object(map) => {
                 for (key, item) in map {
-                    self.computed(&format!("{at}.{key}"), item);
+                    self.check_computed(&format!("{at}.{key}"), item);
                 }
             }
             _ => {}

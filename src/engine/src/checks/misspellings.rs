@@ -126,13 +126,13 @@ impl<'e> Misspellings<'e> {
                 self.value(&format!("{at}.{name}"), logic);
             }
         } else if field.resolvable {
-            self.folded(at, value);
+            self.check_folded(at, value);
         }
         if !field.members.is_empty() {
-            let known: Vec<_> = field.members.iter().map(|member| member.name).collect();
+            let names: Vec<_> = field.members.iter().map(|member| member.name).collect();
             for (n, item) in value.as_array().into_iter().flatten().enumerate() {
                 let (at, Some(item)) = (format!("{at}[{n}]"), item.as_object()) else { continue };
-                self.errors.extend(unknown_keys(item, &at, &known, &[]));
+                self.errors.extend(unknown_keys(item, &at, &names, &[]));
                 self.fields(field.members, item, &at);
             }
         }
@@ -150,11 +150,11 @@ impl<'e> Misspellings<'e> {
     }
 
     /// A field in which `var` alone is folded.
-    fn folded(&mut self, at: &str, value: &Value) {
+    fn check_folded(&mut self, at: &str, value: &Value) {
         match value {
             Value::Array(items) => {
                 for (n, item) in items.iter().enumerate() {
-                    self.folded(&format!("{at}[{n}]"), item);
+                    self.check_folded(&format!("{at}[{n}]"), item);
                 }
             }
             Value::Object(members) => {
@@ -164,7 +164,7 @@ impl<'e> Misspellings<'e> {
                         let warning = Issue::new(format!("{at}.{name}"), message);
                         self.warnings.push(warning.with_code(FieldCode::SuspectOperator));
                     } else {
-                        self.folded(&format!("{at}.{name}"), member);
+                        self.check_folded(&format!("{at}.{name}"), member);
                     }
                 }
             }

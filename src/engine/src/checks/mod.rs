@@ -132,7 +132,7 @@ impl Check<'_, '_> {
             };
             Builtin::compile(name, input, &input_at, &compiler, self.errors);
             self.warnings.extend(compiler.warnings.into_inner());
-            self.recorded(name, fields, &input_at);
+            self.check_recorded(name, fields, &input_at);
         } else if let Some(entry) = self.engine.catalogue.find(name) {
             self.input(entry, fields, &input_at);
             self.handler(name, fields, &input_at);

@@ -83,8 +83,8 @@ fn task_writes(catalogue: &Catalogue, function: &Value, written: &mut Vec<String
         }
         name if builtin::is_builtin(name) => {}
         name => {
-            let known = catalogue.find(name).filter(|entry| !entry.accepts_any_input);
-            let Some(entry) = known else { return false };
+            let strict_entry = catalogue.find(name).filter(|entry| !entry.accepts_any_input);
+            let Some(entry) = strict_entry else { return false };
             if let Some(output) = entry.field("output") {
                 let path = [Some(output.name), output.alias]
                     .into_iter()

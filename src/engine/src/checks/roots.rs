@@ -22,7 +22,7 @@ pub(super) fn check_target(
         return;
     }
     if let Some(meant) = near(root, &WRITTEN) {
-        return errors.push(misspelt(root, meant, path, at));
+        return errors.push(misspelt_root(root, meant, path, at));
     }
     if rest.is_none() && alone {
         let message = format!("a path begins with data, metadata or temp_data, did you mean 'data.{path}'?");
@@ -40,10 +40,10 @@ pub(super) fn check_source(path: &str, at: &str) -> Option<FieldError> {
     if READ.contains(&root) {
         return None;
     }
-    near(root, &READ).map(|meant| misspelt(root, meant, path, at))
+    near(root, &READ).map(|meant| misspelt_root(root, meant, path, at))
 }
 
-fn misspelt(root: &str, meant: &str, path: &str, at: &str) -> FieldError {
+fn misspelt_root(root: &str, meant: &str, path: &str, at: &str) -> FieldError {
     let whole = format!("{meant}{}", path.strip_prefix(root).unwrap_or_default());
     let message = format!("no part of a message has the name '{root}', did you mean '{whole}'?");
     FieldError::invalid(at, message).with_expected(whole)

@@ -27,7 +27,7 @@ impl Check<'_, '_> {
     }
 
     /// Warns about secrets of a built-in: undeclared ones, and those whose value would be recorded.
-    pub(super) fn recorded(&mut self, function: &str, input: &Map<String, Value>, at: &str) {
+    pub(super) fn check_recorded(&mut self, function: &str, input: &Map<String, Value>, at: &str) {
         for (field, source) in input {
             let at = format!("{at}.{field}");
             self.warn_of_undeclared_secrets(&at, source);

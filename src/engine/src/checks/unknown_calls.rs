@@ -26,15 +26,15 @@ pub struct UnknownCall {
 impl UnknownCall {
     /// Returns the refusal where only truth counts.
     pub fn refusal(&self) -> FieldError {
-        let meant = operators::meant(&self.name);
-        let hint = match meant {
-            Some(meant) => format!("did you mean '{meant}'?"),
+        let suggestion = operators::suggest_operator(&self.name);
+        let hint = match suggestion {
+            Some(suggestion) => format!("did you mean '{suggestion}'?"),
             None => "GET /api/v1/admin/functions/operators lists those there are".to_owned(),
         };
         let message = format!("no operator has the name '{}', {hint}", self.name);
         let error = FieldError::new(&self.path, FieldCode::UnknownOperator, message);
-        match meant {
-            Some(meant) => error.with_expected(meant),
+        match suggestion {
+            Some(suggestion) => error.with_expected(suggestion),
             None => error,
         }
     }
@@ -45,7 +45,7 @@ impl UnknownCall {
         if !is_near && !self.has_operands {
             return None;
         }
-        let hint = operators::meant(&self.name)
+        let hint = operators::suggest_operator(&self.name)
             .map_or_else(String::new, |meant| format!(", did you mean '{meant}'?"));
         let message = format!("no operator has the name '{}', so the object is data{hint}", self.name);
         Some(Issue::new(&self.path, message).with_code(FieldCode::SuspectOperator))

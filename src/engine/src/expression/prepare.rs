@@ -8,7 +8,7 @@
 
 use serde_json::{Value, json};
 
-use super::replace::{pace, replaced};
+use super::replace::{pace, replace_call};
 use crate::operators::{BOUNDED, DIFFERENT, ECHO, EQUAL, FORCED, INTERNAL, PACED, SAME, TIMELY, UNEQUAL};
 use crate::path::{Path, forced_key};
 
@@ -40,7 +40,7 @@ const ROOTS: [&str; 4] = ["data", "metadata", "temp_data", "payload"];
 const SHORT: usize = 32;
 
 /// Returns the expression the engine compiles.
-pub(super) fn prepared(source: &Value) -> Value {
+pub(super) fn prepare_paced(source: &Value) -> Value {
     let mut prepared = prepare(source);
     pace(&mut prepared, &mut 0);
     prepared
@@ -84,7 +84,7 @@ fn call(operator: &str, argument: &Value) -> Value {
             *body = json!({ guard: [body.take()] });
         }
     }
-    replaced(operator, source, argument)
+    replace_call(operator, source, argument)
 }
 
 /// Returns `true` if a loop iterates over a value of the message, so that one read of each element takes no
@@ -101,8 +101,8 @@ fn is_short(body: &Value, quick: &[&str]) -> bool {
     fn calls(body: &Value, quick: &[&str]) -> Option<usize> {
         match body {
             Value::Object(members) => {
-                let known = |operator: &str| ARITHMETIC.contains(&operator) || quick.contains(&operator);
-                let short = members.len() > 1 || members.keys().all(|operator| known(operator));
+                let is_quick = |operator: &str| ARITHMETIC.contains(&operator) || quick.contains(&operator);
+                let short = members.len() > 1 || members.keys().all(|operator| is_quick(operator));
                 short.then_some(())?;
                 members.values().try_fold(1, |sum, value| Some(sum + calls(value, quick)?))
             }
@@ -156,7 +156,7 @@ fn forced_read(argument: &Value) -> Option<Value> {
 }
 
 /// Returns the path an expression copies, if that is all it does.
-pub(super) fn copied(source: &Value) -> Option<Path> {
+pub(super) fn copied_path(source: &Value) -> Option<Path> {
     let map = source.as_object().filter(|map| map.len() == 1)?;
     let path = match map.get("var")? {
         Value::String(path) => path,

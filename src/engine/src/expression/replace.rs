@@ -77,7 +77,7 @@ const CALL: usize = 8;
 
 /// Returns a call as the engine compiles it. `source` are its operands as authored, `argument` what has
 /// become of them.
-pub(super) fn replaced(operator: &str, source: &Value, argument: Value) -> Value {
+pub(super) fn replace_call(operator: &str, source: &Value, argument: Value) -> Value {
     let same = |argument| Value::Object(Map::from_iter([(operator.to_owned(), argument)]));
     let argument = match (operator, argument) {
         ("distinct" | "group_by", Value::Array(operands)) if operands.len() > 1 => {

@@ -87,7 +87,7 @@ fn every_case() -> impl Iterator<Item = Case> {
     public().into_iter().chain(datalogic())
 }
 
-fn evaluated(evaluator: &Evaluator, rule: &Value, data: &Value) -> Result<Value, String> {
+fn evaluate(evaluator: &Evaluator, rule: &Value, data: &Value) -> Result<Value, String> {
     let bump = Bump::new();
     let expression = evaluator.compile(rule, SecretPolicy::Allowed)?;
     let context = bump.alloc(DataValue::from_serde_value_in(data, &bump));
@@ -102,12 +102,12 @@ fn every_case_gives_the_result_of_its_file() {
     );
     let mut wrong = Vec::new();
     for Case { name, rule, data, expected, .. } in every_case() {
-        let result = evaluated(&evaluator, &rule, &data);
+        let result = evaluate(&evaluator, &rule, &data);
         let right = match &expected {
             Ok(expected) => result.as_ref() == Ok(expected),
             Err(error) => {
                 let caught = serde_json::json!({"try": [rule, {"var": ""}]});
-                result.is_err() && evaluated(&evaluator, &caught, &data).as_ref() == Ok(error)
+                result.is_err() && evaluate(&evaluator, &caught, &data).as_ref() == Ok(error)
             }
         };
         if !right {
@@ -118,7 +118,7 @@ fn every_case_gives_the_result_of_its_file() {
 }
 
 /// The rule as the only mapping of a workflow, its data as sibling roots.
-fn mapped(engine: &Engine, rule: &Value, roots: Map<String, Value>) -> RunOutcome {
+fn run_as_mapping(engine: &Engine, rule: &Value, roots: Map<String, Value>) -> RunOutcome {
     let task = serde_json::json!({"id": "t", "function": {"name": "map", "input": {"mappings": [
         {"path": "data.result", "logic": rule}]}}});
     let content = WorkflowContent {
@@ -167,7 +167,7 @@ fn every_case_gives_the_same_as_a_mapping() {
             continue;
         }
         asked += 1;
-        let mut outcome = mapped(&engine, &rule, roots);
+        let mut outcome = run_as_mapping(&engine, &rule, roots);
         let right = match &expected {
             // A mapping whose result is null leaves its path alone.
             Ok(Value::Null) => outcome.failure.is_none() && outcome.message.data == serde_json::json!({}),
@@ -210,6 +210,6 @@ fn operators_that_are_switched_off_are_data() {
     for rule in
         [serde_json::json!({"fractional": [1, 2]}), serde_json::json!({"sem_ver": ["1.0.0", "=", "1.0.0"]})]
     {
-        assert_eq!(evaluated(&evaluator, &rule, &Value::Null), Ok(rule));
+        assert_eq!(evaluate(&evaluator, &rule, &Value::Null), Ok(rule));
     }
 }

@@ -9,7 +9,7 @@ fn reads(source: Value) -> Reads {
     Survey::analyse(&source).reads
 }
 
-fn marked(paths: &[&str]) -> Reads {
+fn mark_reads(paths: &[&str]) -> Reads {
     let mut marked = Reads::default();
     paths.iter().for_each(|path| marked.mark(path));
     marked
@@ -17,11 +17,11 @@ fn marked(paths: &[&str]) -> Reads {
 
 #[test]
 fn a_literal_path_reads_only_what_it_names() {
-    assert_eq!(reads(json!({"==": [{"var": "data.a.b"}, "metadata.x"]})), marked(&["data.a.b"]));
-    assert_eq!(reads(json!({"var": ["data.a", "payload"]})), marked(&["data.a"]));
-    assert_eq!(reads(json!({"missing": ["data.a", "data.b"]})), marked(&["data.a", "data.b"]));
-    assert_eq!(reads(json!({"val": ["data", "a"]})), marked(&["data"]));
-    assert_eq!(reads(json!({"a": {"var": "payload.x"}, "var": "text"})), marked(&["payload.x"]));
+    assert_eq!(reads(json!({"==": [{"var": "data.a.b"}, "metadata.x"]})), mark_reads(&["data.a.b"]));
+    assert_eq!(reads(json!({"var": ["data.a", "payload"]})), mark_reads(&["data.a"]));
+    assert_eq!(reads(json!({"missing": ["data.a", "data.b"]})), mark_reads(&["data.a", "data.b"]));
+    assert_eq!(reads(json!({"val": ["data", "a"]})), mark_reads(&["data"]));
+    assert_eq!(reads(json!({"a": {"var": "payload.x"}, "var": "text"})), mark_reads(&["payload.x"]));
     let length = reads(json!({"length": [{"var": "data.a"}]}));
     assert_eq!(
         (length.data.member("a").reach(9), length.data.member("a").element(0)),

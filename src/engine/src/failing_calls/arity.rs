@@ -73,15 +73,15 @@ pub(super) fn is_always_evaluated(operator: &str, n: usize) -> bool {
 }
 
 fn wrong(operator: &str, operands: &Value) -> Option<String> {
-    let known = operators::find(operator).filter(|known| known.is_strict)?;
-    let given = operands.as_array().map_or(1, Vec::len);
-    if given < known.least || given > known.most {
-        let due = match (known.least, known.most) {
+    let strict_operator = operators::find(operator).filter(|known| known.is_strict)?;
+    let count = operands.as_array().map_or(1, Vec::len);
+    if count < strict_operator.least || count > strict_operator.most {
+        let due = match (strict_operator.least, strict_operator.most) {
             (least, MANY) => format!("at least {least}"),
             (least, most) if least == most => least.to_string(),
             (least, most) => format!("{least} to {most}"),
         };
-        return Some(format!("{operator} takes {due} operands, not {given}: it would always fail"));
+        return Some(format!("{operator} takes {due} operands, not {count}: it would always fail"));
     }
     let kind = operands.get(0).unwrap_or(operands).as_str().filter(|_| operator == "random")?;
     (!KINDS.contains(&kind)).then(|| format!("random knows {}", KINDS.join(", ")))

@@ -35,7 +35,7 @@ impl CustomOperator for Listed {
         _: &mut EvalContext<'_, 'a>,
         arena: &'a Bump,
     ) -> Evaluated<'a> {
-        listed(args).map(|items| &*arena.alloc(DataValue::Array(items)))
+        list_argument(args).map(|items| &*arena.alloc(DataValue::Array(items)))
     }
 }
 
@@ -46,7 +46,7 @@ impl CustomOperator for Distinct {
         _: &mut EvalContext<'_, 'a>,
         arena: &'a Bump,
     ) -> Evaluated<'a> {
-        first_of_each(listed(args)?.iter().map(|item| (item, item)), arena)
+        first_of_each(list_argument(args)?.iter().map(|item| (item, item)), arena)
     }
 }
 
@@ -85,7 +85,7 @@ impl CustomOperator for GroupBy {
     }
 }
 
-fn listed<'a>(args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<&'a [DataValue<'a>]> {
+fn list_argument<'a>(args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<&'a [DataValue<'a>]> {
     match args {
         [DataValue::Array(items)] => Ok(items),
         [DataValue::Null] => Ok(&[]),
@@ -96,7 +96,7 @@ fn listed<'a>(args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<&'a [DataValue
 type Pair<'a> = (&'a DataValue<'a>, &'a DataValue<'a>);
 
 fn pairs<'a>(args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<impl Iterator<Item = Pair<'a>>> {
-    Ok(listed(args)?.iter().filter_map(|pair| match pair {
+    Ok(list_argument(args)?.iter().filter_map(|pair| match pair {
         DataValue::Array([item, key]) => Some((item, key)),
         _ => None,
     }))

@@ -79,7 +79,7 @@ impl Timely {
     }
 
     /// Returns the guard that always looks at the clock.
-    pub(super) const fn paced() -> Self {
+    pub(super) const fn always_checking() -> Self {
         Self(STRIDE as usize)
     }
 }

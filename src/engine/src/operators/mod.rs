@@ -71,7 +71,7 @@ pub(crate) fn engine(secrets: &SharedSecrets, max_bytes: usize) -> Engine {
         .add_operator("random", random::RandomOperator)
         .add_operator(BOUNDED, guard::Bounded(max_bytes))
         .add_operator(TIMELY, guard::Timely::step())
-        .add_operator(PACED, guard::Timely::paced())
+        .add_operator(PACED, guard::Timely::always_checking())
         .add_operator(FORCED, forced::Forced)
         .add_operator(ECHO, echo::Echo)
         .add_operator(LISTED, grouping::Listed)

@@ -31,7 +31,7 @@ impl CustomOperator for RandomOperator {
             ("uuid", [] | [DataValue::String("v4")]) => Ok(arena.string(&Uuid::new_v4().to_string())),
             ("uuid", [DataValue::String("v7")]) => Ok(arena.string(&Uuid::now_v7().to_string())),
             ("digits", [n]) => Ok(arena.string(&pick(length(n, 64)?, &characters("numeric")?)?)),
-            ("int", [min, max]) => between(min, max).map(|number| arena.i64(number)),
+            ("int", [min, max]) => random_between(min, max).map(|number| arena.i64(number)),
             ("string", [n, DataValue::String(alphabet)]) => {
                 Ok(arena.string(&pick(length(n, 1024)?, &characters(alphabet)?)?))
             }
@@ -56,7 +56,7 @@ fn bytes(count: usize) -> datalogic_rs::Result<Vec<u8>> {
 }
 
 /// Returns a uniform number below `bound`, without modulo bias.
-fn below(bound: u64) -> datalogic_rs::Result<u64> {
+fn random_below(bound: u64) -> datalogic_rs::Result<u64> {
     let accepted = u64::MAX - u64::MAX % bound;
     loop {
         let number = getrandom::u64().map_err(|_| Error::custom_message("no random source"))?;
@@ -71,11 +71,11 @@ fn length(value: &DataValue<'_>, max: usize) -> datalogic_rs::Result<usize> {
     length.filter(|n| *n <= max).ok_or_else(|| refuse(format!("random takes a length from 0 to {max}")))
 }
 
-fn between(min: &DataValue<'_>, max: &DataValue<'_>) -> datalogic_rs::Result<i64> {
+fn random_between(min: &DataValue<'_>, max: &DataValue<'_>) -> datalogic_rs::Result<i64> {
     let safe = |value: &DataValue<'_>| value.as_i64().filter(|n| (-SAFE_INTEGER..=SAFE_INTEGER).contains(n));
     match (safe(min), safe(max)) {
         (Some(min), Some(max)) if min <= max => {
-            let offset = below(min.abs_diff(max) + 1)?;
+            let offset = random_below(min.abs_diff(max) + 1)?;
             Ok(min.wrapping_add_unsigned(offset))
         }
         _ => Err(refuse("random int takes two integers in order, within 2^53-1")),
@@ -103,5 +103,5 @@ fn characters(alphabet: &str) -> datalogic_rs::Result<Vec<char>> {
 }
 
 fn pick(count: usize, from: &[char]) -> datalogic_rs::Result<String> {
-    (0..count).map(|_| below(from.len() as u64).map(|n| from[n as usize])).collect()
+    (0..count).map(|_| random_below(from.len() as u64).map(|n| from[n as usize])).collect()
 }

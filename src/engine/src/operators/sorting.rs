@@ -29,7 +29,7 @@ impl CustomOperator for SortOperator {
         arena: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
         let Some(items) = array(args)? else { return Ok(arena.null()) };
-        sorted(items.iter().map(|item| (item, Some(item))), is_ascending(args), arena)
+        sort_values(items.iter().map(|item| (item, Some(item))), is_ascending(args), arena)
     }
 }
 
@@ -45,7 +45,7 @@ impl CustomOperator for SortByOperator {
             DataValue::Array([item, key @ ..]) => Some((item, key.first())),
             _ => None,
         });
-        sorted(keyed, is_ascending(args), arena)
+        sort_values(keyed, is_ascending(args), arena)
     }
 }
 
@@ -64,7 +64,7 @@ fn is_ascending(args: &[&DataValue<'_>]) -> bool {
 
 type Keyed<'a> = (&'a DataValue<'a>, Option<&'a DataValue<'a>>);
 
-fn sorted<'a>(
+fn sort_values<'a>(
     keyed: impl Iterator<Item = Keyed<'a>>,
     ascending: bool,
     arena: &'a Bump,

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn written(start: Value, path: &str, new: Value) -> Value {
+fn write_to(start: Value, path: &str, new: Value) -> Value {
     let mut root = start;
     write(&mut root, &segments(path).unwrap(), new);
     root
@@ -11,29 +11,29 @@ fn written(start: Value, path: &str, new: Value) -> Value {
 
 #[test]
 fn a_missing_container_is_created_as_the_next_segment_needs_it() {
-    assert_eq!(written(json!({}), "a.2", json!(7)), json!({"a": [null, null, 7]}));
-    assert_eq!(written(json!({}), "a.b.c", json!(7)), json!({"a": {"b": {"c": 7}}}));
-    assert_eq!(written(json!({"a": null}), "a.0.x", json!(1)), json!({"a": [{"x": 1}]}));
+    assert_eq!(write_to(json!({}), "a.2", json!(7)), json!({"a": [null, null, 7]}));
+    assert_eq!(write_to(json!({}), "a.b.c", json!(7)), json!({"a": {"b": {"c": 7}}}));
+    assert_eq!(write_to(json!({"a": null}), "a.0.x", json!(1)), json!({"a": [{"x": 1}]}));
 }
 
 #[test]
 fn a_hash_forces_an_object_key() {
-    assert_eq!(written(json!({}), "#20", json!(1)), json!({"20": 1}));
-    assert_eq!(written(json!({}), "##x", json!(1)), json!({"#x": 1}));
-    assert_eq!(written(json!({}), "#.0", json!(1)), json!({"#": [1]}));
+    assert_eq!(write_to(json!({}), "#20", json!(1)), json!({"20": 1}));
+    assert_eq!(write_to(json!({}), "##x", json!(1)), json!({"#x": 1}));
+    assert_eq!(write_to(json!({}), "#.0", json!(1)), json!({"#": [1]}));
     let value = json!({"20": "key"});
     assert_eq!(read(&value, &segments("#20").unwrap()), Some(&json!("key")));
 }
 
 #[test]
 fn digits_are_a_key_where_an_object_already_stands() {
-    assert_eq!(written(json!({"a": {}}), "a.2", json!(1)), json!({"a": {"2": 1}}));
+    assert_eq!(write_to(json!({"a": {}}), "a.2", json!(1)), json!({"a": {"2": 1}}));
 }
 
 #[test]
 fn walking_through_a_scalar_writes_nothing_and_reads_nothing() {
-    assert_eq!(written(json!({"a": 5}), "a.b", json!(1)), json!({"a": 5}));
-    assert_eq!(written(json!({"a": [1]}), "a.name", json!(1)), json!({"a": [1]}));
+    assert_eq!(write_to(json!({"a": 5}), "a.b", json!(1)), json!({"a": 5}));
+    assert_eq!(write_to(json!({"a": [1]}), "a.name", json!(1)), json!({"a": [1]}));
     assert_eq!(read(&json!({"a": 5}), &segments("a.b").unwrap()), None);
     assert_eq!(read(&json!({"a": [1]}), &segments("a.9").unwrap()), None);
 }

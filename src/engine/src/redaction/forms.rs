@@ -20,7 +20,7 @@ const DELIMITERS: &AsciiSet =
 /// JSON escape it.
 pub(super) fn forms(text: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::from([text.to_owned()]);
-    forms.extend(escaped(text));
+    forms.extend(escaped_forms(text));
     if text.chars().count() < SHORT {
         return forms;
     }
@@ -39,13 +39,13 @@ pub(super) fn forms(text: &str) -> BTreeSet<String> {
     let every: String = bytes.iter().map(|byte| format!("%{byte:02X}")).collect();
     let sets = [RESERVED, NON_ALPHANUMERIC, DELIMITERS].map(|set| percent_encode(bytes, set).to_string());
     for encoded in sets.into_iter().chain([every]) {
-        forms.extend([lowered(&encoded), encoded]);
+        forms.extend([lower(&encoded), encoded]);
     }
     forms
 }
 
 /// As XML escapes it, in text and in attributes, and as JSON does, in a text and in a text inside one.
-fn escaped(text: &str) -> Vec<String> {
+fn escaped_forms(text: &str) -> Vec<String> {
     let markup = text.replace('&', "&amp;").replace('<', "&lt;");
     let closed = markup.replace('>', "&gt;");
     let quoted = closed.replace('"', "&quot;");
@@ -63,7 +63,7 @@ fn in_json(text: &str) -> String {
 }
 
 /// Percent escapes in lower case.
-fn lowered(text: &str) -> String {
+fn lower(text: &str) -> String {
     let mut escape = 0_u8;
     let lower = |letter: char| {
         escape = if letter == '%' { 3 } else { escape.saturating_sub(1) };

@@ -77,7 +77,7 @@ impl Run<'_> {
         let mut last =
             last.unwrap_or_else(|| TaskError::new(ErrorCode::TaskStatus, format!("status {status}")));
         self.work.record_failure(scope, failure_record(id, step, &last, status));
-        if let (Some(cut), true) = (budget::cut(), status >= 500) {
+        if let (Some(cut), true) = (budget::cut_reason(), status >= 500) {
             return Some(self.expire(
                 id,
                 cut.into_error(),

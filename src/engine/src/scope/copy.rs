@@ -11,7 +11,7 @@ use crate::path::Segment;
 use crate::reads::ReadExtent;
 
 /// Copies as much of a value as is read.
-pub(crate) fn copied<'r>(bump: &'r Bump, part: &'r ReadExtent, value: &Value) -> DataValue<'r> {
+pub(crate) fn copy_part<'r>(bump: &'r Bump, part: &'r ReadExtent, value: &Value) -> DataValue<'r> {
     match (part, value) {
         (ReadExtent::Some(_), Value::Object(map)) => object(bump, part, map),
         (ReadExtent::Some(members), Value::Array(items)) => {
@@ -19,7 +19,7 @@ pub(crate) fn copied<'r>(bump: &'r Bump, part: &'r ReadExtent, value: &Value) ->
             for member in members.iter() {
                 let index = member.index.unwrap_or(usize::MAX);
                 if let (Some(slot), Some(item)) = (copy.get_mut(index), items.get(index)) {
-                    *slot = copied(bump, &member.part, item);
+                    *slot = copy_part(bump, &member.part, item);
                 }
             }
             DataValue::Array(copy)
@@ -37,7 +37,7 @@ pub(super) fn object<'r>(bump: &'r Bump, part: &'r ReadExtent, map: &Map<String,
             pairs.reserve_exact(members.iter().len());
             for member in members.iter() {
                 if let Some(value) = map.get(&*member.key) {
-                    pairs.push((&*member.key, copied(bump, &member.part, value)));
+                    pairs.push((&*member.key, copy_part(bump, &member.part, value)));
                 }
             }
         }
@@ -53,14 +53,14 @@ pub(super) fn object<'r>(bump: &'r Bump, part: &'r ReadExtent, map: &Map<String,
 
 /// `value` with `new` at `path`, by the rules of [`crate::path::write`]. Only containers along the path are
 /// copied, and nothing where the path leads to what is not read.
-pub(super) fn replaced<'r>(
+pub(super) fn replace_part<'r>(
     bump: &'r Bump,
     part: &'r ReadExtent,
     value: DataValue<'r>,
     path: &[Segment],
     new: &Value,
 ) -> DataValue<'r> {
-    let Some((first, rest)) = path.split_first() else { return copied(bump, part, new) };
+    let Some((first, rest)) = path.split_first() else { return copy_part(bump, part, new) };
     match (value, first.index()) {
         (DataValue::Array(items), Some(index)) => put(bump, part, items, index, rest, new),
         (DataValue::Null, Some(index)) => put(bump, part, &[], index, rest, new),
@@ -87,7 +87,7 @@ fn put<'r>(
     copy.extend_from_slice(items);
     copy.resize(length, DataValue::Null);
     if !element.is_nothing() {
-        copy[index] = replaced(bump, element, copy[index], rest, new);
+        copy[index] = replace_part(bump, element, copy[index], rest, new);
     }
     DataValue::Array(copy.into_bump_slice())
 }
@@ -109,8 +109,8 @@ fn insert<'r>(
     let mut copy = BumpVec::with_capacity_in(pairs.len() + 1, bump);
     copy.extend_from_slice(pairs);
     match pairs.iter().position(|(name, _)| *name == key) {
-        Some(found) => copy[found].1 = replaced(bump, member, copy[found].1, rest, new),
-        None => copy.push((&*bump.alloc_str(key), replaced(bump, member, DataValue::Null, rest, new))),
+        Some(found) => copy[found].1 = replace_part(bump, member, copy[found].1, rest, new),
+        None => copy.push((&*bump.alloc_str(key), replace_part(bump, member, DataValue::Null, rest, new))),
     }
     DataValue::Object(copy.into_bump_slice())
 }

@@ -52,9 +52,9 @@ impl SentInput {
             let aliased = field.alias.and_then(|alias| Some((alias, written(alias)?)));
             let named = written(field.name).map(|value| (field.name, value));
             let wins = field.alias_wins || entry.target == FunctionTarget::Channel;
-            let given = if wins { aliased.or(named) } else { named.or(aliased) };
+            let source = if wins { aliased.or(named) } else { named.or(aliased) };
             parts.extend(
-                given.map(|(spelling, value)| SentField::compile(field, spelling, value, cx)).transpose()?,
+                source.map(|(spelling, value)| SentField::compile(field, spelling, value, cx)).transpose()?,
             );
         }
         let defaults = sent.filter_map(|field| Some(SentField::of_default(field, field.default?)));

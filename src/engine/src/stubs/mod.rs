@@ -69,7 +69,7 @@ impl Stubs {
         let (mut answers, mut errors) = (BTreeMap::new(), Vec::new());
         for (function, targets) in functions {
             let path = format!("{at}.{function}");
-            match (stubbed(catalogue, function), targets) {
+            match (find_stubbable(catalogue, function), targets) {
                 (None, _) => errors.push(unknown(catalogue, path, function)),
                 (Some(entry), Value::Object(targets)) => {
                     answers.insert(entry.name.to_owned(), parse_targets(targets, &path, &mut errors));
@@ -110,14 +110,14 @@ impl StubCall {
 }
 
 /// Returns the entry of a function that reaches outside the engine.
-pub(crate) fn stubbed(catalogue: &Catalogue, function: &str) -> Option<&'static FunctionEntry> {
+pub(crate) fn find_stubbable(catalogue: &Catalogue, function: &str) -> Option<&'static FunctionEntry> {
     catalogue.find(function).filter(|entry| entry.target != FunctionTarget::None)
 }
 
 fn unknown(catalogue: &Catalogue, path: String, function: &str) -> FieldError {
-    let known = catalogue.entries().filter(|entry| entry.target != FunctionTarget::None);
-    let known = known.map(|entry| entry.name);
-    let message = match nearest(function, known) {
+    let entries = catalogue.entries().filter(|entry| entry.target != FunctionTarget::None);
+    let entries = entries.map(|entry| entry.name);
+    let message = match nearest(function, entries) {
         Some(near) => {
             format!("no function of this name calls a connector or a channel; did you mean {near}?")
         }

@@ -173,7 +173,7 @@ fn a_counter_whose_place_can_never_be_written_is_refused() {
 }
 
 /// Polls a run by hand: how often it gave way, and how long it took.
-fn polled(document: &Value, options: RunOptions) -> (usize, Duration, RunOutcome) {
+fn run_polled(document: &Value, options: RunOptions) -> (usize, Duration, RunOutcome) {
     let engine = Engine::builder().build();
     let flow = Flow::single(compile(&engine, document).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -202,7 +202,7 @@ fn a_run_gives_way_between_mappings_and_between_skipped_tasks() {
         .map(|n| json!({"id": n.to_string(), "condition": slow(), "function": {"name": "log"}}))
         .collect();
     for document in [json!({"tasks": [map(&mappings)]}), json!({"tasks": skipped})] {
-        let (pauses, elapsed, outcome) = polled(&document, RunOptions::default());
+        let (pauses, elapsed, outcome) = run_polled(&document, RunOptions::default());
         assert!(outcome.failure.is_none());
         assert!(elapsed < Duration::from_millis(4) || pauses > 0, "{pauses} pauses in {elapsed:?}");
         assert!(pauses as u128 * 20 >= elapsed.as_millis(), "{pauses} pauses in {elapsed:?}");
@@ -217,7 +217,7 @@ fn the_deadline_holds_between_mappings_and_skipped_tasks() {
         .collect();
     for document in [json!({"tasks": [map(&mappings)]}), json!({"tasks": skipped})] {
         let options = RunOptions { deadline: Some(Duration::from_millis(2)), ..RunOptions::default() };
-        let (_, elapsed, outcome) = polled(&document, options);
+        let (_, elapsed, outcome) = run_polled(&document, options);
         let failure = outcome.failure.unwrap();
         assert_eq!(failure.kind, svc_engine::FailureKind::Timeout, "after {elapsed:?}");
     }

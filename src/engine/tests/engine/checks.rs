@@ -28,7 +28,7 @@ fn input(function: &str, input: Value) -> Report {
     check(&json!({"tasks": [{"id": "t", "name": "", "function": {"name": function, "input": input}}]}))
 }
 
-fn at(field: &str, code: FieldCode) -> (String, FieldCode) {
+fn field_error(field: &str, code: FieldCode) -> (String, FieldCode) {
     (format!("tasks[0].function.input.{field}"), code)
 }
 
@@ -67,10 +67,10 @@ fn inputs_are_checked_against_the_table_all_at_once() {
     assert_eq!(
         report.errors,
         [
-            at("connector", FieldCode::TypeMismatch),
-            at("query", FieldCode::Required),
-            at("params", FieldCode::TypeMismatch),
-            at("extra", FieldCode::UnknownField),
+            field_error("connector", FieldCode::TypeMismatch),
+            field_error("query", FieldCode::Required),
+            field_error("params", FieldCode::TypeMismatch),
+            field_error("extra", FieldCode::UnknownField),
         ]
     );
 }
@@ -80,7 +80,7 @@ fn every_function_refuses_an_input_it_does_not_have() {
     for name in declared::engine().catalogue().names() {
         let report = input(name, json!({"outptu": "data.x"}));
         assert!(
-            report.errors.contains(&at("outptu", FieldCode::UnknownField)),
+            report.errors.contains(&field_error("outptu", FieldCode::UnknownField)),
             "{name}: {:?}",
             report.errors
         );
@@ -96,19 +96,19 @@ fn the_table_of_a_built_in_says_what_its_compiler_takes() {
     for entry in engine.catalogue().entries().filter(built_in) {
         let empty = input(entry.name, json!({})).errors;
         for field in entry.fields {
-            let missing = empty.contains(&at(field.name, FieldCode::Required));
+            let missing = empty.contains(&field_error(field.name, FieldCode::Required));
             assert_eq!(missing, field.required, "{}.{}", entry.name, field.name);
             let wrong = input(entry.name, json!({field.name: 1})).errors;
-            let refused = wrong.contains(&at(field.name, FieldCode::TypeMismatch));
+            let refused = wrong.contains(&field_error(field.name, FieldCode::TypeMismatch));
             assert_eq!(refused, field.kind != catalogue::InputKind::Any, "{}.{}", entry.name, field.name);
             let other = input(entry.name, json!({field.name: "zzz"})).errors;
-            let refused = other.contains(&at(field.name, FieldCode::Invalid));
+            let refused = other.contains(&field_error(field.name, FieldCode::Invalid));
             assert!(refused || field.one_of.is_empty(), "{}.{}", entry.name, field.name);
             for member in field.members {
                 let path = format!("{}[0].{}", field.name, member.name);
                 let missing = input(entry.name, json!({field.name: [{}]}))
                     .errors
-                    .contains(&at(&path, FieldCode::Required));
+                    .contains(&field_error(&path, FieldCode::Required));
                 assert_eq!(missing, member.required, "{}.{path}", entry.name);
             }
         }
@@ -182,14 +182,14 @@ fn var_misspelt_where_it_alone_is_folded_is_warned_of() {
 #[test]
 fn both_spellings_of_one_field_are_refused() {
     let fields = json!({"connector": "c", "output": "data.x", "response_path": "data.y"});
-    assert_eq!(input("http_call", fields).errors, [at("response_path", FieldCode::DuplicateField)]);
+    assert_eq!(input("http_call", fields).errors, [field_error("response_path", FieldCode::DuplicateField)]);
     assert_eq!(
         input("channel_call", json!({"channel": "c", "channel_logic": "c", "output": "data.x"})).errors,
-        [at("channel_logic", FieldCode::DuplicateField)]
+        [field_error("channel_logic", FieldCode::DuplicateField)]
     );
     assert_eq!(
         input("channel_call", json!({"output": "data.x"})).errors,
-        [at("channel", FieldCode::Required)]
+        [field_error("channel", FieldCode::Required)]
     );
 }
 
@@ -204,7 +204,10 @@ fn every_alias_but_those_that_win_excludes_its_field() {
     ];
     for (function, field, alias) in pairs {
         let twice = input(function, json!({field: "data.x", alias: "data.x"})).errors;
-        assert!(twice.contains(&at(alias, FieldCode::DuplicateField)), "{function}: {field} and {alias}");
+        assert!(
+            twice.contains(&field_error(alias, FieldCode::DuplicateField)),
+            "{function}: {field} and {alias}"
+        );
         for one in [field, alias] {
             let once = input(function, json!({one: "data.x"})).errors;
             assert!(once.iter().all(|(path, _)| !path.ends_with(one)), "{function}: {one} alone: {once:?}");
@@ -227,10 +230,10 @@ fn what_an_expression_wins_over_may_stand_beside_it_and_both_are_checked() {
         };
         assert_eq!(given(json!({"var": "data"})), [], "{function}: {alias}");
         let deep = (0..300).fold(json!(1), |inner, _| json!({"!": [inner]}));
-        assert_eq!(given(deep), [at(alias, FieldCode::Invalid)], "{function}: {alias}");
+        assert_eq!(given(deep), [field_error(alias, FieldCode::Invalid)], "{function}: {alias}");
     }
     let wrong = json!({"connector": "c", "path": 5, "path_logic": {"var": "data"}});
-    assert_eq!(input("http_call", wrong).errors, [at("path", FieldCode::TypeMismatch)]);
+    assert_eq!(input("http_call", wrong).errors, [field_error("path", FieldCode::TypeMismatch)]);
 }
 
 #[test]
@@ -240,7 +243,7 @@ fn an_alias_for_logic_is_an_expression() {
     let deep = (0..300).fold(json!(1), |inner, _| json!({"!": [inner]}));
     assert_eq!(
         input("http_call", json!({"connector": "c", "body_logic": deep})).errors,
-        [at("body_logic", FieldCode::Invalid)]
+        [field_error("body_logic", FieldCode::Invalid)]
     );
 }
 
@@ -269,11 +272,17 @@ fn an_operator_where_only_var_folds_is_warned_about() {
 #[test]
 fn wrong_values_and_write_targets_are_invalid() {
     let report = input("http_call", json!({"connector": "c", "method": "FETCH", "output": "payload.x"}));
-    assert_eq!(report.errors, [at("method", FieldCode::Invalid), at("output", FieldCode::Invalid)]);
+    assert_eq!(
+        report.errors,
+        [field_error("method", FieldCode::Invalid), field_error("output", FieldCode::Invalid)]
+    );
     let mapping = json!({"mappings": [{"path": "payload.x", "logic": 1}, {"path": "data..x", "logic": 1}]});
     assert_eq!(
         input("map", mapping).errors,
-        [at("mappings[0].path", FieldCode::Invalid), at("mappings[1].path", FieldCode::Invalid)]
+        [
+            field_error("mappings[0].path", FieldCode::Invalid),
+            field_error("mappings[1].path", FieldCode::Invalid)
+        ]
     );
 }
 
@@ -283,18 +292,24 @@ fn built_ins_name_every_problem_at_its_path() {
     assert_eq!(
         report.errors,
         [
-            at("mappings[0].path", FieldCode::TypeMismatch),
-            at("mappings[0].logic", FieldCode::Required),
-            at("mappings[1].path", FieldCode::Required),
+            field_error("mappings[0].path", FieldCode::TypeMismatch),
+            field_error("mappings[0].logic", FieldCode::Required),
+            field_error("mappings[1].path", FieldCode::Required),
         ]
     );
-    assert_eq!(input("validation", json!({})).errors, [at("rules", FieldCode::Required)]);
-    assert_eq!(input("parse_json", json!({"source": "payload"})).errors, [at("target", FieldCode::Required)]);
+    assert_eq!(input("validation", json!({})).errors, [field_error("rules", FieldCode::Required)]);
+    assert_eq!(
+        input("parse_json", json!({"source": "payload"})).errors,
+        [field_error("target", FieldCode::Required)]
+    );
     let filter = json!({"condition": true, "on_reject": "explode"});
-    assert_eq!(input("filter", filter).errors, [at("on_reject", FieldCode::Invalid)]);
+    assert_eq!(input("filter", filter).errors, [field_error("on_reject", FieldCode::Invalid)]);
     let log = json!({"level": "loud", "fields": []});
     let log = input("log", log).errors;
-    assert_eq!(log, [at("level", FieldCode::Invalid), at("fields", FieldCode::TypeMismatch)]);
+    assert_eq!(
+        log,
+        [field_error("level", FieldCode::Invalid), field_error("fields", FieldCode::TypeMismatch)]
+    );
 }
 
 #[test]

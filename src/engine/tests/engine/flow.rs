@@ -13,7 +13,7 @@ use svc_engine::{
 
 use crate::support::{block_on, compile, message, run};
 
-fn observed(outcome: &RunOutcome, field: &str) -> Value {
+fn observation(outcome: &RunOutcome, field: &str) -> Value {
     let steps = outcome.trace.iter().flat_map(|trace| &trace.steps);
     match field {
         "data" => outcome.message.data.clone(),
@@ -43,7 +43,7 @@ fn workflows_do_what_the_table_says() {
         expectations.entry("failure").or_insert(Value::Null);
         expectations.entry("errors").or_insert(json!([]));
         for (field, expected) in expectations {
-            let found = observed(&outcome, &field);
+            let found = observation(&outcome, &field);
             if found != expected {
                 wrong.push(format!("{}: {field} is {found}, not {expected}", case["rule"]));
             }
@@ -210,7 +210,7 @@ fn only_the_newest_32_failure_records_are_kept() {
     assert_eq!(outcome.errors.len(), 40);
 }
 
-fn within(deadline: Duration, document: &Value) -> RunOutcome {
+fn run_within(deadline: Duration, document: &Value) -> RunOutcome {
     let engine = answering();
     let flow = Flow::single(compile(&engine, document).unwrap());
     let options = RunOptions { deadline: Some(deadline), ..RunOptions::default() };
@@ -220,7 +220,7 @@ fn within(deadline: Duration, document: &Value) -> RunOutcome {
 #[test]
 fn a_task_that_hangs_is_cancelled_at_the_deadline() {
     let document = json!({"tasks": [answer("t", json!({"hang": true})), answer("u", json!({}))]});
-    let outcome = within(Duration::from_secs(5), &document);
+    let outcome = run_within(Duration::from_secs(5), &document);
     assert_eq!(outcome.failure.unwrap().to_service_error(false).status(), 504);
     assert_eq!(outcome.errors[0].code, ErrorCode::Timeout);
     assert_eq!(outcome.audit_trail.len(), 1);
@@ -232,7 +232,7 @@ fn a_passed_deadline_ends_the_run_whatever_tolerates_errors() {
     hanging["continue_on_error"] = json!(true);
     let document =
         json!({"continue_on_error": true, "loop": {"max": 3}, "tasks": [hanging, answer("u", json!({}))]});
-    let outcome = within(Duration::from_secs(1), &document);
+    let outcome = run_within(Duration::from_secs(1), &document);
     assert_eq!(statuses(&outcome), [500]);
     assert_eq!(outcome.failure.unwrap().kind, FailureKind::Timeout);
 }
@@ -240,7 +240,7 @@ fn a_passed_deadline_ends_the_run_whatever_tolerates_errors() {
 #[test]
 fn the_deadline_is_checked_before_every_task() {
     let document = json!({"tasks": [{"id": "l", "function": {"name": "log"}}]});
-    let outcome = within(Duration::ZERO, &document);
+    let outcome = run_within(Duration::ZERO, &document);
     assert_eq!(outcome.failure.unwrap().error.task_id.as_deref(), Some("l"));
 }
 

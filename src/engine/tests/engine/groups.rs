@@ -222,7 +222,7 @@ fn any_nodes() -> impl Strategy<Value = Vec<Node>> {
     prop::collection::vec(node, 1..6)
 }
 
-fn observed(outcome: &RunOutcome) -> Record {
+fn observation(outcome: &RunOutcome) -> Record {
     let result = |step: &svc_engine::TraceStep| match step.result {
         svc_engine::StepResult::Executed => "executed",
         svc_engine::StepResult::Skipped => "skipped",
@@ -247,7 +247,7 @@ proptest! {
         let document = json!({"tasks": document(&nodes, &mut ids.iter())});
         let outcome = run(&Engine::builder().build(), &document, message(Value::Null));
         let expected = interpret(&nodes);
-        prop_assert_eq!(observed(&outcome), expected);
+        prop_assert_eq!(observation(&outcome), expected);
         let progress = outcome.message.metadata.get("progress").map(|progress| progress["task_id"].clone());
         let last = outcome.audit_trail.last().map(|entry| json!(entry.task_id));
         prop_assert_eq!(progress, last, "progress names the last task that recorded something");

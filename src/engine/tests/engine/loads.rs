@@ -181,7 +181,7 @@ fn body() -> impl Strategy<Value = Value> {
 }
 
 /// As the database gives it back.
-fn stored(content: WorkflowContent) -> Workflow {
+fn stored_workflow(content: WorkflowContent) -> Workflow {
     let again = |value: &Value| serde_json::from_str(&value.to_string()).unwrap();
     Workflow {
         workflow_id: "w".into(),
@@ -204,7 +204,7 @@ fn loads(body: &Value) -> Option<Result<(), CompileError>> {
     let engine = Engine::builder().build();
     let (_, content) = parse_new_workflow(body, &engine).ok()?;
     let material = CompileSecrets { references: &Readings::default(), declared: &engine.declared_secrets() };
-    Some(engine.compile(&stored(content), material).map(drop))
+    Some(engine.compile(&stored_workflow(content), material).map(drop))
 }
 
 #[test]

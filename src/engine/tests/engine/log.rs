@@ -26,7 +26,7 @@ impl Drain for Lines {
     }
 }
 
-fn logged(input: Value) -> (slog::Level, String) {
+fn run_log(input: Value) -> (slog::Level, String) {
     let lines = Lines::default();
     let engine = Engine::builder().logger(Logger::root(lines.clone(), o!())).build();
     let document = json!({"tasks": [{"id": "l", "function": {"name": "log", "input": input}}]});
@@ -40,20 +40,20 @@ fn logged(input: Value) -> (slog::Level, String) {
 #[test]
 fn a_line_has_its_message_and_its_fields_sorted_by_key() {
     let input = json!({"message": "order stored", "level": "warn", "fields": {"b": {"var": "data.list"}, "a": {"var": "data.id"}}});
-    assert_eq!(logged(input), (slog::Level::Warning, "order stored [a=7, b=[1,\"a\"]]".into()));
+    assert_eq!(run_log(input), (slog::Level::Warning, "order stored [a=7, b=[1,\"a\"]]".into()));
 }
 
 #[test]
 fn a_message_is_an_expression_and_info_by_default() {
     assert_eq!(
-        logged(json!({"message": {"cat": ["id ", {"var": "data.id"}]}})),
+        run_log(json!({"message": {"cat": ["id ", {"var": "data.id"}]}})),
         (slog::Level::Info, "id 7".into())
     );
-    assert_eq!(logged(json!({"message": {"var": "data.list"}})).1, "[1,\"a\"]");
+    assert_eq!(run_log(json!({"message": {"var": "data.list"}})).1, "[1,\"a\"]");
 }
 
 #[test]
 fn an_expression_that_fails_never_fails_the_task() {
     let input = json!({"message": {"+": ["a", 1]}, "fields": {"x": {"throw": "y"}}});
-    assert_eq!(logged(input).1, "<eval error> [x=<eval error>]");
+    assert_eq!(run_log(input).1, "<eval error> [x=<eval error>]");
 }

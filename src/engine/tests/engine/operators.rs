@@ -44,7 +44,7 @@ fn engine() -> Engine {
         .build()
 }
 
-fn evaluated(engine: &Engine, logic: &Value) -> Result<Value, TaskError> {
+fn evaluate(engine: &Engine, logic: &Value) -> Result<Value, TaskError> {
     let document =
         json!({"tasks": [{"id": "t", "function": {"name": "evaluate", "input": {"logic": logic}}}]});
     let mut message = message(json!({"p": "in"}));
@@ -64,7 +64,7 @@ fn operators_mean_what_the_table_says() {
     for (rule, cases) in &table {
         for case in cases.as_array().unwrap() {
             let (logic, expected) = (&case[0], &case[1]);
-            let result = evaluated(&engine, logic);
+            let result = evaluate(&engine, logic);
             let right = match &result {
                 Ok(value) => value == expected,
                 Err(_) => expected.get("error").is_some(),
@@ -79,14 +79,14 @@ fn operators_mean_what_the_table_says() {
 
 #[test]
 fn an_expression_that_fails_inside_a_function_is_a_logic_error() {
-    let error = evaluated(&engine(), &json!({"+": ["two", 1]})).unwrap_err();
+    let error = evaluate(&engine(), &json!({"+": ["two", 1]})).unwrap_err();
     assert_eq!(error.code, ErrorCode::Logic);
 }
 
 #[test]
 fn an_error_never_holds_the_value_of_a_secret() {
     for logic in [json!({"throw": {"secret": "token"}}), json!({"+": [{"secret": "token"}, 1]})] {
-        let error = evaluated(&engine(), &logic).unwrap_err();
+        let error = evaluate(&engine(), &logic).unwrap_err();
         assert!(!format!("{error:?}").contains("s3cret"), "{error:?}");
     }
 }

@@ -21,22 +21,22 @@ fn segment(text: &str) -> Read<'_> {
 }
 
 /// The value after a write: rebuilt along the path, unchanged where the path walks through a scalar.
-fn written(value: &Value, path: &[&str], new: &Value) -> Value {
+fn write(value: &Value, path: &[&str], new: &Value) -> Value {
     let Some((first, rest)) = path.split_first() else { return new.clone() };
     match (value, segment(first)) {
-        (Value::Null, Read::Index(..)) => written(&json!([]), path, new),
-        (Value::Null, Read::Key(_)) => written(&json!({}), path, new),
+        (Value::Null, Read::Index(..)) => write(&json!([]), path, new),
+        (Value::Null, Read::Key(_)) => write(&json!({}), path, new),
         (Value::Array(items), Read::Index(index, _)) => {
             let mut items = items.clone();
             while items.len() <= index {
                 items.push(Value::Null);
             }
-            items[index] = written(&items[index], rest, new);
+            items[index] = write(&items[index], rest, new);
             items.into()
         }
         (Value::Object(members), Read::Index(_, key) | Read::Key(key)) => {
             let mut members = members.clone();
-            let below = written(members.get(key).unwrap_or(&Value::Null), rest, new);
+            let below = write(members.get(key).unwrap_or(&Value::Null), rest, new);
             members.insert(key.to_owned(), below);
             members.into()
         }
@@ -58,14 +58,14 @@ fn read(value: &Value, path: &[&str]) -> Value {
 }
 
 /// Returns the result of a mapping: an object is merged into an object at a bare root.
-fn mapped(data: &Value, path: &[&str], new: &Value) -> Value {
+fn run_map(data: &Value, path: &[&str], new: &Value) -> Value {
     match (data, new) {
         (Value::Object(old), Value::Object(new)) if path.is_empty() => {
             let mut merged = old.clone();
             merged.extend(new.clone());
             merged.into()
         }
-        _ => written(data, path, new),
+        _ => write(data, path, new),
     }
 }
 
@@ -141,7 +141,7 @@ proptest! {
         let seen = &outcome.message.temp_data;
         let mut data = Value::Object(Map::new());
         for (n, (target, value, _, source)) in steps.iter().enumerate() {
-            data = mapped(&data, target, value);
+            data = run_map(&data, target, value);
             let expected = read(&data, source);
             prop_assert_eq!(&seen["whole"][n], &json!([data]), "after step {}", n);
             prop_assert_eq!(&seen["evaluated"][n], &json!([expected]), "evaluated in step {}", n);

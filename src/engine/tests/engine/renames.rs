@@ -213,7 +213,7 @@ fn walk(value: &Value, at: &str, under: &str, found: &mut Vec<Site>) {
 }
 
 /// Writes a name another way: a letter more, less, other, or two of them swapped.
-fn edited(name: &str, edit: u8, at: usize, letter: char) -> String {
+fn edit_name(name: &str, edit: u8, at: usize, letter: char) -> String {
     let mut letters: Vec<char> = name.chars().collect();
     let at = at % letters.len();
     match edit {
@@ -226,7 +226,7 @@ fn edited(name: &str, edit: u8, at: usize, letter: char) -> String {
 }
 
 /// The document with the name edited; `None` where that makes another name that exists.
-fn renamed(document: &Value, site: &Site, edit: impl Fn(&str) -> String) -> Option<Value> {
+fn rename(document: &Value, site: &Site, edit: impl Fn(&str) -> String) -> Option<Value> {
     const NAMES: [&str; 12] = [
         "order",
         "lines",
@@ -287,7 +287,7 @@ proptest! {
         prop_assert!(report.valid() && report.warnings.is_empty(), "{document}: {report:?}");
         let sites = sites(&document);
         let site = &sites[pick.index(sites.len())];
-        let changed = renamed(&document, site, |name| edited(name, edit, at, letter));
+        let changed = rename(&document, site, |name| edit_name(name, edit, at, letter));
         prop_assume!(changed.is_some());
         let changed = changed.unwrap();
         let told = validate_workflow(&changed, &engine);

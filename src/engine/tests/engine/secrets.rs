@@ -9,7 +9,7 @@ fn engine() -> Engine {
     Engine::builder().secrets([("token", json!("s3cret"))]).build()
 }
 
-fn refused(task: Value) -> String {
+fn refusal(task: Value) -> String {
     match compile(&engine(), &json!({"tasks": [task]})).map(drop) {
         Err(CompileError::Invalid { message, .. }) => message,
         other => panic!("not refused: {other:?}"),
@@ -32,11 +32,11 @@ fn a_condition_and_a_rule_may_read_a_secret() {
 fn a_secret_that_would_be_recorded_is_refused() {
     let secret = json!({"cat": ["x", {"secret": "token"}]});
     let mapping = json!({"id": "m", "function": {"name": "map", "input": {"mappings": [{"path": "data.x", "logic": secret}]}}});
-    assert!(refused(mapping).contains("a mapping"));
+    assert!(refusal(mapping).contains("a mapping"));
     let message = json!({"id": "l", "function": {"name": "log", "input": {"message": secret}}});
-    assert!(refused(message).contains("a log message"));
+    assert!(refusal(message).contains("a log message"));
     let field = json!({"id": "l", "function": {"name": "log", "input": {"fields": {"f": secret}}}});
-    assert!(refused(field).contains("a log field"));
+    assert!(refusal(field).contains("a log field"));
 }
 
 #[test]
@@ -44,10 +44,10 @@ fn an_undeclared_or_computed_secret_is_refused() {
     let condition =
         |condition: Value| json!({"id": "f", "condition": condition, "function": {"name": "log"}});
     assert!(
-        refused(condition(json!({"==": [{"secret": "other"}, 1]}))).contains("\"other\" is not declared")
+        refusal(condition(json!({"==": [{"secret": "other"}, 1]}))).contains("\"other\" is not declared")
     );
     assert!(
-        refused(condition(json!({"==": [{"secret": {"var": "data.name"}}, 1]}))).contains("literal name")
+        refusal(condition(json!({"==": [{"secret": {"var": "data.name"}}, 1]}))).contains("literal name")
     );
 }
 

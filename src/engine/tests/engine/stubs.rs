@@ -17,14 +17,14 @@ fn compile(engine: &Engine, tasks: Value) -> Flow {
     Flow::single(engine.compile_stubbed(&workflow(&json!({"tasks": tasks})), material).unwrap())
 }
 
-fn answered(engine: &Engine, flow: &Flow, message: Message, stubs: &Value) -> RunOutcome {
+fn run_stubbed(engine: &Engine, flow: &Flow, message: Message, stubs: &Value) -> RunOutcome {
     let stubs = Stubs::parse(engine.catalogue(), stubs, "stubs").unwrap();
     block_on(engine.run(flow, message, RunOptions { stubs, ..RunOptions::default() }))
 }
 
 fn run(tasks: Value, payload: Value, stubs: &Value) -> RunOutcome {
     let engine = declared::engine();
-    answered(&engine, &compile(&engine, tasks), message(payload), stubs)
+    run_stubbed(&engine, &compile(&engine, tasks), message(payload), stubs)
 }
 
 fn codes(outcome: &RunOutcome) -> Vec<&str> {
@@ -163,7 +163,7 @@ fn no_record_of_a_call_shows_a_secret() {
         "path_logic": {"cat": ["/k/", {"secret": "token"}]}, "body_logic": {"key": {"secret": "token"}, "n": 1}})
     )]);
     let outcome =
-        answered(&engine, &compile(&engine, tasks), message(json!({})), &json!({"http_call": {"*": 1}}));
+        run_stubbed(&engine, &compile(&engine, tasks), message(json!({})), &json!({"http_call": {"*": 1}}));
     assert_eq!(outcome.calls[0].input["body"], json!({"key": "******", "n": 1}));
     assert_eq!(outcome.calls[0].input["path"], "******", "made of a secret");
 }
@@ -188,7 +188,7 @@ fn one_compilation_serves_runs_with_different_answers() {
     let engine = declared::engine();
     let flow = compile(&engine, json!([task("t", "db_read", json!({"connector": "shop", "query": "q"}))]));
     for answer in [json!(1), json!({"a": [2]})] {
-        let outcome = answered(&engine, &flow, message(json!({})), &json!({"db_read": {"shop": answer}}));
+        let outcome = run_stubbed(&engine, &flow, message(json!({})), &json!({"db_read": {"shop": answer}}));
         assert_eq!((outcome.message.data, outcome.calls.len()), (answer, 1));
     }
 }

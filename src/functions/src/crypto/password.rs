@@ -38,8 +38,8 @@ const BCRYPT_BYTES: usize = 72;
 
 impl Param {
     fn read(&self, params: Option<&Value>) -> u32 {
-        let given = params.and_then(|params| params.get(self.name)?.as_u64());
-        given.and_then(|given| u32::try_from(given).ok()).unwrap_or(self.default)
+        let number = params.and_then(|params| params.get(self.name)?.as_u64());
+        number.and_then(|given| u32::try_from(given).ok()).unwrap_or(self.default)
     }
 }
 
@@ -49,9 +49,9 @@ pub(super) fn check(scheme: &str, params: &Map<String, Value>, problems: &mut In
         let field = format!("params.{name}");
         let Some(param) = PARAMS.into_iter().find(|param| param.scheme == scheme && param.name == name)
         else {
-            let known = PARAMS.iter().filter(|param| param.scheme == scheme).map(|param| param.name);
-            let known: Vec<_> = known.collect();
-            problems.invalid(&field, format!("{scheme} has no {name}, but {}", known.join(", ")));
+            let names = PARAMS.iter().filter(|param| param.scheme == scheme).map(|param| param.name);
+            let names: Vec<_> = names.collect();
+            problems.invalid(&field, format!("{scheme} has no {name}, but {}", names.join(", ")));
             continue;
         };
         let (least, most) = (param.range.start(), param.range.end());

@@ -12,13 +12,13 @@ pub(super) const WHY: &str = "1 to 315360000 seconds, as an integer or as a text
 pub(super) fn seconds(value: &Value) -> Result<i64, &'static str> {
     let seconds = match value {
         Value::Number(number) => number.as_i64(),
-        Value::String(text) => written(text),
+        Value::String(text) => parse_written(text),
         _ => None,
     };
     seconds.filter(|seconds| (1..=MAX_SECONDS).contains(seconds)).ok_or(WHY)
 }
 
-fn written(text: &str) -> Option<i64> {
+fn parse_written(text: &str) -> Option<i64> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let unit = match unit {
         "s" => 1,

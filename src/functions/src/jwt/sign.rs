@@ -13,7 +13,7 @@ use svc_model::config::auth::JwtAlgorithm;
 
 use super::duration::seconds;
 use super::key_encoding;
-use crate::input::{self, InputProblems, fixed, text};
+use crate::input::{self, InputProblems, literal_value, text};
 use crate::secret::{self, LoadedSecret, literal};
 
 /// The catalogue entry of `jwt_sign`.
@@ -70,18 +70,18 @@ impl Function for JwtSign {
             _ => {}
         }
         for field in ["expires_in", "not_before"] {
-            if let Some(duration) = fixed(input, field) {
+            if let Some(duration) = literal_value(input, field) {
                 problems.note(field, seconds(&duration));
             }
         }
-        if let Some(audience) = fixed(input, "audience")
+        if let Some(audience) = literal_value(input, "audience")
             && !is_audience(&audience)
         {
             problems.mismatch("audience", AUDIENCE, &audience);
         }
         let claims = input.get("claims").and_then(Value::as_object);
         for claim in INSTANTS {
-            if let Some(value) = claims.and_then(|claims| fixed(claims, claim))
+            if let Some(value) = claims.and_then(|claims| literal_value(claims, claim))
                 && !value.is_number()
             {
                 problems.mismatch(&format!("claims.{claim}"), "number", &value);
@@ -90,7 +90,7 @@ impl Function for JwtSign {
         let from_message = claims.is_some_and(|claims| claims.contains_key("var"));
         let expires = claims.is_some_and(|claims| claims.contains_key("exp"));
         if input.get("expires_in").is_none_or(Value::is_null) && !expires && !from_message {
-            problems.required("expires_in");
+            problems.require("expires_in");
         }
     }
 

@@ -109,7 +109,7 @@ impl Function for JwtVerify {
         }
         let keyless = input.get("keys").and_then(Value::as_array).is_none_or(Vec::is_empty);
         match input.get("jwks_url") {
-            None if keyless => problems.required("keys"),
+            None if keyless => problems.require("keys"),
             Some(Value::String(url)) => problems.note("jwks_url", self.key_sets.key_set(url)),
             _ => {}
         }
@@ -155,7 +155,7 @@ fn check_key(at: &str, entry: &Value, problems: &mut InputProblems<'_>) {
     }
     let at = |field: &str| format!("{at}.{field}");
     match fields.get("algorithm") {
-        None => problems.required(&at("algorithm")),
+        None => problems.require(&at("algorithm")),
         Some(name) => check_algorithm(&at("algorithm"), name, problems),
     }
     if let Some(kid) = fields.get("kid").filter(|kid| !kid.is_string()) {
@@ -167,7 +167,7 @@ fn check_key(at: &str, entry: &Value, problems: &mut InputProblems<'_>) {
         Some((other, None)) => problems.mismatch(&at("key_encoding"), "string", other),
     }
     match fields.get("key") {
-        None => problems.required(&at("key")),
+        None => problems.require(&at("key")),
         Some(source @ Value::String(_)) => {
             match (literal(source), fields.get("algorithm").and_then(algorithm)) {
                 (Ok(Some(key)), Some(algorithm)) => {
@@ -207,14 +207,14 @@ impl VerifyTask {
             require_exp: self.require_exp,
         };
         if self.inputs.fold(cx, "token").is_null() {
-            return Err(rejected(RefusalReason::Missing));
+            return Err(rejected_error(RefusalReason::Missing));
         }
         let token = self.inputs.require_text(cx, "token")?;
-        verifier.claims(token.as_bytes(), &rules, cx.now().timestamp()).await.map_err(rejected)
+        verifier.claims(token.as_bytes(), &rules, cx.now().timestamp()).await.map_err(rejected_error)
     }
 }
 
-fn rejected(reason: RefusalReason) -> TaskError {
+fn rejected_error(reason: RefusalReason) -> TaskError {
     TaskError::new(ErrorCode::Function, format!("token rejected ({})", reason.name()))
 }
 

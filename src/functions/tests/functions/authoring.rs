@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use svc_model::FieldCode::{self, Invalid, Required, TypeMismatch, UnknownField};
 use svc_model::WorkflowChecks as _;
 
-use crate::support::{SHARED, engine, problems, told};
+use crate::support::{SHARED, check_messages, engine, problems};
 
 /// Asserts the problems that are reported for an input.
 #[track_caller]
@@ -171,7 +171,7 @@ fn a_signing_key_that_is_written_out_is_inspected() {
     }
     let mut short = sign("HS256", json!("c3dvcmRmaXNo"));
     short["key_encoding"] = json!("base64");
-    assert_eq!(told("jwt_sign", &short)[0].2, "HS256 needs a key of at least 32 bytes");
+    assert_eq!(check_messages("jwt_sign", &short)[0].2, "HS256 needs a key of at least 32 bytes");
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn no_report_repeats_a_secret() {
             json!({"token": "t", "algorithms": ["HS256"], "keys": [{"algorithm": "HS256", "key": "swordfish"}]}),
         ),
     ] {
-        let told = told(function, &input);
+        let told = check_messages(function, &input);
         assert!(!told.is_empty() && !format!("{told:?}").contains("sword"), "{told:?}");
     }
 }

@@ -24,7 +24,7 @@ fn claims(input: Value, data: Value) -> Value {
     claims
 }
 
-fn refused(input: Value, data: Value) -> (ErrorCode, String) {
+fn refusal(input: Value, data: Value) -> (ErrorCode, String) {
     let error = parts(input, data).unwrap_err();
     (error.code, error.message)
 }
@@ -107,8 +107,8 @@ fn what_the_message_gives_is_held_to_the_table_again() {
     ] {
         let fields = input.as_object_mut().unwrap();
         fields.entry("expires_in").or_insert(json!(60));
-        assert_eq!(refused(input.clone(), json!({"in": value})), due, "{input} {value}");
+        assert_eq!(refusal(input.clone(), json!({"in": value})), due, "{input} {value}");
     }
     let due = invalid("expires_in: required without claims.exp");
-    assert_eq!(refused(json!({"claims": {"var": "data.in"}}), json!({"in": {"sub": "s"}})), due);
+    assert_eq!(refusal(json!({"claims": {"var": "data.in"}}), json!({"in": {"sub": "s"}})), due);
 }

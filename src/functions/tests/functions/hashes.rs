@@ -161,7 +161,7 @@ fn data_that_cannot_be_read_is_an_error_of_its_field() {
     }
 }
 
-fn verified(signature: Value) -> Result<Value, (svc_engine::ErrorCode, String)> {
+fn verify(signature: Value) -> Result<Value, (svc_engine::ErrorCode, String)> {
     let input = json!({"op": "hmac_verify", "key": "Jefe", "data": "what do ya want for nothing?",
         "signature": {"var": "data.signature"}});
     let result = call("crypto", input, json!({"signature": signature}));
@@ -176,7 +176,7 @@ fn a_signature_is_verified_in_whatever_encoding_it_comes() {
         "W9zBRr9gdU5qBCQmCJV1x1oAPwidJzmDnexYuWTsOEM=",
         "W9zBRr9gdU5qBCQmCJV1x1oAPwidJzmDnexYuWTsOEM",
     ] {
-        assert_eq!(verified(json!(signature)), Ok(json!(true)), "{signature}");
+        assert_eq!(verify(json!(signature)), Ok(json!(true)), "{signature}");
     }
     // These bytes have different texts in the two alphabets.
     let input = |signature: &str| json!({"op": "hmac_verify", "algorithm": "sha1", "key": "k7", "data": "d", "signature": signature});
@@ -201,14 +201,14 @@ fn another_signature_is_false_and_no_error() {
         "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
         "no signature at all",
     ] {
-        assert_eq!(verified(json!(signature)), Ok(json!(false)), "{signature}");
+        assert_eq!(verify(json!(signature)), Ok(json!(false)), "{signature}");
     }
 }
 
 #[test]
 fn what_the_message_gives_is_held_to_the_table_again() {
-    assert_eq!(verified(json!(7)), Err(invalid("signature: expected string, got number")));
-    assert_eq!(verified(json!(null)), Err(invalid("signature: expected string, got null")));
+    assert_eq!(verify(json!(7)), Err(invalid("signature: expected string, got number")));
+    assert_eq!(verify(json!(null)), Err(invalid("signature: expected string, got null")));
     for (op, field) in [("password_hash", "password"), ("password_verify", "password")] {
         let mut input = json!({"op": op, "password": {"var": "data.in"}});
         if op == "password_verify" {

@@ -86,10 +86,10 @@ fn content(function: &str, input: &Value) -> WorkflowContent {
 
 /// Returns the problems of an input: fields, relative to the input, with their codes.
 pub(crate) fn problems(function: &str, input: &Value) -> Vec<(String, FieldCode)> {
-    told(function, input).into_iter().map(|(field, code, _)| (field, code)).collect()
+    check_messages(function, input).into_iter().map(|(field, code, _)| (field, code)).collect()
 }
 
-pub(crate) fn told(function: &str, input: &Value) -> Vec<(String, FieldCode, String)> {
+pub(crate) fn check_messages(function: &str, input: &Value) -> Vec<(String, FieldCode, String)> {
     let mut errors = Vec::new();
     engine().check(&content(function, input), &mut errors, &mut Vec::new());
     let field = |path: &str| path.strip_prefix("tasks[0].function.input.").unwrap_or(path).to_owned();

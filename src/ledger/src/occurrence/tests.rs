@@ -5,73 +5,73 @@ use crate::slot::is_saturated;
 
 const LEASE: Duration = Duration::from_secs(60);
 
-fn at(second: i64) -> NaiveDateTime {
+fn time_at(second: i64) -> NaiveDateTime {
     chrono::DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap().naive_utc()
 }
 
 fn due() -> Occurrence {
-    Occurrence::pending(Uuid::from_u128(1), at(0))
+    Occurrence::pending(Uuid::from_u128(1), time_at(0))
 }
 
 /// Claims the row for a holder at this second.
-fn claimed(row: &mut Occurrence, holder: &str, second: i64) -> ClaimKey {
-    let claim = row.claim(holder, LEASE, 5, at(second));
+fn claim(row: &mut Occurrence, holder: &str, second: i64) -> ClaimKey {
+    let claim = row.claim(holder, LEASE, 5, time_at(second));
     assert!(matches!(claim, ClaimOutcome::Taken { .. }), "{claim:?}");
     row.key().unwrap()
 }
 
 fn plain(second: i64) -> StartRequest<'static> {
-    StartRequest { version: 3, singleton: None, trace_id: None, lease: LEASE, now: at(second) }
+    StartRequest { version: 3, singleton: None, trace_id: None, lease: LEASE, now: time_at(second) }
 }
 
-fn one() -> Singleton {
+fn singleton() -> Singleton {
     Singleton { key: "k".into(), slots: 1 }
 }
 
-fn failed() -> Settlement {
+fn failure() -> Settlement {
     Settlement::Failed { message: "no luck".into() }
 }
 
 #[test]
 fn a_row_is_claimed_when_due_started_renewed_and_settled() {
     let mut row = due();
-    assert_eq!(row.claim("a", LEASE, 5, at(-1)), ClaimOutcome::Unavailable, "not yet due");
-    assert_eq!(row.claim("a", LEASE, 5, at(0)), ClaimOutcome::Taken { raised: true, recovered: false });
-    assert_eq!((row.attempt, row.claimed_until), (1, Some(at(60))));
+    assert_eq!(row.claim("a", LEASE, 5, time_at(-1)), ClaimOutcome::Unavailable, "not yet due");
+    assert_eq!(row.claim("a", LEASE, 5, time_at(0)), ClaimOutcome::Taken { raised: true, recovered: false });
+    assert_eq!((row.attempt, row.claimed_until), (1, Some(time_at(60))));
     let key = row.key().unwrap();
     assert_eq!(
-        row.claim("b", LEASE, 5, at(60)),
+        row.claim("b", LEASE, 5, time_at(60)),
         ClaimOutcome::Unavailable,
         "its lease holds to the last instant"
     );
     assert_eq!(row.start(&key, plain(10)), StartOutcome::Running(None));
     assert_eq!(
         (row.status, row.executing_version, row.started_at),
-        (OccurrenceStatus::Running, Some(3), Some(at(10)))
+        (OccurrenceStatus::Running, Some(3), Some(time_at(10)))
     );
-    assert_eq!(row.claimed_until, Some(at(70)));
-    assert!(row.renew(&key, None, LEASE, at(50)));
-    assert_eq!(row.claimed_until, Some(at(110)));
-    assert!(row.settle(&key, Settlement::Completed, at(90)));
+    assert_eq!(row.claimed_until, Some(time_at(70)));
+    assert!(row.renew(&key, None, LEASE, time_at(50)));
+    assert_eq!(row.claimed_until, Some(time_at(110)));
+    assert!(row.settle(&key, Settlement::Completed, time_at(90)));
     assert_eq!(
         (row.status, row.completed_at, row.claimed_until),
-        (OccurrenceStatus::Completed, Some(at(90)), None)
+        (OccurrenceStatus::Completed, Some(time_at(90)), None)
     );
     assert_eq!(row.claimed_by.as_deref(), Some("a"), "who ran it stays on record");
-    assert_eq!(row.claim("b", LEASE, 5, at(900)), ClaimOutcome::Unavailable);
+    assert_eq!(row.claim("b", LEASE, 5, time_at(900)), ClaimOutcome::Unavailable);
 }
 
 #[test]
 fn a_claim_whose_lease_ended_is_taken_over_and_the_late_one_changes_nothing() {
     let mut row = due();
-    let late = claimed(&mut row, "a", 0);
+    let late = claim(&mut row, "a", 0);
     row.start(&late, plain(0));
-    assert_eq!(row.claim("b", LEASE, 5, at(61)), ClaimOutcome::Taken { raised: true, recovered: true });
+    assert_eq!(row.claim("b", LEASE, 5, time_at(61)), ClaimOutcome::Taken { raised: true, recovered: true });
     assert_eq!((row.status, row.attempt, row.recoveries), (OccurrenceStatus::Claimed, 2, 1));
     let before = row.clone();
-    assert!(!row.renew(&late, None, LEASE, at(62)));
-    assert!(!row.settle(&late, Settlement::Completed, at(62)));
-    assert!(!row.settle(&late, failed(), at(62)));
+    assert!(!row.renew(&late, None, LEASE, time_at(62)));
+    assert!(!row.settle(&late, Settlement::Completed, time_at(62)));
+    assert!(!row.settle(&late, failure(), time_at(62)));
     assert!(!row.give_back(&late, true));
     assert_eq!(row.start(&late, plain(62)), StartOutcome::Lost);
     assert_eq!(row, before);
@@ -83,32 +83,38 @@ fn as_many_recoveries_run_as_are_allowed_and_the_next_end_of_a_lease_fails_the_r
     let mut now = 0;
     for recoveries in 0..=2 {
         assert_eq!(
-            row.claim("a", LEASE, 2, at(now)),
+            row.claim("a", LEASE, 2, time_at(now)),
             ClaimOutcome::Taken { raised: true, recovered: recoveries > 0 }
         );
         let key = row.key().unwrap();
         assert_eq!(row.start(&key, plain(now)), StartOutcome::Running(None));
         now += 61;
     }
-    assert_eq!(row.claim("a", LEASE, 2, at(now)), ClaimOutcome::Exhausted);
-    assert_eq!((row.status, row.attempt, row.completed_at), (OccurrenceStatus::Failed, 3, Some(at(now))));
+    assert_eq!(row.claim("a", LEASE, 2, time_at(now)), ClaimOutcome::Exhausted);
+    assert_eq!(
+        (row.status, row.attempt, row.completed_at),
+        (OccurrenceStatus::Failed, 3, Some(time_at(now)))
+    );
     assert!(row.error_message.as_ref().unwrap().starts_with("attempts_exhausted: "), "{row:?}");
     row.retry().unwrap();
     assert_eq!((row.attempt, row.recoveries), (4, 0));
-    assert_eq!(row.claim("a", LEASE, 2, at(now)), ClaimOutcome::Taken { raised: false, recovered: false });
+    assert_eq!(
+        row.claim("a", LEASE, 2, time_at(now)),
+        ClaimOutcome::Taken { raised: false, recovered: false }
+    );
 }
 
 #[test]
 fn a_claim_given_back_did_not_attempt_and_its_number_opens_nothing_again() {
     let mut row = due();
-    let first = claimed(&mut row, "a", 0);
+    let first = claim(&mut row, "a", 0);
     assert!(row.give_back(&first, true));
     assert_eq!((row.status, row.attempt, row.claimed_until), (OccurrenceStatus::Pending, 0, None));
-    let second = claimed(&mut row, "a", 1);
+    let second = claim(&mut row, "a", 1);
     assert_eq!((first.attempt, second.attempt), (1, 1));
     let before = row.clone();
     assert!(!row.give_back(&first, true), "an answer that was lost is asked for again");
-    assert!(!row.settle(&first, failed(), at(2)));
+    assert!(!row.settle(&first, failure(), time_at(2)));
     assert_eq!(row, before);
     row.start(&second, StartRequest { trace_id: Some(Uuid::from_u128(9)), ..plain(2) });
     assert!(row.give_back(&second, true), "refused by a guard");
@@ -118,30 +124,33 @@ fn a_claim_given_back_did_not_attempt_and_its_number_opens_nothing_again() {
 #[test]
 fn a_retry_counts_at_once_and_its_claim_does_not_even_when_given_back() {
     let mut row = due();
-    let key = claimed(&mut row, "a", 0);
-    row.settle(&key, failed(), at(1));
+    let key = claim(&mut row, "a", 0);
+    row.settle(&key, failure(), time_at(1));
     row.retry().unwrap();
     assert_eq!(
         (row.status, row.attempt, &row.error_message, row.completed_at),
         (OccurrenceStatus::Pending, 2, &None, None)
     );
     for _ in 0..3 {
-        assert_eq!(row.claim("b", LEASE, 5, at(2)), ClaimOutcome::Taken { raised: false, recovered: false });
+        assert_eq!(
+            row.claim("b", LEASE, 5, time_at(2)),
+            ClaimOutcome::Taken { raised: false, recovered: false }
+        );
         assert_eq!(row.attempt, 2);
         let key = row.key().unwrap();
         assert!(row.give_back(&key, false));
     }
     assert_eq!(row.attempt, 2);
-    claimed(&mut row, "b", 3);
-    assert_eq!(row.claim("c", LEASE, 5, at(64)), ClaimOutcome::Taken { raised: true, recovered: true });
+    claim(&mut row, "b", 3);
+    assert_eq!(row.claim("c", LEASE, 5, time_at(64)), ClaimOutcome::Taken { raised: true, recovered: true });
     assert_eq!(row.attempt, 3);
 }
 
 #[test]
 fn what_a_lease_has_cost_is_not_given_back() {
     let mut row = due();
-    claimed(&mut row, "a", 0);
-    let taken_over = claimed(&mut row, "b", 61);
+    claim(&mut row, "a", 0);
+    let taken_over = claim(&mut row, "b", 61);
     assert!(row.give_back(&taken_over, true));
     assert_eq!((row.attempt, row.recoveries), (1, 1), "the attempt did not happen, the lost one did");
 }
@@ -156,12 +165,12 @@ fn only_what_failed_or_was_skipped_is_retried() {
 
 #[test]
 fn a_key_has_as_many_holders_as_slots_and_the_next_is_skipped_with_its_reason() {
-    let (mut first, mut second) = (due(), Occurrence::pending(Uuid::from_u128(2), at(0)));
-    let (a, b) = (claimed(&mut first, "a", 0), claimed(&mut second, "b", 0));
-    let one = one();
+    let (mut first, mut second) = (due(), Occurrence::pending(Uuid::from_u128(2), time_at(0)));
+    let (a, b) = (claim(&mut first, "a", 0), claim(&mut second, "b", 0));
+    let one = singleton();
     let start = |slots| StartRequest { singleton: Some((&one, slots)), ..plain(1) };
     let StartOutcome::Running(Some(slot)) = first.start(&a, start(&[])) else { panic!("a slot is free") };
-    assert_eq!((slot.slot, slot.token, slot.lease_until), (0, 1, at(61)));
+    assert_eq!((slot.slot, slot.token, slot.lease_until), (0, 1, time_at(61)));
     assert_eq!(first.slot, Some(HeldSlot { key: "k".into(), slot: 0, token: 1 }));
     assert_eq!(second.start(&b, start(&[slot])), StartOutcome::Saturated);
     assert_eq!((second.status, second.claimed_until), (OccurrenceStatus::SkippedSingleton, None));
@@ -176,10 +185,11 @@ fn slots_are_taken_from_the_lowest_and_an_own_one_is_taken_again() {
         occurrence: Uuid::from_u128(occurrence),
         holder: "x".into(),
         token: 7,
-        lease_until: at(until),
+        lease_until: time_at(until),
     };
     let taken = |rows: &[ConcurrencySlot], slots| {
-        acquire_slot(rows, slots, Uuid::from_u128(1), "me", LEASE, at(10)).map(|slot| (slot.slot, slot.token))
+        acquire_slot(rows, slots, Uuid::from_u128(1), "me", LEASE, time_at(10))
+            .map(|slot| (slot.slot, slot.token))
     };
     assert_eq!(taken(&[], 2), Some((0, 1)));
     assert_eq!(taken(&[slot(0, 2, 10)], 2), Some((1, 1)), "a lease holds to its last instant");
@@ -187,22 +197,24 @@ fn slots_are_taken_from_the_lowest_and_an_own_one_is_taken_again() {
     assert_eq!(taken(&[slot(0, 2, 50), slot(1, 3, 50)], 2), None);
     assert_eq!(taken(&[slot(0, 2, 9), slot(1, 1, 50)], 2), Some((1, 8)), "its own comes first");
     assert_eq!(taken(&[slot(1, 1, 50)], 1), Some((0, 1)), "beyond the slots nothing is taken");
-    assert!(is_saturated(&[slot(0, 2, 10)], 1, at(10)) && !is_saturated(&[slot(0, 2, 10)], 2, at(10)));
+    assert!(
+        is_saturated(&[slot(0, 2, 10)], 1, time_at(10)) && !is_saturated(&[slot(0, 2, 10)], 2, time_at(10))
+    );
 }
 
 #[test]
 fn a_run_that_lost_its_slot_is_not_renewed() {
     let mut row = due();
-    let key = claimed(&mut row, "a", 0);
-    let one = one();
+    let key = claim(&mut row, "a", 0);
+    let one = singleton();
     let start = StartRequest { singleton: Some((&one, &[])), ..plain(0) };
     let StartOutcome::Running(Some(mut slot)) = row.start(&key, start) else { panic!("a slot is free") };
     let held = row.slot.clone().unwrap();
-    assert!(row.renew(&key, Some((&held, Some(&mut slot))), LEASE, at(30)));
-    assert_eq!((slot.lease_until, row.claimed_until), (at(90), Some(at(90))));
+    assert!(row.renew(&key, Some((&held, Some(&mut slot))), LEASE, time_at(30)));
+    assert_eq!((slot.lease_until, row.claimed_until), (time_at(90), Some(time_at(90))));
     let mut others = ConcurrencySlot { occurrence: Uuid::from_u128(2), token: 2, ..slot };
     let before = (row.clone(), others.clone());
-    assert!(!row.renew(&key, Some((&held, Some(&mut others))), LEASE, at(40)));
-    assert!(!row.renew(&key, Some((&held, None)), LEASE, at(40)));
+    assert!(!row.renew(&key, Some((&held, Some(&mut others))), LEASE, time_at(40)));
+    assert!(!row.renew(&key, Some((&held, None)), LEASE, time_at(40)));
     assert_eq!((row, others), before);
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn at(second: i64) -> DateTime<Utc> {
+fn time_at(second: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
 }
 
@@ -14,11 +14,11 @@ fn seconds(plan: &MisfirePlan) -> Vec<i64> {
 
 /// Plans an instant every ten seconds from 0, at 100 with a grace of 15: 0 to 80 are late, 90 and 100 are
 /// not.
-fn planned(policy: Misfire) -> MisfirePlan {
-    plan(at(0), at(100), Duration::from_secs(15), policy, (0..).map(|n| at(10 * n)))
+fn plan_with(policy: Misfire) -> MisfirePlan {
+    plan(time_at(0), time_at(100), Duration::from_secs(15), policy, (0..).map(|n| time_at(10 * n)))
 }
 
-fn missed(plan: &MisfirePlan) -> Option<(u64, i64, i64)> {
+fn missed_counts(plan: &MisfirePlan) -> Option<(u64, i64, i64)> {
     let second = |instant: DateTime<Utc>| instant.timestamp() - 1_800_000_000;
     plan.missed.map(|missed| (missed.count, second(missed.oldest), second(missed.newest)))
 }
@@ -33,33 +33,38 @@ fn a_policy_says_which_of_the_late_run_and_those_in_time_always_do() {
         (Misfire::CatchUp(9), (0..=10).map(|n| 10 * n).collect(), None),
         (Misfire::CatchUp(1000), (0..=10).map(|n| 10 * n).collect(), None),
     ] {
-        let plan = planned(policy);
-        assert_eq!((seconds(&plan), missed(&plan), plan.next), (fire, dropped, Some(at(110))), "{policy:?}");
+        let plan = plan_with(policy);
+        assert_eq!(
+            (seconds(&plan), missed_counts(&plan), plan.next),
+            (fire, dropped, Some(time_at(110))),
+            "{policy:?}"
+        );
     }
 }
 
 #[test]
 fn an_instant_as_old_as_the_grace_is_in_time() {
-    let plan = plan(at(0), at(5), Duration::from_secs(5), Misfire::Skip, (0..).map(at));
+    let plan = plan(time_at(0), time_at(5), Duration::from_secs(5), Misfire::Skip, (0..).map(time_at));
     assert_eq!((seconds(&plan), plan.missed), ((0..=5).collect(), None));
 }
 
 #[test]
 fn a_cursor_ahead_of_now_plans_nothing_and_stays() {
-    let plan = plan(at(50), at(0), Duration::ZERO, Misfire::Latest, (50..).map(at));
-    assert_eq!(plan, MisfirePlan { fire: vec![], missed: None, next: Some(at(50)) });
+    let plan = plan(time_at(50), time_at(0), Duration::ZERO, Misfire::Latest, (50..).map(time_at));
+    assert_eq!(plan, MisfirePlan { fire: vec![], missed: None, next: Some(time_at(50)) });
 }
 
 #[test]
 fn a_schedule_that_ends_has_no_next() {
-    let plan = plan(at(0), at(100), Duration::from_secs(200), Misfire::Skip, [at(1), at(2)]);
+    let plan =
+        plan(time_at(0), time_at(100), Duration::from_secs(200), Misfire::Skip, [time_at(1), time_at(2)]);
     assert_eq!((seconds(&plan), plan.next), (vec![1, 2], None));
 }
 
 #[test]
 fn the_row_of_the_missed_tells_count_range_and_policy() {
     assert_eq!(
-        planned(Misfire::Latest).missed.unwrap().message(),
+        plan_with(Misfire::Latest).missed.unwrap().message(),
         "skipped 8 missed occurrence(s) between 2027-01-15T08:00:00Z and 2027-01-15T08:01:10Z (misfire_policy \"latest\")"
     );
 }
@@ -67,7 +72,7 @@ fn the_row_of_the_missed_tells_count_range_and_policy() {
 #[test]
 fn a_day_of_seconds_is_one_row_and_holds_no_more_than_what_runs() {
     for (policy, fired) in [(Misfire::Skip, 6), (Misfire::Latest, 7), (Misfire::CatchUp(100), 106)] {
-        let plan = plan(at(0), at(86_400), Duration::from_secs(5), policy, (0..).map(at));
+        let plan = plan(time_at(0), time_at(86_400), Duration::from_secs(5), policy, (0..).map(time_at));
         assert_eq!(plan.fire.len(), fired);
         assert_eq!(plan.missed.unwrap().count + fired as u64, 86_401);
         assert!(plan.fire.capacity() < 256);
@@ -89,8 +94,8 @@ proptest! {
         grace in 0_u64..50,
         policy in policy(),
     ) {
-        let instants: Vec<_> = gaps.iter().scan(0, |sum, gap| { *sum += gap; Some(at(*sum)) }).collect();
-        let (from, now) = (at(from), at(from + span));
+        let instants: Vec<_> = gaps.iter().scan(0, |sum, gap| { *sum += gap; Some(time_at(*sum)) }).collect();
+        let (from, now) = (time_at(from), time_at(from + span));
         let due: Vec<_> = instants.iter().copied().filter(|t| (from..=now).contains(t)).collect();
         let plan = plan(from, now, Duration::from_secs(grace), policy, instants.clone());
         let late_before = now - TimeDelta::seconds(grace as i64);
@@ -123,10 +128,10 @@ proptest! {
         grace in 0_u64..50,
         policy in policy(),
     ) {
-        let (from, now, grace) = (at(from), at(from + span), Duration::from_secs(grace));
+        let (from, now, grace) = (time_at(from), time_at(from + span), Duration::from_secs(grace));
         let mut walk = MisfirePlanner::new(from, now, grace, policy);
-        let mut instants = (0..).map(at);
+        let mut instants = (0..).map(time_at);
         while !walk.advance(&mut instants, stretch) {}
-        prop_assert_eq!(walk.plan(), plan(from, now, grace, policy, (0..).map(at)));
+        prop_assert_eq!(walk.plan(), plan(from, now, grace, policy, (0..).map(time_at)));
     }
 }

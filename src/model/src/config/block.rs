@@ -66,7 +66,7 @@ impl<'a> ConfigBlock<'a> {
     ) -> Read<T> {
         let Some(value) = self.get(name) else { return Ok(None) };
         let mut block = Self::open(self.schema, self.field(name), value)?;
-        let parsed = read(&mut block).map_err(|error| block.explained(error))?;
+        let parsed = read(&mut block).map_err(|error| block.explain(error))?;
         block.finish()?;
         Ok(Some(parsed))
     }
@@ -81,7 +81,7 @@ impl<'a> ConfigBlock<'a> {
         let mut parsed = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let mut block = ConfigBlock::open(self.schema, format!("{}[{index}]", self.field(name)), item)?;
-            parsed.push(read(&mut block).map_err(|error| block.explained(error))?);
+            parsed.push(read(&mut block).map_err(|error| block.explain(error))?);
             block.finish()?;
         }
         Ok(Some(parsed))
@@ -105,7 +105,7 @@ impl<'a> ConfigBlock<'a> {
         read: impl FnOnce(&mut ConfigBlock<'a>) -> Result<T, FieldError>,
     ) -> Result<T, FieldError> {
         let mut block = Self::open(self.schema, format!("{}.{key}", self.field(name)), value)?;
-        let parsed = read(&mut block).map_err(|error| block.explained(error))?;
+        let parsed = read(&mut block).map_err(|error| block.explain(error))?;
         block.finish()?;
         Ok(parsed)
     }
@@ -227,7 +227,7 @@ impl<'a> ConfigBlock<'a> {
     }
 
     /// Prefers a likely cause over a problem: a missing key may be present under a misspelt name.
-    fn explained(&self, problem: FieldError) -> FieldError {
+    fn explain(&self, problem: FieldError) -> FieldError {
         let missing: Vec<_> =
             self.asked.iter().copied().filter(|key| !self.object.contains_key(*key)).collect();
         let unknown =

@@ -191,8 +191,8 @@ fn pieces(text: &str) -> Result<Vec<Piece>, String> {
             rest = after;
         } else if let Some((name, after)) = identifier(rest) {
             let Some((_, field)) = PLACEHOLDERS.iter().find(|(known, _)| *known == name) else {
-                let known = PLACEHOLDERS.map(|(known, _)| known).join(", ");
-                return Err(format!("unknown placeholder '{{{name}}}'; known: {known}"));
+                let names = PLACEHOLDERS.map(|(known, _)| known).join(", ");
+                return Err(format!("unknown placeholder '{{{name}}}'; known: {names}"));
             };
             if !literal.is_empty() {
                 parts.push(Piece::Text(std::mem::take(&mut literal)));

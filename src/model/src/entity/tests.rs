@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{MASK, Timestamp};
 
-fn at() -> Timestamp {
+fn timestamp() -> Timestamp {
     Timestamp::parse("2026-01-01T00:00:00Z").unwrap()
 }
 
@@ -23,8 +23,8 @@ fn workflow() -> Workflow {
         },
         status: LifecycleStatus::Active,
         rollout_percentage: 100,
-        created_at: at(),
-        updated_at: at(),
+        created_at: timestamp(),
+        updated_at: timestamp(),
     }
 }
 
@@ -48,8 +48,8 @@ fn channel(config: Value) -> Channel {
             tags: vec![],
         },
         status: LifecycleStatus::Draft,
-        created_at: at(),
-        updated_at: at(),
+        created_at: timestamp(),
+        updated_at: timestamp(),
     }
 }
 
@@ -131,8 +131,8 @@ fn a_connector_is_hashed_by_its_five_fields() {
             enabled: true,
             tags: vec![],
         },
-        created_at: at(),
-        updated_at: at(),
+        created_at: timestamp(),
+        updated_at: timestamp(),
     };
     let due = json!({"name": "n", "connector_type": "http", "config": {"url": "https://x"}, "enabled": true, "tags": []});
     assert_eq!(connector.content.hashable(), due);

@@ -19,7 +19,7 @@ pub struct VersionState {
 }
 
 impl VersionState {
-    const fn archived(self) -> Self {
+    const fn to_archived(self) -> Self {
         Self { status: LifecycleStatus::Archived, ..self }
     }
 
@@ -78,7 +78,7 @@ pub fn activate_workflow(
         return Err(ServiceError::validation("rollout_percentage must be between 0 and 100"));
     }
     let active = active_newest_first(versions);
-    let kept = match active.as_slice() {
+    let retained = match active.as_slice() {
         _ if percentage == 100 => None,
         [canary, stable, ..] if !rollout.replace_canary => return Err(second_canary(id, *canary, *stable)),
         [_, stable, ..] => Some(*stable),
@@ -86,8 +86,8 @@ pub fn activate_workflow(
         [] => None,
     };
     let mut transition = Transition { answer: draft.version, ..Transition::default() };
-    if let Some(kept) = kept {
-        transition.changes.push(kept.active_at(100 - percentage));
+    if let Some(retained) = retained {
+        transition.changes.push(retained.active_at(100 - percentage));
     } else if percentage < 100 {
         transition.warnings.push(Issue::new(
             "rollout_percentage",
@@ -97,8 +97,8 @@ pub fn activate_workflow(
             ),
         ));
     }
-    let archived = active.iter().filter(|v| kept.is_none_or(|kept| kept.version != v.version));
-    transition.changes.extend(archived.map(|v| v.archived()));
+    let archived = active.iter().filter(|v| retained.is_none_or(|kept| kept.version != v.version));
+    transition.changes.extend(archived.map(|v| v.to_archived()));
     transition.changes.push(draft.active_at(percentage));
     Ok(transition)
 }
@@ -118,7 +118,8 @@ fn second_canary(id: &str, canary: VersionState, stable: VersionState) -> Servic
 /// 404 without a draft.
 pub fn activate_channel(id: &str, versions: &[VersionState]) -> Result<Transition, ServiceError> {
     let draft = draft(EntityKind::Channel, id, versions)?;
-    let mut changes: Vec<_> = active_newest_first(versions).into_iter().map(VersionState::archived).collect();
+    let mut changes: Vec<_> =
+        active_newest_first(versions).into_iter().map(VersionState::to_archived).collect();
     changes.push(draft.active_at(draft.rollout_percentage));
     Ok(Transition { changes, answer: draft.version, warnings: Vec::new() })
 }
@@ -137,7 +138,7 @@ pub fn archive(kind: EntityKind, id: &str, versions: &[VersionState]) -> Result<
     };
     Ok(Transition {
         answer: newest.version,
-        changes: active.iter().map(|v| v.archived()).collect(),
+        changes: active.iter().map(|v| v.to_archived()).collect(),
         warnings: Vec::new(),
     })
 }
@@ -166,10 +167,10 @@ pub fn rollout(id: &str, versions: &[VersionState], percentage: i64) -> Result<T
     if let (0, Some(stable)) = (percentage, older.first()) {
         return Ok(end_canary(&active, *stable));
     }
-    let kept = usize::from(percentage < 100);
+    let retained = usize::from(percentage < 100);
     let after = std::iter::once(newest.active_at(percentage))
-        .chain(older.iter().take(kept).map(|v| v.active_at(100 - percentage)))
-        .chain(older.iter().skip(kept).map(|v| v.archived()));
+        .chain(older.iter().take(retained).map(|v| v.active_at(100 - percentage)))
+        .chain(older.iter().skip(retained).map(|v| v.to_archived()));
     let changes = after.filter(|change| !versions.contains(change)).collect();
     Ok(Transition { changes, answer: newest.version, warnings: Vec::new() })
 }
@@ -187,7 +188,7 @@ fn single_version(id: &str, version: i64) -> String {
 /// Archives every active version except the stable one, which then receives all traffic.
 fn end_canary(active: &[VersionState], stable: VersionState) -> Transition {
     let canaries = active.iter().filter(|v| v.version != stable.version);
-    let mut changes: Vec<_> = canaries.map(|v| v.archived()).collect();
+    let mut changes: Vec<_> = canaries.map(|v| v.to_archived()).collect();
     changes.push(stable.active_at(100));
     Transition { changes, answer: stable.version, warnings: Vec::new() }
 }

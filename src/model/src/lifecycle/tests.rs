@@ -6,7 +6,7 @@ fn versions(rows: &[(i64, LifecycleStatus, i64)]) -> Vec<VersionState> {
         .collect()
 }
 
-fn after(transition: &Transition) -> Vec<(i64, LifecycleStatus, i64)> {
+fn versions_after(transition: &Transition) -> Vec<(i64, LifecycleStatus, i64)> {
     let mut rows: Vec<_> =
         transition.changes.iter().map(|c| (c.version, c.status, c.rollout_percentage)).collect();
     rows.sort_unstable_by_key(|row| row.0);
@@ -19,7 +19,7 @@ use LifecycleStatus::{Active, Archived, Draft};
 fn a_full_activation_archives_every_active_version() {
     let rows = versions(&[(1, Archived, 100), (2, Active, 70), (3, Active, 30), (4, Draft, 100)]);
     let transition = activate_workflow("w", &rows, 100.into()).unwrap();
-    assert_eq!(after(&transition), [(2, Archived, 70), (3, Archived, 30), (4, Active, 100)]);
+    assert_eq!(versions_after(&transition), [(2, Archived, 70), (3, Archived, 30), (4, Active, 100)]);
     assert_eq!(transition.answer, 4);
     assert!(transition.warnings.is_empty());
 }
@@ -28,9 +28,9 @@ fn a_full_activation_archives_every_active_version() {
 fn partial_activation_shares_with_the_active_version() {
     let rows = versions(&[(1, Archived, 100), (2, Active, 100), (3, Draft, 100)]);
     let transition = activate_workflow("w", &rows, 25.into()).unwrap();
-    assert_eq!(after(&transition), [(2, Active, 75), (3, Active, 25)]);
+    assert_eq!(versions_after(&transition), [(2, Active, 75), (3, Active, 25)]);
     let none = activate_workflow("w", &rows, 0.into()).unwrap();
-    assert_eq!(after(&none), [(2, Active, 100), (3, Active, 0)]);
+    assert_eq!(versions_after(&none), [(2, Active, 100), (3, Active, 0)]);
 }
 
 #[test]
@@ -49,17 +49,17 @@ fn replaced_canary_is_archived_and_the_stable_version_keeps_the_rest() {
     let rows = versions(&[(2, Active, 90), (3, Active, 10), (4, Draft, 100)]);
     let replace = Rollout { percentage: 25, replace_canary: true };
     let transition = activate_workflow("w", &rows, replace).unwrap();
-    assert_eq!(after(&transition), [(2, Active, 75), (3, Archived, 10), (4, Active, 25)]);
+    assert_eq!(versions_after(&transition), [(2, Active, 75), (3, Archived, 10), (4, Active, 25)]);
     let first = versions(&[(2, Active, 100), (4, Draft, 100)]);
     let transition = activate_workflow("w", &first, replace).unwrap();
-    assert_eq!(after(&transition), [(2, Active, 75), (4, Active, 25)], "nothing to replace");
+    assert_eq!(versions_after(&transition), [(2, Active, 75), (4, Active, 25)], "nothing to replace");
 }
 
 #[test]
 fn rollout_of_0_ends_a_canary() {
     let rows = versions(&[(1, Archived, 100), (2, Active, 90), (3, Active, 10)]);
     let ended = rollout("w", &rows, 0).unwrap();
-    assert_eq!(after(&ended), [(2, Active, 100), (3, Archived, 10)]);
+    assert_eq!(versions_after(&ended), [(2, Active, 100), (3, Archived, 10)]);
     assert_eq!(ended.answer, 2);
     let single = rollout("w", &versions(&[(2, Active, 100)]), 0).unwrap_err();
     assert_eq!(single.status(), 400);
@@ -92,7 +92,7 @@ fn rollback_waits_for_a_draft_and_asks_which_of_two_versions() {
 #[test]
 fn a_partial_activation_with_nobody_to_share_with_is_warned_of() {
     let transition = activate_workflow("w", &versions(&[(1, Draft, 100)]), 40.into()).unwrap();
-    assert_eq!(after(&transition), [(1, Active, 40)]);
+    assert_eq!(versions_after(&transition), [(1, Active, 40)]);
     assert_eq!(transition.warnings.len(), 1);
 }
 
@@ -112,7 +112,7 @@ fn activation_needs_a_draft_and_a_percentage_in_range() {
 fn a_channel_has_one_active_version() {
     let rows = versions(&[(1, Active, 100), (2, Draft, 100)]);
     let transition = activate_channel("c", &rows).unwrap();
-    assert_eq!(after(&transition), [(1, Archived, 100), (2, Active, 100)]);
+    assert_eq!(versions_after(&transition), [(1, Archived, 100), (2, Active, 100)]);
     assert_eq!(transition.answer, 2);
 }
 
@@ -120,7 +120,7 @@ fn a_channel_has_one_active_version() {
 fn archiving_takes_every_active_version_and_answers_with_the_newest() {
     let rows = versions(&[(1, Active, 80), (2, Active, 20), (3, Draft, 100)]);
     let transition = archive(EntityKind::Workflow, "w", &rows).unwrap();
-    assert_eq!(after(&transition), [(1, Archived, 80), (2, Archived, 20)]);
+    assert_eq!(versions_after(&transition), [(1, Archived, 80), (2, Archived, 20)]);
     assert_eq!(transition.answer, 2);
     assert_eq!(archive(EntityKind::Channel, "c", &versions(&[(1, Draft, 100)])).unwrap_err().status(), 404);
 }
@@ -129,9 +129,9 @@ fn archiving_takes_every_active_version_and_answers_with_the_newest() {
 fn a_rollout_moves_the_split_and_ends_at_100() {
     let rows = versions(&[(1, Active, 80), (2, Active, 20)]);
     let moved = rollout("w", &rows, 50).unwrap();
-    assert_eq!(after(&moved), [(1, Active, 50), (2, Active, 50)]);
+    assert_eq!(versions_after(&moved), [(1, Active, 50), (2, Active, 50)]);
     let done = rollout("w", &rows, 100).unwrap();
-    assert_eq!(after(&done), [(1, Archived, 80), (2, Active, 100)]);
+    assert_eq!(versions_after(&done), [(1, Archived, 80), (2, Active, 100)]);
     assert_eq!(done.answer, 2);
     assert!(rollout("w", &rows, 20).unwrap().changes.is_empty());
 }
@@ -145,7 +145,7 @@ fn a_single_version_serves_everything_or_the_rollout_is_refused() {
     }
     assert_eq!(rollout("w", &[], 100).unwrap_err().status(), 404);
     let partial = versions(&[(1, Active, 40)]);
-    assert_eq!(after(&rollout("w", &partial, 100).unwrap()), [(1, Active, 100)]);
+    assert_eq!(versions_after(&rollout("w", &partial, 100).unwrap()), [(1, Active, 100)]);
 }
 
 #[test]

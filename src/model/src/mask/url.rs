@@ -53,7 +53,7 @@ pub fn looks_secret(name: &str) -> bool {
 
 /// Returns the URL with its secrets masked. Any other text is returned unchanged.
 pub fn mask_url(text: &str) -> String {
-    let masked = cut(text).into_iter().map(|piece| match piece {
+    let masked = split_pieces(text).into_iter().map(|piece| match piece {
         Piece::Shown(text) => text,
         Piece::Hidden(..) => MASK,
     });
@@ -63,14 +63,14 @@ pub fn mask_url(text: &str) -> String {
 /// Restores masked parts of a URL from the same part of the stored URL: the password, or the query value of
 /// the same name. A mask without such a part stays.
 pub fn restore_url(sent: &str, stored: &str) -> String {
-    let stored = cut(stored);
+    let stored = split_pieces(stored);
     let hidden = |wanted: Slot<'_>| {
         stored.iter().find_map(|piece| match piece {
             Piece::Hidden(slot, text) if *slot == wanted => Some(*text),
             _ => None,
         })
     };
-    let restored = cut(sent).into_iter().map(|piece| match piece {
+    let restored = split_pieces(sent).into_iter().map(|piece| match piece {
         Piece::Shown(text) => text,
         Piece::Hidden(slot, MASK) => hidden(slot).unwrap_or(MASK),
         Piece::Hidden(_, text) => text,
@@ -81,17 +81,17 @@ pub fn restore_url(sent: &str, stored: &str) -> String {
 /// Returns true if the text is the mask, has the mask in the place of a secret of a URL, or has it as one
 /// part of a URL: the user, the host, a path segment, a query name or value, or the fragment.
 pub fn holds_mask(text: &str) -> bool {
-    let hidden = || cut(text).iter().any(|piece| matches!(piece, Piece::Hidden(_, MASK)));
+    let hidden = || split_pieces(text).iter().any(|piece| matches!(piece, Piece::Hidden(_, MASK)));
     let part =
         |rest: &str| rest.split(['/', '?', '#', '&', '=', ':', '@', ';', ',']).any(|part| part == MASK);
     text == MASK || hidden() || text.split_once("://").is_some_and(|(_, rest)| part(rest))
 }
 
 /// Decodes a query name: `+` and percent escapes.
-pub(crate) fn decoded(name: &str) -> String {
+pub(crate) fn decode_query_name(name: &str) -> String {
     let spaced = name.replace('+', " ");
-    let meant: Cow<'_, str> = percent_decode_str(&spaced).decode_utf8_lossy();
-    meant.into_owned()
+    let name: Cow<'_, str> = percent_decode_str(&spaced).decode_utf8_lossy();
+    name.into_owned()
 }
 
 /// A part of a text.
@@ -109,11 +109,11 @@ enum Slot<'t> {
     Query(&'t str, usize),
 }
 
-fn cut(text: &str) -> Vec<Piece<'_>> {
+fn split_pieces(text: &str) -> Vec<Piece<'_>> {
     let Some(start) = text.find("://").map(|scheme| scheme + 3) else { return vec![Piece::Shown(text)] };
     let mut pieces = Vec::new();
     // End of the text that `pieces` covers so far.
-    let mut done = 0;
+    let mut covered = 0;
     let rest = &text[start..];
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     // An unescaped `/` or `?` in a password would end the authority too early. Searching the whole rest for
@@ -124,7 +124,7 @@ fn cut(text: &str) -> Vec<Piece<'_>> {
         if let Some(colon) = rest[..at].find(':') {
             pieces.push(Piece::Shown(&text[..=start + colon]));
             pieces.push(Piece::Hidden(Slot::Password, &rest[colon + 1..at]));
-            done = start + at;
+            covered = start + at;
         }
         from = at + 1;
     }
@@ -134,19 +134,19 @@ fn cut(text: &str) -> Vec<Piece<'_>> {
         for pair in text[at..].split('&') {
             let next = at + pair.len() + 1;
             if let Some((name, value)) = pair.split_once('=') {
-                if looks_secret(name) || looks_secret(&decoded(name)) {
+                if looks_secret(name) || looks_secret(&decode_query_name(name)) {
                     let before = names.iter().filter(|known| **known == name).count();
                     let value_at = at + name.len() + 1;
-                    pieces.push(Piece::Shown(&text[done..value_at]));
+                    pieces.push(Piece::Shown(&text[covered..value_at]));
                     pieces.push(Piece::Hidden(Slot::Query(name, before), value));
-                    done = value_at + value.len();
+                    covered = value_at + value.len();
                 }
                 names.push(name);
             }
             at = next;
         }
     }
-    pieces.push(Piece::Shown(&text[done..]));
+    pieces.push(Piece::Shown(&text[covered..]));
     pieces
 }
 

@@ -33,9 +33,9 @@ impl RoutePattern {
             return Err(format!("a route pattern cannot hold {bad:?}"));
         }
         let segments = rest.split('/').map(segment).collect::<Result<Vec<_>, _>>()?;
-        let mut seen = HashSet::new();
+        let mut names = HashSet::new();
         for name in params(&segments) {
-            if !seen.insert(name) {
+            if !names.insert(name) {
                 return Err(format!("the parameter '{name}' appears twice"));
             }
         }

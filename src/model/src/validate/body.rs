@@ -36,22 +36,22 @@ impl<'a> BodyReader<'a> {
     }
 
     pub(super) fn is_null(&mut self, name: &'static str) -> bool {
-        self.sent(name).is_some_and(Value::is_null)
+        self.take_value(name).is_some_and(Value::is_null)
     }
 
     pub(super) fn value(&mut self, name: &'static str) -> Option<&'a Value> {
-        self.sent(name).filter(|value| !value.is_null())
+        self.take_value(name).filter(|value| !value.is_null())
     }
 
     /// Returns the value of a key and marks the key as known.
-    fn sent(&mut self, name: &'static str) -> Option<&'a Value> {
+    fn take_value(&mut self, name: &'static str) -> Option<&'a Value> {
         if !self.asked.contains(&name) {
             self.asked.push(name);
         }
         self.object.get(name)
     }
 
-    fn typed<T>(
+    fn take_typed<T>(
         &mut self,
         name: &'static str,
         expected: &str,
@@ -66,23 +66,23 @@ impl<'a> BodyReader<'a> {
     }
 
     pub(super) fn string(&mut self, name: &'static str) -> Option<&'a str> {
-        self.typed(name, "string", Value::as_str)
+        self.take_typed(name, "string", Value::as_str)
     }
 
     pub(super) fn integer(&mut self, name: &'static str) -> Option<i64> {
-        self.typed(name, "integer", Value::as_i64)
+        self.take_typed(name, "integer", Value::as_i64)
     }
 
     pub(super) fn boolean(&mut self, name: &'static str) -> Option<bool> {
-        self.typed(name, "boolean", Value::as_bool)
+        self.take_typed(name, "boolean", Value::as_bool)
     }
 
     pub(super) fn array(&mut self, name: &'static str) -> Option<&'a Vec<Value>> {
-        self.typed(name, "array", Value::as_array)
+        self.take_typed(name, "array", Value::as_array)
     }
 
     pub(super) fn object(&mut self, name: &'static str) -> Option<&'a Value> {
-        self.typed(name, "object", |value| value.is_object().then_some(value))
+        self.take_typed(name, "object", |value| value.is_object().then_some(value))
     }
 
     pub(super) fn strings(&mut self, name: &'static str) -> Option<Vec<String>> {

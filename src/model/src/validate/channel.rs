@@ -92,8 +92,8 @@ fn read(
     if protocol.is_some() {
         check_protocol(&content, &mut errors);
     }
-    scan::uncompiled("channel.transport_config", &content.transport_config, &mut errors);
-    scan::uncompiled("channel.config", &content.config, &mut errors);
+    scan::report_uncompiled("channel.transport_config", &content.transport_config, &mut errors);
+    scan::report_uncompiled("channel.config", &content.config, &mut errors);
     scan::nul(EntityKind::Channel, &content.hashable(), &mut errors);
     check_config(&content, checks, &mut errors);
     if content.config.get("on_failure").and_then(Value::as_str) == Some(content.name.as_str()) {
@@ -134,14 +134,14 @@ fn merge(
         None => current.map_or_else(|| json!({}), |c| c.config.clone()),
     };
     if body.value("config").is_some() {
-        let left = restore_channel_config(&mut config, current.map(|c| &c.config));
+        let unrestored = restore_channel_config(&mut config, current.map(|c| &c.config));
         scan::each_string("channel.config", &config, &mut |path, text| {
-            if text == MASK && left.iter().all(|error| error.path != path) {
+            if text == MASK && unrestored.iter().all(|error| error.path != path) {
                 body.errors
                     .push(FieldError::invalid(path, "this is the read mask, and nothing is hidden here"));
             }
         });
-        body.errors.extend(left);
+        body.errors.extend(unrestored);
     }
     ChannelContent {
         name: body.name(current.map(|c| c.name.as_str())),
@@ -175,13 +175,13 @@ fn text(body: &mut BodyReader<'_>, name: &'static str, current: Option<&String>)
 /// Reads the methods in upper case and reports unknown and repeated ones; an empty list clears the field.
 fn methods(body: &mut BodyReader<'_>, current: Option<&ChannelContent>) -> Option<Vec<String>> {
     let Some(sent) = body.strings("methods") else { return current.and_then(|c| c.methods.clone()) };
-    let mut seen = HashSet::new();
+    let mut unique_methods = HashSet::new();
     for (index, method) in sent.iter().map(|method| method.to_ascii_uppercase()).enumerate() {
         let path = format!("channel.methods[{index}]");
         if !METHODS.contains(&method.as_str()) {
             let error = FieldError::invalid(path, format!("use one of {}", METHODS.join(", ")));
             body.errors.push(error.with_expected(METHODS.as_slice()).with_got(method));
-        } else if !seen.insert(method.clone()) {
+        } else if !unique_methods.insert(method.clone()) {
             body.errors.push(FieldError::invalid(path, format!("{method} is named twice")).with_got(method));
         }
     }

@@ -94,9 +94,9 @@ fn read(
             Err(found) => errors.extend(found),
         }
     }
-    scan::uncompiled(CONFIG, &content.config, &mut errors);
+    scan::report_uncompiled(CONFIG, &content.config, &mut errors);
     scan::nul(EntityKind::Connector, &content.hashable(), &mut errors);
-    scan::each_string(CONFIG, &content.config, &mut |path, text| errors.extend(refused(path, text)));
+    scan::each_string(CONFIG, &content.config, &mut |path, text| errors.extend(refuse_text(path, text)));
     let tags = content.tags.iter().enumerate().map(|(index, tag)| (format!("connector.tags[{index}]"), tag));
     for (path, text) in tags.chain([("connector.name".to_owned(), &content.name)]) {
         if holds_mask(text) {
@@ -107,7 +107,7 @@ fn read(
 }
 
 /// Returns the error for a text that no config may contain: the read mask or a reserved reference.
-fn refused(path: &str, text: &str) -> Option<FieldError> {
+fn refuse_text(path: &str, text: &str) -> Option<FieldError> {
     if holds_mask(text) {
         return Some(FieldError::invalid(path, "this is the read mask, send the real value"));
     }
@@ -133,8 +133,8 @@ fn connector_type(body: &mut BodyReader<'_>, current: Option<&ConnectorContent>)
         (Some(name), _) => {
             let kind = ConnectorType::parse(name);
             if kind.is_none() {
-                let known: Vec<_> = ConnectorType::ALL.iter().map(|kind| kind.name()).collect();
-                body.errors.push(FieldError::invalid(path, format!("use one of {}", known.join(", "))));
+                let names: Vec<_> = ConnectorType::ALL.iter().map(|kind| kind.name()).collect();
+                body.errors.push(FieldError::invalid(path, format!("use one of {}", names.join(", "))));
             }
             kind
         }

@@ -28,18 +28,21 @@ pub fn unknown_keys(
 
 /// Creates the error for one unknown key.
 pub fn unknown_key(path: String, key: &str, known: &[&str], elsewhere: &[KeyPlace<'_>]) -> FieldError {
-    let meant = meant(key, known, elsewhere);
-    let error =
-        FieldError::new(path, FieldCode::UnknownField, format!("unknown field, {}", hint(&meant, known)));
-    match meant {
-        Some(meant) => error.with_expected(meant),
+    let suggestion = suggest_key(key, known, elsewhere);
+    let error = FieldError::new(
+        path,
+        FieldCode::UnknownField,
+        format!("unknown field, {}", hint(&suggestion, known)),
+    );
+    match suggestion {
+        Some(suggestion) => error.with_expected(suggestion),
         None => error,
     }
 }
 
 /// Returns the key that an unknown one was probably meant to be: the same key elsewhere, else the nearest one
 /// here, else the nearest one elsewhere.
-fn meant(key: &str, known: &[&str], elsewhere: &[KeyPlace<'_>]) -> Option<String> {
+fn suggest_key(key: &str, known: &[&str], elsewhere: &[KeyPlace<'_>]) -> Option<String> {
     let same = elsewhere.iter().find(|(_, keys)| keys.contains(&key)).map(|(place, _)| join(place, key));
     let near = || nearest(key, known.iter().copied()).map(str::to_owned);
     let far = || {

@@ -31,7 +31,7 @@ pub(super) fn workflow(content: &WorkflowContent, checks: &dyn WorkflowChecks, e
 }
 
 /// Scans a block of a channel or connector for uncompiled source only; secret references are allowed there.
-pub(super) fn uncompiled(path: &str, value: &Value, errors: &mut Vec<FieldError>) {
+pub(super) fn report_uncompiled(path: &str, value: &Value, errors: &mut Vec<FieldError>) {
     Scan { errors, resolves: &|_, _| true, resolving: Some(&|_| true), marks_use: true }.value(path, value);
 }
 
@@ -128,7 +128,7 @@ impl Scan<'_> {
                 continue;
             };
             if is_fragment_call(step) {
-                self.uncompiled(&path, "fragment call", step.get("use"));
+                self.report_uncompiled(&path, "fragment call", step.get("use"));
                 continue;
             }
             if self.report_marker(&path, step) {
@@ -206,13 +206,13 @@ impl Scan<'_> {
                 target.map(|target| ("fragment call", target))
             });
         if let Some((what, target)) = marker {
-            self.uncompiled(path, what, Some(target));
+            self.report_uncompiled(path, what, Some(target));
         }
         marker.is_some()
     }
 
     /// Adds the error for uncompiled source. `what` names its kind, `target` the name that it refers to.
-    fn uncompiled(&mut self, path: &str, what: &str, target: Option<&Value>) {
+    fn report_uncompiled(&mut self, path: &str, what: &str, target: Option<&Value>) {
         let target = target.and_then(Value::as_str).unwrap_or("?");
         let message = format!("the {what} '{target}' is not expanded, compile the source first");
         self.errors.push(FieldError::new(path, FieldCode::UncompiledSource, message));

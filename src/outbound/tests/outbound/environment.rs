@@ -23,7 +23,7 @@ fn in_child(test: &str, server: &HttpsServer, env: &[(&str, &str)]) {
     assert!(ended.status.success() && said.contains("1 passed"), "{said}");
 }
 
-fn asked() -> Result<String, FetchError> {
+fn fetch_body() -> Result<String, FetchError> {
     let url = std::env::var_os(SERVER).unwrap().into_string().unwrap();
     let url = check_url(&url, true).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -35,13 +35,13 @@ fn asked() -> Result<String, FetchError> {
 #[test]
 #[ignore = "runs in a child"]
 fn child_is_answered() {
-    assert_eq!(asked().unwrap(), "\"here\"");
+    assert_eq!(fetch_body().unwrap(), "\"here\"");
 }
 
 #[test]
 #[ignore = "runs in a child"]
 fn child_does_not_trust() {
-    assert!(matches!(asked(), Err(FetchError::Connect { .. })));
+    assert!(matches!(fetch_body(), Err(FetchError::Connect { .. })));
 }
 
 #[test]
@@ -50,16 +50,16 @@ fn child_starts_without_anchors_and_says_so() {
     let outbound = Outbound::new(&Trust::System).unwrap();
     assert_eq!(outbound.anchors(), 0);
     assert!(!outbound.warnings().is_empty());
-    assert!(matches!(asked(), Err(FetchError::Connect { .. })));
+    assert!(matches!(fetch_body(), Err(FetchError::Connect { .. })));
 }
 
-fn here() -> HttpsServer {
+fn start_server() -> HttpsServer {
     HttpsServer::start(Behaviour::json("\"here\"", &[])).unwrap()
 }
 
 #[test]
 fn anchors_of_ssl_cert_file_and_ssl_cert_dir_are_trusted() {
-    let (server, directory) = (here(), tempfile::tempdir().unwrap());
+    let (server, directory) = (start_server(), tempfile::tempdir().unwrap());
     let file = server.write_authority(directory.path()).unwrap();
     in_child("child_is_answered", &server, &[("SSL_CERT_FILE", file.to_str().unwrap())]);
     in_child("child_is_answered", &server, &[("SSL_CERT_DIR", directory.path().to_str().unwrap())]);
@@ -67,21 +67,21 @@ fn anchors_of_ssl_cert_file_and_ssl_cert_dir_are_trusted() {
 
 #[test]
 fn without_them_the_authority_is_a_stranger() {
-    in_child("child_does_not_trust", &here(), &[]);
+    in_child("child_does_not_trust", &start_server(), &[]);
 }
 
 #[test]
 fn a_file_that_is_not_there_leaves_no_anchors_and_no_panic() {
     in_child(
         "child_starts_without_anchors_and_says_so",
-        &here(),
+        &start_server(),
         &[("SSL_CERT_FILE", "/nonexistent/ca.pem")],
     );
 }
 
 #[test]
 fn no_proxy_of_the_environment_is_used() {
-    let (server, trap, directory) = (here(), Trap::bind().unwrap(), tempfile::tempdir().unwrap());
+    let (server, trap, directory) = (start_server(), Trap::bind().unwrap(), tempfile::tempdir().unwrap());
     let file = server.write_authority(directory.path()).unwrap();
     let proxy = format!("http://127.0.0.1:{}", trap.port());
     let names = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];

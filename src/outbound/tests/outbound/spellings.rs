@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use svc_outbound::{AddressError, FetchError, Trust, Url, check_peer_url, check_url};
-use svc_testkit::spellings::{TARGETS, corpus, disguises, embedded, parts, urls};
+use svc_testkit::spellings::{TARGETS, corpus, disguises, embedded_forms, parts, urls};
 use svc_testkit::trap::Trap;
 
 use crate::client;
@@ -39,7 +39,7 @@ impl Random {
     fn spelling(&mut self) -> String {
         let address = self.address();
         if self.below(4) == 0 {
-            return self.pick(&embedded(address));
+            return self.pick(&embedded_forms(address));
         }
         let count = usize::try_from(1 + self.below(4)).unwrap();
         let bases = [self.below(5), self.below(5), self.below(5), self.below(5)];

@@ -38,14 +38,14 @@ impl Expectations {
         catalogue: &Catalogue,
         errors: &mut Vec<FieldError>,
     ) -> Self {
-        let given = |key: &str| case.get(key).filter(|value| !value.is_null());
+        let field = |key: &str| case.get(key).filter(|value| !value.is_null());
         Self {
-            values: given("expect").map(|value| parse_values(value, errors)).unwrap_or_default(),
-            errors: given("expect_errors").map(|value| parse_codes(value, errors)).unwrap_or_default(),
-            calls: given("expect_calls")
+            values: field("expect").map(|value| parse_values(value, errors)).unwrap_or_default(),
+            errors: field("expect_errors").map(|value| parse_codes(value, errors)).unwrap_or_default(),
+            calls: field("expect_calls")
                 .map(|value| parse_calls(value, catalogue, errors))
                 .unwrap_or_default(),
-            tasks: given("expect_tasks").map(|value| parse_tasks(value, errors)),
+            tasks: field("expect_tasks").map(|value| parse_tasks(value, errors)),
         }
     }
 
@@ -107,12 +107,12 @@ impl Expectations {
     }
 
     fn compare_calls(&self, run: &OfflineRun) -> Vec<FailedExpectation> {
-        let made = |function: &str| -> Vec<&Value> {
+        let inputs_of = |function: &str| -> Vec<&Value> {
             let calls = run.outcome().calls.iter().filter(|call| call.function == function);
             calls.map(|call| &call.input).collect()
         };
         let failed = self.calls.iter().filter_map(|(function, expected)| {
-            let (inputs, mut differences) = (made(function), Vec::new());
+            let (inputs, mut differences) = (inputs_of(function), Vec::new());
             if inputs.len() != expected.len() {
                 let text = format!("{function}: expected {} call(s), got {}", expected.len(), inputs.len());
                 differences.push(text);

@@ -135,7 +135,7 @@ impl<'t> Trace<'t> {
         };
         let details = &trace["task_trace_json"];
         let steps = details["steps"].as_array().filter(|steps| {
-            let ran = steps.iter().filter(|step| ran(step));
+            let ran = steps.iter().filter(|step| has_run(step));
             ran.clone().next().is_none() || ran.clone().any(|step| step["function"].is_string())
         });
         let steps = steps.ok_or_else(|| TraceError::NoDetails(id.to_owned()))?;
@@ -149,13 +149,13 @@ impl<'t> Trace<'t> {
 
     fn origin(&self) -> Value {
         let keys = ["id", "channel", "mode", "status", "workflow_id", "workflow_version", "created_at"];
-        let kept = keys.iter().filter_map(|key| Some(((*key).to_owned(), self.trace.get(*key)?.clone())));
-        Value::Object(kept.collect())
+        let members = keys.iter().filter_map(|key| Some(((*key).to_owned(), self.trace.get(*key)?.clone())));
+        Value::Object(members.collect())
     }
 
     fn payload(&self) -> Result<Value, TraceError> {
-        let kept = [self.details.pointer("/input/payload"), self.trace.pointer("/message/payload")];
-        let payload = kept.into_iter().flatten().next().cloned();
+        let places = [self.details.pointer("/input/payload"), self.trace.pointer("/message/payload")];
+        let payload = places.into_iter().flatten().next().cloned();
         payload.ok_or_else(|| TraceError::NoInput(self.text("id").to_owned()))
     }
 
@@ -180,22 +180,22 @@ impl<'t> Trace<'t> {
 
     /// Returns the ids of the tasks that ran, in order.
     fn tasks(&self) -> Value {
-        self.steps.iter().filter(|step| ran(step)).map(|step| step["task_id"].clone()).collect()
+        self.steps.iter().filter(|step| has_run(step)).map(|step| step["task_id"].clone()).collect()
     }
 
     /// Returns the data at the end of the run.
     fn data(&self) -> Option<&'t Value> {
         let message = &self.trace["message"];
-        let kept = [
+        let places = [
             message.pointer("/context/data"),
             message.get("data").filter(|_| message.get("errors").is_some()),
         ];
         let last = || self.steps.iter().rev().find_map(|step| step.pointer("/message/data"));
-        kept.into_iter().flatten().next().or_else(last)
+        places.into_iter().flatten().next().or_else(last)
     }
 }
 
-fn ran(step: &Value) -> bool {
+fn has_run(step: &Value) -> bool {
     matches!(step["result"].as_str(), Some("executed" | "failed"))
 }
 
@@ -210,7 +210,7 @@ struct Answer<'t> {
 /// Returns the stubs that repeat what connectors and channels answered.
 fn stubs(trace: &Trace<'_>, notes: &mut Vec<String>) -> Value {
     let mut answers: Vec<Answer<'_>> = Vec::new();
-    for step in trace.steps.iter().filter(|step| ran(step)) {
+    for step in trace.steps.iter().filter(|step| has_run(step)) {
         let texts = (step["function"].as_str(), step["target"].as_str(), step["task_id"].as_str());
         let (Some(function), Some(target), Some(task)) = texts else { continue };
         let error = trace.error_of(task);
@@ -252,8 +252,8 @@ fn stubs(trace: &Trace<'_>, notes: &mut Vec<String>) -> Value {
 
 fn stub_error(error: &Value) -> Value {
     let keys = ["code", "message", "status", "body"];
-    let kept = keys.iter().filter_map(|key| Some(((*key).to_owned(), error.get(*key)?.clone())));
-    Value::Object(kept.collect())
+    let members = keys.iter().filter_map(|key| Some(((*key).to_owned(), error.get(*key)?.clone())));
+    Value::Object(members.collect())
 }
 
 /// Returns the expected values: each member of the data, or the whole of it where a name cannot stand in a
@@ -349,7 +349,7 @@ mod tests {
             "task_trace_json": {"input": {"payload": {"n": 1}, "request": {"params": {"id": "7"}}}, "steps": steps}}})
     }
 
-    fn made(trace: &Value, workflow: Option<&Value>) -> TracedCase {
+    fn make_case(trace: &Value, workflow: Option<&Value>) -> TracedCase {
         case_from_trace(trace, workflow, "w.json", ExpectedEnd::Corrected).unwrap()
     }
 
@@ -362,7 +362,7 @@ mod tests {
         );
         answer["data"]["message"] =
             json!({"id": "t1", "status": "ok", "data": {"sum": 2, "_svc": {}}, "errors": []});
-        let case = made(&answer, None);
+        let case = make_case(&answer, None);
         assert_eq!(
             case.document,
             json!({"name": "orders t1", "workflow": "w.json", "input": {"n": 1}, "metadata": {"params": {"id": "7"}},
@@ -379,7 +379,7 @@ mod tests {
         answer["data"]["errors"] = json!([
             {"code": "HTTP_ERROR", "message": "502", "status": 502, "task_id": "pay", "timestamp": "x"},
             {"code": "WORKFLOW_ERROR", "message": "stopped"}]);
-        let corrected = made(&answer, Some(&json!({}))).document;
+        let corrected = make_case(&answer, Some(&json!({}))).document;
         assert_eq!(corrected["expect_errors"], json!([]));
         assert_eq!(corrected["x-failure"]["code"], "HTTP_ERROR");
         let stub = json!({"$error": {"code": "HTTP_ERROR", "message": "502", "status": 502}});
@@ -397,7 +397,7 @@ mod tests {
             step("c", "db_read", Some("crm"), json!(3)),
             step("c", "db_read", Some("crm"), json!(4))
         ]);
-        let case = made(&trace("completed", steps), Some(&json!({})));
+        let case = make_case(&trace("completed", steps), Some(&json!({})));
         assert_eq!(case.document["stubs"], json!({"db_read": {"shop#a": 1, "shop#b": 2, "crm": 3}}));
         assert!(case.notes.iter().any(|note| note.contains("several answers")), "{:?}", case.notes);
     }
@@ -408,7 +408,7 @@ mod tests {
             {"secret": "token"}, {"secret": ["db.password"]}, {"var": "metadata.headers.x-tenant"}]}}}}]});
         let answer =
             trace("completed", json!([step("a", "db_read", Some("shop"), json!({"pin": "******"}))]));
-        let case = made(&answer, Some(&workflow));
+        let case = make_case(&answer, Some(&workflow));
         let secrets = case.document["secrets"].as_object().unwrap();
         assert_eq!(secrets.keys().collect::<Vec<_>>(), ["db.password", "env://SIGN", "token"]);
         assert!(

@@ -53,7 +53,7 @@ fn checkout() -> Value {
     ]})
 }
 
-fn refused() -> Value {
+fn refused_case() -> Value {
     json!({"workflow": "../checkout.json", "input": {"basket": 7}, "metadata": {"vars": {"region": "eu"}},
         "stubs": {"db_read": {"shop": [{"paid": false}]}},
         "expect": {"data.state": "refused", "temp_data.region": "eu", "data.none": null,
@@ -96,12 +96,12 @@ fn run(path: &Path) -> Vec<CaseResult> {
 
 #[test]
 fn a_case_passes_when_everything_it_expects_holds() {
-    assert_eq!(Project::new().lines(&refused()), [""; 0]);
+    assert_eq!(Project::new().lines(&refused_case()), [""; 0]);
 }
 
 #[test]
 fn every_expectation_that_fails_is_reported_with_its_difference() {
-    let mut case = refused();
+    let mut case = refused_case();
     case["stubs"]["db_read"]["shop"] = json!([{"paid": true}]);
     case["expect"]["data.rows"] = json!([{"paid": false, "total": 3}]);
     case["expect_calls"]["db_read"] = json!([{"connector": "shop", "params": [8], "limit": null}, {}]);
@@ -151,7 +151,7 @@ fn an_unrooted_path_fails_the_case_before_it_runs() {
 fn a_directory_is_read_one_level_deep_and_sorted_by_name() {
     let project = Project::new();
     for (file, name) in [("b", Some("second")), ("a", None), ("c", None)] {
-        let mut case = refused();
+        let mut case = refused_case();
         if let Some(name) = name {
             case["name"] = name.into();
         }
@@ -159,7 +159,7 @@ fn a_directory_is_read_one_level_deep_and_sorted_by_name() {
     }
     project.write("tests/other.json", &json!({}));
     std::fs::create_dir(project.0.path().join("tests/deep.case.json")).unwrap();
-    project.write("tests/deep.case.json/d.case.json", &refused());
+    project.write("tests/deep.case.json/d.case.json", &refused_case());
     let results = project.run();
     let names: Vec<_> = results.iter().map(|result| (result.name.as_str(), result.failures.len())).collect();
     assert_eq!(names, [("a", 0), ("second", 0), ("c", 0)]);
@@ -169,7 +169,7 @@ fn a_directory_is_read_one_level_deep_and_sorted_by_name() {
 fn what_cannot_be_read_is_named_with_its_file() {
     let project = Project::new();
     let lines = |key: &str, value: Value| {
-        let mut case = refused();
+        let mut case = refused_case();
         if key == "stubs_file" {
             case.as_object_mut().unwrap().remove("stubs");
         }
@@ -226,7 +226,7 @@ fn stand_ins_are_read_by_name_and_shown_by_no_failure() {
 fn many_cases_keep_their_order_and_report_their_progress() {
     let project = Project::new();
     for n in 0..200 {
-        let mut case = refused();
+        let mut case = refused_case();
         case["input"]["basket"] = n.into();
         case["expect"]["calls.db_read[0].input.params"] = json!([n]);
         project.write(&format!("tests/{n:03}.case.json"), &case);

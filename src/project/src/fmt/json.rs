@@ -19,7 +19,7 @@ pub(super) fn print(source: &SourceFile) -> String {
         Part { shape: Shape::of_document(&source.value), value: &source.value, element: source.root() };
     match root.members().is_empty() {
         true => printer.flat(root),
-        false => printer.broken(root, 0),
+        false => printer.write_broken(root, 0),
     }
     printer.push("\n");
     printer.out
@@ -49,7 +49,7 @@ impl<'s> Part<'s> {
                 .collect(),
             Value::Object(map) => {
                 let members: Vec<_> = map.iter().zip(&self.element.members).collect();
-                let order = self.shape.sorted(map.keys().map(String::as_str));
+                let order = self.shape.sort_indices(map.keys().map(String::as_str));
                 order
                     .into_iter()
                     .map(|index| members[index])
@@ -100,7 +100,7 @@ impl Printer<'_> {
         if part.brackets().is_none() || self.flat_width(part, room).is_some() {
             self.flat(part);
         } else {
-            self.broken(part, indent);
+            self.write_broken(part, indent);
         }
     }
 
@@ -117,7 +117,7 @@ impl Printer<'_> {
         self.push(close);
     }
 
-    fn broken(&mut self, part: Part<'_>, indent: usize) {
+    fn write_broken(&mut self, part: Part<'_>, indent: usize) {
         let Some((open, close)) = part.brackets() else { return self.flat(part) };
         self.push(open);
         for (index, member) in part.members().into_iter().enumerate() {

@@ -121,7 +121,7 @@ impl Shape {
     }
 
     /// Returns the indices of the members in their order.
-    pub(super) fn sorted<'k>(self, keys: impl Iterator<Item = &'k str>) -> Vec<usize> {
+    pub(super) fn sort_indices<'k>(self, keys: impl Iterator<Item = &'k str>) -> Vec<usize> {
         let order = self.keys();
         let rank = |key: &str| order.iter().position(|known| *known == key).unwrap_or(order.len());
         let mut ranked: Vec<_> = keys.enumerate().map(|(index, key)| (rank(key), index)).collect();

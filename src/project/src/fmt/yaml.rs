@@ -119,7 +119,7 @@ impl<'t> Lines<'t> {
             self.sort(shape.member(key, value), value, member, range.clone());
         }
         if value.is_object() && self.is_block(element) {
-            self.move_entries(&shape.sorted(keyed.iter().map(|(key, _)| *key)), element, &ranges);
+            self.move_entries(&shape.sort_indices(keyed.iter().map(|(key, _)| *key)), element, &ranges);
         }
     }
 

@@ -30,7 +30,8 @@ pub(super) fn check(
         Ok(content) => (Some(content), Vec::new()),
         Err(errors) => (None, errors),
     };
-    let mut findings: Vec<_> = reported(entity, &refused).map(|error| refusal(entity, error)).collect();
+    let mut findings: Vec<_> =
+        reportable_errors(entity, &refused).map(|error| refusal(entity, error)).collect();
     findings.extend(warnings(entity, content.as_ref(), engine));
     (content, findings)
 }
@@ -62,7 +63,7 @@ pub(super) fn create(
 }
 
 /// Returns the refusals that are no consequence of something that could not be expanded.
-pub(super) fn reported<'e>(
+pub(super) fn reportable_errors<'e>(
     entity: &'e AuthoredEntity,
     refused: &'e [FieldError],
 ) -> impl Iterator<Item = &'e FieldError> {
@@ -145,15 +146,15 @@ pub(super) fn warnings(
             &readable
         }
     };
-    let known = workflow_warnings(workflow, engine);
-    let known = known
+    let issues = workflow_warnings(workflow, engine);
+    let issues = issues
         .iter()
         .filter_map(|issue| Some((warning_check(issue)?, issue.field.as_str(), issue.message.as_str())));
     let mut whole = Vec::new();
     replaced_data(engine.catalogue(), "tasks", &workflow.tasks, &mut whole);
     let message = "the task has no output, so its result replaces the whole of data";
     let whole = whole.iter().map(|path| (Check::OutputDefault, path.as_str(), message));
-    known
+    issues
         .chain(whole)
         .filter(|(_, path, _)| !entity.expansion.is_broken(path))
         .map(|(check, path, message)| finding_at(check, entity, path, message))

@@ -7,7 +7,7 @@ use svc_engine::Engine;
 use svc_model::EntityKind;
 
 use super::LintSummary;
-use super::entity::{create, refusal, reported, warnings};
+use super::entity::{create, refusal, reportable_errors, warnings};
 use super::placed::document_path;
 use crate::finding::Finding;
 use crate::project::{AuthoredEntity, Project};
@@ -71,7 +71,7 @@ pub fn lint_file(
         others.extend(entity.expansion.findings.iter().cloned());
         let created = create(kind, &entity.document, engine, |_| None);
         let errors = created.as_ref().err().map_or(&[][..], Vec::as_slice);
-        for error in reported(entity, errors) {
+        for error in reportable_errors(entity, errors) {
             refused.push(RefusedField {
                 path: field_path(entity, &error.path),
                 code: error.code.name(),

@@ -19,7 +19,7 @@ pub(super) fn notes(entities: &[CheckedEntity<'_>]) -> Vec<Finding> {
     let mut secrets: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for CheckedEntity { entity, .. } in entities {
         let label = entity.label.as_str();
-        let uses = Uses::of(entity);
+        let uses = Uses::from_entity(entity);
         uses.variables.into_iter().for_each(|name| variables.entry(name).or_default().push(label));
         uses.secrets.into_iter().for_each(|name| secrets.entry(name).or_default().push(label));
     }
@@ -38,13 +38,13 @@ struct Uses {
 }
 
 impl Uses {
-    fn of(entity: &AuthoredEntity) -> Self {
+    fn from_entity(entity: &AuthoredEntity) -> Self {
         let mut uses = Self::default();
         match entity.kind {
             EntityKind::Workflow => {
-                let found = secret_uses(&readable_workflow(&entity.document));
-                uses.references(found.references);
-                uses.secrets = found.names;
+                let secrets = secret_uses(&readable_workflow(&entity.document));
+                uses.references(secrets.references);
+                uses.secrets = secrets.names;
             }
             EntityKind::Connector | EntityKind::Channel => {
                 let mut references = BTreeSet::new();

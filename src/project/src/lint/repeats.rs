@@ -9,14 +9,14 @@ use crate::finding::Finding;
 /// called.
 pub(super) fn merge(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<(Finding, Vec<String>)> = Vec::with_capacity(findings.len());
-    let mut known = HashMap::new();
+    let mut indices = HashMap::new();
     for finding in findings {
         let Some(place) = &finding.place else {
             merged.push((finding, Vec::new()));
             continue;
         };
         let key = (finding.check, place.file.clone(), place.span.clone(), finding.message.clone());
-        match known.entry(key) {
+        match indices.entry(key) {
             Entry::Vacant(slot) => {
                 slot.insert(merged.len());
                 merged.push((finding, Vec::new()));

@@ -270,7 +270,7 @@ impl SetCheck<'_> {
     /// Returns the name that was probably meant.
     fn hint<'n>(&mut self, name: &str, known: impl Iterator<Item = &'n str>) -> String {
         self.searches += 1;
-        let meant = if self.searches <= MAX_SEARCHES { nearest(name, known) } else { None };
-        meant.map_or_else(String::new, |meant| format!(", did you mean '{meant}'?"))
+        let suggestion = if self.searches <= MAX_SEARCHES { nearest(name, known) } else { None };
+        suggestion.map_or_else(String::new, |meant| format!(", did you mean '{meant}'?"))
     }
 }

@@ -20,8 +20,8 @@ pub fn import_body(kind: EntityKind, item: &Value) -> Result<Cow<'_, Value>, Vec
 fn without_directives(item: &Value) -> Cow<'_, Value> {
     match item {
         Value::Object(members) if DIRECTIVES.iter().any(|order| members.contains_key(*order)) => {
-            let kept = members.iter().filter(|(key, _)| !DIRECTIVES.contains(&key.as_str()));
-            Cow::Owned(Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect()))
+            let content = members.iter().filter(|(key, _)| !DIRECTIVES.contains(&key.as_str()));
+            Cow::Owned(Value::Object(content.map(|(key, value)| (key.clone(), value.clone())).collect()))
         }
         _ => Cow::Borrowed(item),
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use svc_model::config::reference::BlockReference;
 
-use super::nodes::{ObjectSchema, authored, described, list, members, nullable};
+use super::nodes::{ObjectSchema, list, members, nullable, or_shared_value, with_description};
 use super::words::{Choices, value_schema};
 
 /// The blocks of one config.
@@ -50,7 +50,7 @@ impl Blocks<'_> {
             object.rule(json!({"if": applies, "then": self.form(block)}));
         }
         let choice = if is_required { choice } else { nullable(choice) };
-        object.property(&key, described("the form of this block", authored(choice)));
+        object.property(&key, with_description("the form of this block", or_shared_value(choice)));
         if is_required {
             object.require(&key);
         }

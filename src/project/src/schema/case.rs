@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use svc_engine::catalogue::{Catalogue, FunctionEntry, FunctionTarget};
 
-use super::nodes::{ObjectSchema, described, nullable};
+use super::nodes::{ObjectSchema, nullable, with_description};
 
 /// The roots of the paths of `expect`.
 const ROOTS: &str = r"^(data|metadata|temp_data|calls|audit_trail)($|[.\[])";
@@ -13,7 +13,7 @@ pub(super) fn schema(catalogue: &Catalogue) -> Value {
     let mut object = ObjectSchema::default();
     for (name, schema, description) in members(catalogue) {
         let schema = if ["workflow", "input"].contains(&name) { schema } else { nullable(schema) };
-        object.property(name, described(description, schema));
+        object.property(name, with_description(description, schema));
     }
     object.require("workflow");
     object.require("input");

@@ -11,7 +11,7 @@ use svc_model::{Channel, Connector, Workflow};
 
 use super::blocks::Blocks;
 use super::functions::{function_schema, input_definitions};
-use super::nodes::{ObjectSchema, any_case, authored, described, list, members, reference};
+use super::nodes::{ObjectSchema, any_case, list, members, or_shared_value, reference, with_description};
 use super::words::{Choices, value_schema};
 
 /// Members that direct the activation of an imported item.
@@ -53,8 +53,8 @@ fn cron_rule() -> Value {
     let refused: Map<String, Value> =
         REFUSED_CRON_BLOCKS.iter().map(|name| ((*name).to_owned(), json!({"type": "null"}))).collect();
     properties.insert("config".to_owned(), json!({"properties": refused}));
-    properties.insert("channel_type".to_owned(), authored(json!({"pattern": any_case(&["async"])})));
-    properties.insert("transport_config".to_owned(), authored(reference("cron")));
+    properties.insert("channel_type".to_owned(), or_shared_value(json!({"pattern": any_case(&["async"])})));
+    properties.insert("transport_config".to_owned(), or_shared_value(reference("cron")));
     json!({"required": ["transport_config"], "properties": properties})
 }
 
@@ -71,7 +71,8 @@ pub(super) fn connector() -> (Value, Map<String, Value>) {
         let name = format!("config_{kind}");
         let kind = json!({"type": "string", "pattern": any_case(&[kind.name()])});
         let applies = json!({"properties": {"connector_type": kind}, "required": ["connector_type"]});
-        let then = json!({"required": ["config"], "properties": {"config": authored(reference(&name))}});
+        let then =
+            json!({"required": ["config"], "properties": {"config": or_shared_value(reference(&name))}});
         object.rule(json!({"if": applies, "then": then}));
         let blocks = Blocks { references: blocks, choices: Choices::OrUnresolved, is_open: true };
         definitions.insert(name, blocks.schema());
@@ -89,14 +90,14 @@ pub(super) fn workflow(catalogue: &Catalogue) -> (Value, Map<String, Value>) {
 }
 
 /// Returns the schema of a shared document, and its definitions.
-pub(super) fn shared(catalogue: &Catalogue) -> (Value, Map<String, Value>) {
-    let namespace = |description: &str| described(description, json!({"type": "object"}));
+pub(super) fn shared_document(catalogue: &Catalogue) -> (Value, Map<String, Value>) {
+    let namespace = |description: &str| with_description(description, json!({"type": "object"}));
     let mut object = ObjectSchema::default();
     object.property("constants", namespace("values, by name"));
     object.property("errors", namespace("values of errors, by name"));
     object.property(
         "fragments",
-        described("tasks that workflows call with `use`, by name", members(reference("fragment"))),
+        with_description("tasks that workflows call with `use`, by name", members(reference("fragment"))),
     );
     object.rule(json!({"anyOf": [{"required": ["constants"]}, {"required": ["errors"]}, {"required": ["fragments"]}]}));
     let mut schema = object.open().finish();
@@ -113,12 +114,12 @@ fn fragment() -> Value {
     let mut object = ObjectSchema::default().open();
     object.property(
         "params",
-        described(
+        with_description(
             "parameters; one without a default is required",
             json!({"type": ["object", "null"], "additionalProperties": param}),
         ),
     );
-    object.property("tasks", described("tasks and groups, in order", reference("members")));
+    object.property("tasks", with_description("tasks and groups, in order", reference("members")));
     object.require("tasks");
     object.finish()
 }
@@ -170,8 +171,10 @@ fn document(own: &[KeyReference], only_read: &[&str], part: impl Fn(&KeyReferenc
         );
     }
     for (name, kind, description) in DIRECTIVES {
-        object
-            .property(name, described(description, value_schema(kind, Choices::Strict).unwrap_or_default()));
+        object.property(
+            name,
+            with_description(description, value_schema(kind, Choices::Strict).unwrap_or_default()),
+        );
     }
     object
 }

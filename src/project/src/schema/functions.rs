@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use svc_engine::catalogue::{Catalogue, FunctionEntry, FunctionSource, InputField, InputKind, OperationCase};
 use svc_model::documents::FUNCTION;
 
-use super::nodes::{ObjectSchema, authored, described, members, nullable, one_of, reference};
+use super::nodes::{ObjectSchema, members, nullable, one_of, or_shared_value, reference, with_description};
 use super::shapes;
 
 /// Returns the schema of the function of a task; the input depends on the name.
@@ -19,7 +19,7 @@ pub(super) fn function_schema(catalogue: &Catalogue) -> Value {
     }
     for entry in catalogue.entries() {
         let names: Vec<_> = entry.names().collect();
-        let mut then = json!({"properties": {"input": described(entry.description, input(entry))}});
+        let mut then = json!({"properties": {"input": with_description(entry.description, input(entry))}});
         if entry.fields.iter().any(|field| field.required) {
             then["required"] = json!(["input"]);
         }
@@ -43,7 +43,7 @@ fn definition(entry: &FunctionEntry) -> String {
 fn input(entry: &FunctionEntry) -> Value {
     let input = reference(&definition(entry));
     let needs_input = entry.fields.iter().any(|field| field.required);
-    authored(if needs_input { input } else { nullable(input) })
+    or_shared_value(if needs_input { input } else { nullable(input) })
 }
 
 fn input_schema(entry: &FunctionEntry) -> Value {
@@ -53,12 +53,15 @@ fn input_schema(entry: &FunctionEntry) -> Value {
         object.rule(case_rule(entry, case));
     }
     let object = if entry.accepts_any_input { object.open() } else { object };
-    described(entry.description, object.finish())
+    with_description(entry.description, object.finish())
 }
 
 fn add_fields(object: &mut ObjectSchema, entry: &FunctionEntry, fields: &[InputField]) {
     for field in fields {
-        object.property(field.name, described(field.description, authored(field_schema(entry, field))));
+        object.property(
+            field.name,
+            with_description(field.description, or_shared_value(field_schema(entry, field))),
+        );
         let Some(alias) = field.alias else {
             if field.required {
                 object.require(field.name);
@@ -67,7 +70,10 @@ fn add_fields(object: &mut ObjectSchema, entry: &FunctionEntry, fields: &[InputF
         };
         let is_logic = alias.ends_with("_logic");
         let value = if is_logic { reference("expression") } else { field_schema(entry, field) };
-        object.property(alias, described(&format!("In the place of `{}`", field.name), authored(value)));
+        object.property(
+            alias,
+            with_description(&format!("In the place of `{}`", field.name), or_shared_value(value)),
+        );
         if field.required {
             object.require_either(field.name, alias);
         }
@@ -115,7 +121,7 @@ fn kind_schema(entry: &FunctionEntry, field: &InputField) -> Value {
         InputKind::Array => {
             let mut member = ObjectSchema::default();
             add_fields(&mut member, entry, field.members);
-            json!({"type": "array", "items": authored(member.finish())})
+            json!({"type": "array", "items": or_shared_value(member.finish())})
         }
         InputKind::Any => json!({}),
     }
@@ -128,7 +134,7 @@ fn case_rule(entry: &FunctionEntry, case: &OperationCase) -> Value {
         properties.insert(field.name.to_owned(), false.into());
     }
     if !case.algorithms.is_empty() && entry.applies(case, "algorithm") {
-        properties.insert("algorithm".to_owned(), authored(json!({"enum": case.algorithms})));
+        properties.insert("algorithm".to_owned(), or_shared_value(json!({"enum": case.algorithms})));
     }
     let applies = json!({"properties": {"op": {"const": case.op}}, "required": ["op"]});
     json!({"if": applies, "then": {"required": case.required, "properties": properties}})

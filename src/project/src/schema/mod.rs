@@ -65,7 +65,7 @@ impl DocumentKind {
             Self::Channel => documents::channel(),
             Self::Workflow => documents::workflow(catalogue),
             Self::Connector => documents::connector(),
-            Self::Shared => documents::shared(catalogue),
+            Self::Shared => documents::shared_document(catalogue),
             Self::Case => (case::schema(catalogue), Map::new()),
         };
         definitions.insert("shared_value".to_owned(), shared_value(self));

@@ -46,7 +46,7 @@ impl ObjectSchema {
     pub(super) fn key(&mut self, key: &KeyReference, value: Value) {
         let may_be_null = !key.required || !key.alternative.is_empty();
         let value = if may_be_null { nullable(value) } else { value };
-        let mut schema = described(key.description, authored(value));
+        let mut schema = with_description(key.description, or_shared_value(value));
         if let Ok(default) = serde_json::from_str(key.default) {
             schema["default"] = default;
         }
@@ -83,13 +83,13 @@ impl ObjectSchema {
 }
 
 /// Describes a value.
-pub(super) fn described(description: &str, mut schema: Value) -> Value {
+pub(super) fn with_description(description: &str, mut schema: Value) -> Value {
     schema["description"] = description.into();
     schema
 }
 
 /// Accepts a shared value in the place of a value.
-pub(super) fn authored(schema: Value) -> Value {
+pub(super) fn or_shared_value(schema: Value) -> Value {
     json!({"if": {"$ref": "#/$defs/shared_value"}, "else": schema})
 }
 
@@ -115,12 +115,12 @@ pub(super) fn reference(name: &str) -> Value {
 
 /// Accepts a list.
 pub(super) fn list(items: Value) -> Value {
-    json!({"type": "array", "items": authored(items)})
+    json!({"type": "array", "items": or_shared_value(items)})
 }
 
 /// Accepts an object whose members have one schema.
 pub(super) fn members(of: Value) -> Value {
-    json!({"type": "object", "additionalProperties": authored(of)})
+    json!({"type": "object", "additionalProperties": or_shared_value(of)})
 }
 
 /// Accepts one of some words.

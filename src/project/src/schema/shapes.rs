@@ -5,7 +5,9 @@
 use serde_json::{Map, Value, json};
 use svc_engine::catalogue::InputShape;
 
-use super::nodes::{ObjectSchema, authored, described, list, members, nullable, one_of, reference};
+use super::nodes::{
+    ObjectSchema, list, members, nullable, one_of, or_shared_value, reference, with_description,
+};
 
 /// Operators between a column and a value.
 const COMPARISONS: [&str; 8] = ["==", "===", "!=", "!==", "<", "<=", ">", ">="];
@@ -79,24 +81,27 @@ fn texts() -> Value {
 
 /// Accepts claims; the instants among them are numbers.
 fn claims() -> Value {
-    let instant = authored(json!({"anyOf": [{"type": ["number", "null"]}, reference("var")]}));
+    let instant = or_shared_value(json!({"anyOf": [{"type": ["number", "null"]}, reference("var")]}));
     json!({"type": "object", "properties": {"exp": instant, "iat": instant}})
 }
 
 fn verifying_key() -> Value {
     let mut key = ObjectSchema::default();
-    key.property("algorithm", described("algorithm of the tokens it verifies", authored(text())));
+    key.property(
+        "algorithm",
+        with_description("algorithm of the tokens it verifies", or_shared_value(text())),
+    );
     key.property(
         "key",
-        described(
+        with_description(
             "the key: text, PEM or a secret",
-            authored(json!({"anyOf": [text(), reference("secret")]})),
+            or_shared_value(json!({"anyOf": [text(), reference("secret")]})),
         ),
     );
-    key.property("kid", described("id that a token names it by", authored(text())));
+    key.property("kid", with_description("id that a token names it by", or_shared_value(text())));
     key.property(
         "key_encoding",
-        described("encoding of a shared key", authored(one_of(&["utf8", "hex", "base64"]))),
+        with_description("encoding of a shared key", or_shared_value(one_of(&["utf8", "hex", "base64"]))),
     );
     key.require("algorithm");
     key.require("key");
@@ -107,7 +112,7 @@ fn verifying_key() -> Value {
 fn object(properties: &[(&str, &str, Value)], required: &[&str]) -> Value {
     let mut object = ObjectSchema::default();
     for (name, description, schema) in properties {
-        object.property(name, described(description, authored(schema.clone())));
+        object.property(name, with_description(description, or_shared_value(schema.clone())));
     }
     for name in required {
         object.require(name);
@@ -173,9 +178,9 @@ fn optional_filter() -> Value {
 
 /// Accepts one node of a filter: an object with one operator, or a constant.
 fn filter() -> Value {
-    let node = || authored(reference("dialect_filter"));
+    let node = || or_shared_value(reference("dialect_filter"));
     let nodes = || json!({"type": "array", "items": node()});
-    let argument = || authored(reference("dialect_argument"));
+    let argument = || or_shared_value(reference("dialect_argument"));
     let mut operators = Map::new();
     for name in COMPARISONS {
         let most = if BETWEEN.contains(&name) { 3 } else { 2 };
@@ -184,10 +189,11 @@ fn filter() -> Value {
             json!({"type": "array", "items": argument(), "minItems": 2, "maxItems": most}),
         );
     }
-    let column = || authored(column());
-    let searched = || authored(json!({"anyOf": [text(), reference("dialect_value")]}));
-    let listed =
-        || authored(json!({"anyOf": [list(reference("dialect_argument")), reference("dialect_value")]}));
+    let column = || or_shared_value(column());
+    let searched = || or_shared_value(json!({"anyOf": [text(), reference("dialect_value")]}));
+    let listed = || {
+        or_shared_value(json!({"anyOf": [list(reference("dialect_argument")), reference("dialect_value")]}))
+    };
     let pair = |first: Value, second: Value| json!({"type": "array", "prefixItems": [first, second], "minItems": 2, "maxItems": 2});
     for name in ["starts_with", "ends_with"] {
         operators.insert(name.to_owned(), pair(column(), searched()));
@@ -203,7 +209,7 @@ fn filter() -> Value {
         ("in", within),
         ("missing", list(text())),
     ] {
-        operators.insert(name.to_owned(), authored(schema));
+        operators.insert(name.to_owned(), or_shared_value(schema));
     }
     json!({
         "type": ["object", "boolean"],

@@ -111,15 +111,15 @@ impl Collector {
             return None;
         };
         let params = self.params(fragment.get("params"), &origin.join("params"))?;
-        self.undeclared(tasks, &params, &origin.join("tasks"));
-        let mut kept = Vec::new();
+        self.check_undeclared(tasks, &params, &origin.join("tasks"));
+        let mut fragment_tasks = Vec::new();
         for (index, step) in tasks.iter().enumerate() {
             let mut step = step.clone();
             if self.drop_nested(&mut step, &origin.join(&format!("tasks[{index}]"))) {
-                kept.push(FragmentTask { index, step });
+                fragment_tasks.push(FragmentTask { index, step });
             }
         }
-        Some(Fragment { tasks: kept, params, origin: origin.clone() })
+        Some(Fragment { tasks: fragment_tasks, params, origin: origin.clone() })
     }
 
     /// Reads the parameters with their defaults; `None` where the block is no object.
@@ -148,19 +148,24 @@ impl Collector {
     }
 
     /// Reports uses of parameters that a fragment does not declare.
-    fn undeclared(&mut self, tasks: &[Value], params: &BTreeMap<String, Option<Value>>, origin: &Origin) {
+    fn check_undeclared(
+        &mut self,
+        tasks: &[Value],
+        params: &BTreeMap<String, Option<Value>>,
+        origin: &Origin,
+    ) {
         for (index, step) in tasks.iter().enumerate() {
-            let mut found = Vec::new();
+            let mut findings = Vec::new();
             each_node(&format!("{}[{index}]", origin.path), step, &mut |path, node| {
                 if let Some(name) = node.get("$param") {
                     let is_declared =
                         node.len() == 1 && name.as_str().is_some_and(|name| params.contains_key(name));
                     if !is_declared {
-                        found.push((path.to_owned(), name.as_str().unwrap_or("?").to_owned()));
+                        findings.push((path.to_owned(), name.as_str().unwrap_or("?").to_owned()));
                     }
                 }
             });
-            for (path, name) in found {
+            for (path, name) in findings {
                 let message =
                     format!("{path}: the fragment declares no parameter '{name}' that stands alone here");
                 self.report(Check::SharedFragmentParam, &Origin { path, ..origin.clone() }, message);

@@ -110,8 +110,8 @@ impl<'s> FragmentPass<'s> {
             }
         };
         for unknown in passed.keys().filter(|key| !fragment.params.contains_key(*key)) {
-            let known = fragment.params.keys().map(String::as_str);
-            let hint = match nearest(unknown, known) {
+            let names = fragment.params.keys().map(String::as_str);
+            let hint = match nearest(unknown, names) {
                 Some(meant) => format!("did you mean '{meant}'?"),
                 None if fragment.params.is_empty() => "it takes none".to_owned(),
                 None => {

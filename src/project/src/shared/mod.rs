@@ -130,8 +130,8 @@ impl Expansion {
     /// Returns `, did you mean '…'?` for a name that nobody defines, if one is near.
     fn hint<'n>(&mut self, name: &str, known: impl Iterator<Item = &'n str>) -> String {
         self.searches += 1;
-        let meant = if self.searches <= MAX_SEARCHES { nearest(name, known) } else { None };
-        meant.map_or_else(String::new, |meant| format!(", did you mean '{meant}'?"))
+        let suggestion = if self.searches <= MAX_SEARCHES { nearest(name, known) } else { None };
+        suggestion.map_or_else(String::new, |meant| format!(", did you mean '{meant}'?"))
     }
 
     /// Reports a limit that the whole document exceeds.

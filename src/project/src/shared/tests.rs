@@ -13,17 +13,17 @@ fn collect(documents: &[Value]) -> (SharedDefinitions, Vec<(&'static str, String
     let sources: Vec<_> =
         documents.iter().enumerate().map(|(n, document)| source(&format!("s{n}.json"), document)).collect();
     let (shared, findings) = SharedDefinitions::collect(&sources);
-    (shared, told(findings))
+    (shared, summarize(findings))
 }
 
-fn told(findings: Vec<Finding>) -> Vec<(&'static str, String)> {
+fn summarize(findings: Vec<Finding>) -> Vec<(&'static str, String)> {
     findings
         .into_iter()
         .map(|finding| (finding.check, finding.message.split(": ").next().unwrap_or_default().to_owned()))
         .collect()
 }
 
-fn shared() -> SharedDefinitions {
+fn parse_shared() -> SharedDefinitions {
     let (shared, findings) = collect(&[json!({
         "constants": {"db": {"connector": "orders", "database": "app"}, "limit": 30, "tags": ["a", "b"]},
         "errors": {"gone": {"status": 410, "body": {"why": "gone"}}},
@@ -42,12 +42,12 @@ fn shared() -> SharedDefinitions {
 
 fn expand(document: &mut Value) -> Expansion {
     let root = Origin::root(source("w.json", document));
-    shared().expand_entity(EntityKind::Workflow, "workflow 'w'", root, document)
+    parse_shared().expand_entity(EntityKind::Workflow, "workflow 'w'", root, document)
 }
 
 fn refusals(document: Value) -> Vec<(&'static str, String)> {
     let mut document = document;
-    told(expand(&mut document).findings)
+    summarize(expand(&mut document).findings)
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn elements_lead_back_to_where_they_were_written() {
 fn siblings_of_a_reference_win_and_a_value_without_members_needs_to_stand_alone() {
     let splice = |node: Value| {
         let mut document = json!({"config": {"x": [node]}});
-        let findings = shared().expand(EntityKind::Connector, &mut document);
+        let findings = parse_shared().expand(EntityKind::Connector, &mut document);
         assert!(findings.is_empty(), "{findings:?}");
         document["config"]["x"][0].clone()
     };
@@ -193,7 +193,8 @@ fn an_expansion_without_bound_is_refused() {
         let expansion = shared.expand_entity(EntityKind::Workflow, "w", Origin::default(), &mut document);
         assert!(document.to_string().len() < 40 << 20);
         expansion.is_broken("tasks[0].id")
-            && told(expansion.findings) == [("schema.workflow", "expands to more than 16 MiB".to_owned())]
+            && summarize(expansion.findings)
+                == [("schema.workflow", "expands to more than 16 MiB".to_owned())]
     };
     let calls = |count, call: Value| json!({"tasks": vec![call; count]});
     assert!(!refused(calls(10, json!({"use": "long"}))));
@@ -202,18 +203,18 @@ fn an_expansion_without_bound_is_refused() {
     assert!(refused(calls(100, json!({"id": {"$from": "constants.long"}}))));
 }
 
-fn nested(levels: usize, value: Value) -> Value {
+fn nest(levels: usize, value: Value) -> Value {
     (0..levels).fold(value, |inner, _| json!([inner]))
 }
 
 #[test]
 fn a_document_may_not_expand_beyond_the_depth_of_a_body() {
-    let (shared, findings) = collect(&[json!({"constants": {"deep": nested(100, json!(1))}})]);
+    let (shared, findings) = collect(&[json!({"constants": {"deep": nest(100, json!(1))}})]);
     assert!(findings.is_empty(), "{findings:?}");
     let expanded = |levels: usize| {
-        let mut document = json!({"config": nested(levels, json!({"$from": "constants.deep"}))});
+        let mut document = json!({"config": nest(levels, json!({"$from": "constants.deep"}))});
         let root = Origin::root(source("c.json", &document));
-        told(shared.expand_entity(EntityKind::Channel, "channel 'c'", root, &mut document).findings)
+        summarize(shared.expand_entity(EntityKind::Channel, "channel 'c'", root, &mut document).findings)
     };
     // One level for the document, one for each list.
     assert_eq!(expanded(25), []);

@@ -96,13 +96,13 @@ impl<'s> ValuePass<'s> {
             self.report(Check::ClosureSharedValue, &origin, message);
             return None;
         };
-        let found = self.shared.namespaces.get(namespace).and_then(|values| values.get(key));
-        if found.is_none() {
+        let value = self.shared.namespaces.get(namespace).and_then(|values| values.get(key));
+        if value.is_none() {
             let hint = self.expansion.hint(name, self.shared.names.iter().map(String::as_str));
             let message = format!("{}: no shared document defines '{name}'{hint}", origin.path);
             self.report(Check::ClosureSharedValue, &origin, message);
         }
-        found
+        value
     }
 
     /// Reports a parameter outside of a fragment; those of fragments have been replaced or reported.

@@ -12,9 +12,9 @@ pub(super) fn syntax_error(text: &str, lines: &LineIndex, error: &serde_json::Er
         return SyntaxError::empty();
     }
     let (line, column) = (error.line(), error.column());
-    let told = error.to_string();
+    let text_of_error = error.to_string();
     let position = format!(" at line {line} column {column}");
-    let message = told.strip_suffix(&position).unwrap_or(&told);
+    let message = text_of_error.strip_suffix(&position).unwrap_or(&text_of_error);
     let at = lines.offset(text, line, column);
     if message == "recursion limit exceeded" {
         return SyntaxError::too_deep(at..at);

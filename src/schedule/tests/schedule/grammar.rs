@@ -2,12 +2,12 @@
 
 use svc_schedule::{Schedule, ScheduleError};
 
-use crate::at;
+use crate::parse_instant;
 
 /// Returns the first three instants of 2026, whose first day is a Thursday.
 fn first(expression: &str) -> Vec<String> {
-    let schedule = Schedule::parse_at(expression, "", at("2026-01-01T00:00:00Z")).unwrap();
-    let from = at("2025-12-31T23:59:59Z");
+    let schedule = Schedule::parse_at(expression, "", parse_instant("2026-01-01T00:00:00Z")).unwrap();
+    let from = parse_instant("2025-12-31T23:59:59Z");
     schedule.upcoming(from).take(3).map(|next| next.format("%m-%d %H:%M:%S").to_string()).collect()
 }
 
@@ -221,7 +221,7 @@ fn a_remedy_can_be_taken_as_it_stands() {
 #[test]
 fn a_schedule_that_never_fires_is_refused() {
     let refused = |expression: &str, now: &str| {
-        let error = Schedule::parse_at(expression, "", at(now)).err();
+        let error = Schedule::parse_at(expression, "", parse_instant(now)).err();
         error.is_some_and(|error| matches!(error, ScheduleError::NeverFires { .. }))
     };
     for expression in ["0 0 0 30 2 *", "0 0 0 31 2,4,6,9,11 ?", "0 0 31 feb *"] {
@@ -234,12 +234,17 @@ fn a_schedule_that_never_fires_is_refused() {
     assert!(refused("0 0 0 29 2 mon", "2026-01-01T00:00:00Z"));
     assert!(refused("0 0 0 29 2 mon", "2039-03-01T23:59:59Z"));
     assert!(!refused("0 0 0 29 2 mon", "2039-03-02T00:00:00Z"));
-    assert!(Schedule::parse("0 0 0 30 2 *", "").unwrap().next_after(at("2026-01-01T00:00:00Z")).is_none());
+    assert!(
+        Schedule::parse("0 0 0 30 2 *", "")
+            .unwrap()
+            .next_after(parse_instant("2026-01-01T00:00:00Z"))
+            .is_none()
+    );
 }
 
 #[test]
 fn every_problem_is_found_at_once() {
-    let now = at("2026-01-01T00:00:00Z");
+    let now = parse_instant("2026-01-01T00:00:00Z");
     let kinds = |expression: &str, zone: &str| {
         let kind = |problem: &ScheduleError| match problem {
             ScheduleError::Expression { .. } => "expression",

@@ -3,13 +3,13 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use svc_schedule::Schedule;
 
-use crate::{at, fires};
+use crate::{fires, parse_instant};
 
 /// Returns the number of local times examined between two instants, and the number of instants found.
 fn effort(expression: &str, zone: &str, after: &str, until: &str) -> (u64, u64) {
     let schedule = Schedule::parse(expression, zone).unwrap();
-    let (mut walk, mut found) = (schedule.upcoming(at(after)), 0);
-    while walk.next().is_some_and(|next| next <= at(until)) {
+    let (mut walk, mut found) = (schedule.upcoming(parse_instant(after)), 0);
+    while walk.next().is_some_and(|next| next <= parse_instant(until)) {
         found += 1;
     }
     (walk.probes(), found)
@@ -24,7 +24,7 @@ fn the_next_instant_is_strictly_after() {
         ("2026-01-01T00:00:09.999999999Z", "2026-01-01T00:00:10Z"),
         ("2026-01-01T00:00:10.000000001Z", "2026-01-01T00:00:20Z"),
     ] {
-        assert_eq!(schedule.next_after(at(after)), Some(at(due)), "{after}");
+        assert_eq!(schedule.next_after(parse_instant(after)), Some(parse_instant(due)), "{after}");
     }
 }
 
@@ -70,28 +70,32 @@ fn an_instant_costs_one_probe_where_clocks_stand_still() {
 #[test]
 fn the_years_end_with_2100() {
     let schedule = Schedule::parse("@hourly", "Pacific/Kiritimati").unwrap();
-    let mut end = schedule.upcoming(at("2100-12-31T08:30:00Z"));
-    assert_eq!(end.next(), Some(at("2100-12-31T09:00:00Z")));
+    let mut end = schedule.upcoming(parse_instant("2100-12-31T08:30:00Z"));
+    assert_eq!(end.next(), Some(parse_instant("2100-12-31T09:00:00Z")));
     assert_eq!((end.next(), end.next()), (None, None));
-    for after in [DateTime::<Utc>::MAX_UTC, at("2101-01-01T00:00:00Z")] {
+    for after in [DateTime::<Utc>::MAX_UTC, parse_instant("2101-01-01T00:00:00Z")] {
         assert_eq!(schedule.next_after(after), None);
     }
     let first = Schedule::parse("@hourly", "").unwrap().next_after(DateTime::<Utc>::MIN_UTC);
-    assert_eq!(first, Some(at("1970-01-01T00:00:00Z")));
+    assert_eq!(first, Some(parse_instant("1970-01-01T00:00:00Z")));
 }
 
 #[test]
 fn a_preview_shows_five_instants() {
     let schedule = Schedule::parse("@yearly", "Asia/Tokyo").unwrap();
-    let shown = schedule.next_fires(at("2026-01-01T00:00:00Z"));
+    let shown = schedule.next_fires(parse_instant("2026-01-01T00:00:00Z"));
     assert_eq!(shown.len(), 5);
-    assert_eq!(shown[4], at("2030-12-31T15:00:00Z"));
-    assert_eq!(schedule.next_fires(at("2099-01-01T00:00:00Z")).len(), 1, "no year comes after 2100");
+    assert_eq!(shown[4], parse_instant("2030-12-31T15:00:00Z"));
+    assert_eq!(
+        schedule.next_fires(parse_instant("2099-01-01T00:00:00Z")).len(),
+        1,
+        "no year comes after 2100"
+    );
 }
 
 #[test]
 fn an_outage_of_a_day_is_walked_through() {
-    let (from, until) = (at("2026-03-28T12:00:00Z"), at("2026-03-29T12:00:00Z"));
+    let (from, until) = (parse_instant("2026-03-28T12:00:00Z"), parse_instant("2026-03-29T12:00:00Z"));
     let schedule = Schedule::parse("* * * * * *", "Europe/Berlin").unwrap();
     let due: Vec<_> = schedule.upcoming(from).take_while(|next| *next <= until).collect();
     assert_eq!(due.len(), 86_400);
@@ -111,7 +115,7 @@ fn the_pace_of_a_walk_is_told() {
     ] {
         const INSTANTS: usize = if cfg!(debug_assertions) { 2_000 } else { 1_000_000 };
         let schedule = Schedule::parse(expression, zone).unwrap();
-        let from = at("1971-01-01T00:00:00Z");
+        let from = parse_instant("1971-01-01T00:00:00Z");
         let begin = std::time::Instant::now();
         let found = schedule.upcoming(from).take(INSTANTS).count();
         let rate = found as f64 / begin.elapsed().as_secs_f64();

@@ -10,7 +10,7 @@ fn keys(current: Option<&str>, previous: &[&str]) -> EnvelopeKeys {
 }
 
 /// Creates an envelope of an older format, with or without the id of its key.
-fn unbound(key: &str, named: bool, text: &str) -> String {
+fn seal_unbound(key: &str, named: bool, text: &str) -> String {
     let key = Key::parse(key).unwrap();
     let nonce = [9; NONCE];
     let sealed = key.cipher.encrypt(&Nonce::<Aes256Gcm>::from(nonce), text.as_bytes()).unwrap();
@@ -57,7 +57,7 @@ fn envelope_moved_to_another_table_row_or_column_is_not_opened() {
 #[test]
 fn older_envelope_is_read_at_any_place_and_is_not_current() {
     for (named, missing) in [(true, "not configured"), (false, "no configured key")] {
-        let kept = unbound(ONE, named, "text");
+        let kept = seal_unbound(ONE, named, "text");
         assert!(is_sealed(&kept) && !keys(Some(ONE), &[]).is_current(&kept));
         for place in [HERE, EnvelopePlace { row: "b", ..HERE }] {
             assert_eq!(keys(Some(TWO), &[ONE]).open(&kept, place).unwrap(), "text");

@@ -120,15 +120,15 @@ fn entity(rest: &[u8], units: &mut Vec<SpellingUnit>) {
     let (mut text, mut before) = (rest, 1);
     for _ in 0..LAYERS {
         let named = ENTITIES.iter().find(|(name, _)| text.starts_with(name));
-        let found = named.map(|(name, char)| (*char, name.len())).or_else(|| numbered(text));
-        units.extend(found.map(|(char, length)| SpellingUnit::char(char, before + length)));
+        let entity = named.map(|(name, char)| (*char, name.len())).or_else(|| decode_numeric(text));
+        units.extend(entity.map(|(char, length)| SpellingUnit::char(char, before + length)));
         let Some(further) = text.strip_prefix(b"amp;") else { return };
         (text, before) = (further, before + 4);
     }
 }
 
 /// Decodes `#38;` and `#x26;`.
-fn numbered(text: &[u8]) -> Option<(char, usize)> {
+fn decode_numeric(text: &[u8]) -> Option<(char, usize)> {
     let number = text.strip_prefix(b"#")?;
     let hexadecimal = number.strip_prefix(b"x").or_else(|| number.strip_prefix(b"X"));
     let (digits, radix) = hexadecimal.map_or((number, 10), |digits| (digits, 16));

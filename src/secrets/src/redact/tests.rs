@@ -1,6 +1,6 @@
 use super::*;
 
-fn shown(text: &str, secrets: &[&str]) -> String {
+fn redact_text(text: &str, secrets: &[&str]) -> String {
     redact(text.to_owned(), secrets.iter().copied())
 }
 
@@ -9,7 +9,7 @@ fn a_secret_is_hidden_however_its_characters_are_spelled() {
     let spelled = |secret: &str, spellings: &[&str]| {
         for spelling in spellings {
             let text = format!("ä?k={spelling}&x ü");
-            assert_eq!(shown(&text, &[secret]), "ä?k=******&x ü", "{secret} as {spelling}");
+            assert_eq!(redact_text(&text, &[secret]), "ä?k=******&x ü", "{secret} as {spelling}");
         }
     };
     spelled(
@@ -67,7 +67,7 @@ fn a_secret_that_looks_like_an_escape_is_found_as_it_is_and_escaped() {
         ("%%%%", "%25%25%25%25"),
         ("\\\\\\\\", "\\\\\\\\"),
     ] {
-        assert_eq!(shown(text, &[secret]), "******", "{secret} as {text}");
+        assert_eq!(redact_text(text, &[secret]), "******", "{secret} as {text}");
     }
 }
 
@@ -88,34 +88,34 @@ fn what_is_no_secret_stays() {
         "ÃÂ",
         "é%C3",
     ] {
-        assert_eq!(shown(text, &["swordfish", "ä😀xx"]), text);
+        assert_eq!(redact_text(text, &["swordfish", "ä😀xx"]), text);
     }
 }
 
 #[test]
 fn a_value_of_three_bytes_or_less_is_left() {
-    assert_eq!(shown("a 1 key abc", &["", "1", "abc", "key "]), "a 1 ******abc");
+    assert_eq!(redact_text("a 1 key abc", &["", "1", "abc", "key "]), "a 1 ******abc");
 }
 
 #[test]
 fn secrets_that_contain_or_overlap_each_other_leave_no_rest() {
-    assert_eq!(shown("Bearer swordfish.", &["swordfish", "Bearer swordfish"]), "******.");
-    assert_eq!(shown("xabcdef", &["xabc", "abcdef"]), "******");
-    assert_eq!(shown("abcdef abcdef", &["abcd", "cdef"]), "****** ******");
-    assert_eq!(shown("swordfishswordfish", &["swordfish"]), "************");
+    assert_eq!(redact_text("Bearer swordfish.", &["swordfish", "Bearer swordfish"]), "******.");
+    assert_eq!(redact_text("xabcdef", &["xabc", "abcdef"]), "******");
+    assert_eq!(redact_text("abcdef abcdef", &["abcd", "cdef"]), "****** ******");
+    assert_eq!(redact_text("swordfishswordfish", &["swordfish"]), "************");
 }
 
 #[test]
 fn what_the_end_cuts_off_is_hidden_too() {
     for text in ["swor", "swordfis", "%73word", "swordfis%", "swordfis%6", "sword\\u00", "swordfis&#10"] {
-        assert_eq!(shown(&format!("k={text}"), &["swordfish"]), "k=******", "{text}");
+        assert_eq!(redact_text(&format!("k={text}"), &["swordfish"]), "k=******", "{text}");
     }
 }
 
 #[test]
 fn of_a_long_text_the_beginning_is_read() {
     let text = format!("{}{}", "swor%64fish ".repeat(1000), "ä".repeat(100_000));
-    let hidden = shown(&text, &["swordfish"]);
+    let hidden = redact_text(&text, &["swordfish"]);
     assert!(hidden.starts_with("****** ******") && !hidden.contains("swor"), "{hidden}");
     assert!(hidden.len() < LONGEST);
 }
@@ -127,11 +127,11 @@ fn nobody_makes_it_try_for_ever() {
         ("%25".repeat(20_000), "%".repeat(10_000)),
         ("a".repeat(60_000), "a".repeat(10_000)),
     ] {
-        assert_eq!(shown(&text, &[&secret]), MASK, "it would take more steps than there are");
+        assert_eq!(redact_text(&text, &[&secret]), MASK, "it would take more steps than there are");
         let mut steps = STEPS;
         while steps > 0 {
-            spelled(text.as_bytes(), secret.as_bytes(), &mut steps);
+            longest_match(text.as_bytes(), secret.as_bytes(), &mut steps);
         }
-        assert_eq!(spelled(text.as_bytes(), secret.as_bytes(), &mut steps), None);
+        assert_eq!(longest_match(text.as_bytes(), secret.as_bytes(), &mut steps), None);
     }
 }

@@ -77,42 +77,42 @@ pub fn substitute(
         Syntax::Toml => toml_comments(text),
     };
     let mut comments = comments.into_iter().peekable();
-    let mut done = Substituted { text: String::with_capacity(text.len()), names: BTreeSet::new() };
+    let mut substituted = Substituted { text: String::with_capacity(text.len()), names: BTreeSet::new() };
     let mut failed = Vec::new();
     let mut at = 0;
     while let Some(found) = text[at..].find('$').map(|offset| at + offset) {
         while comments.next_if(|comment| comment.end <= found).is_some() {}
         if let Some(comment) = comments.peek().filter(|comment| comment.start <= found) {
-            done.text.push_str(&text[at..comment.end]);
+            substituted.text.push_str(&text[at..comment.end]);
             at = comment.end;
             continue;
         }
-        done.text.push_str(&text[at..found]);
+        substituted.text.push_str(&text[at..found]);
         let rest = &text[found + 1..];
         at = found + 1;
         if rest.starts_with('$') {
-            done.text.push('$');
+            substituted.text.push('$');
             at += 1;
         } else if let Some(inner) = rest.strip_prefix('{') {
             let line = inner.lines().next().unwrap_or_default();
             let (length, value) = match line.find('}') {
-                Some(end) => (end + 2, replace(&line[..end], &lookup, &mut done.names)),
+                Some(end) => (end + 2, replace(&line[..end], &lookup, &mut substituted.names)),
                 None => (line.len() + 1, Err(PlaceholderError::Unclosed)),
             };
             at += length;
             match value {
-                Ok(value) => done.text.push_str(&value),
+                Ok(value) => substituted.text.push_str(&value),
                 Err(problem) => {
                     let (line, column) = position(text, found);
                     failed.push(SubstituteError { line, column, problem });
                 }
             }
         } else {
-            done.text.push('$');
+            substituted.text.push('$');
         }
     }
-    done.text.push_str(&text[at..]);
-    if failed.is_empty() { Ok(done) } else { Err(failed) }
+    substituted.text.push_str(&text[at..]);
+    if failed.is_empty() { Ok(substituted) } else { Err(failed) }
 }
 
 /// Returns the value of a placeholder; `inside` is `NAME` or `NAME:-default`.

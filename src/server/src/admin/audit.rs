@@ -11,7 +11,7 @@ use crate::state::AppState;
 
 /// `GET /audit-logs`, newest first; `start_time` inclusive, `end_time` exclusive.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
-    let asked = query.page()?;
+    let page = query.page()?;
     let filter = AuditFilter {
         action: query.text("action"),
         resource_type: query.text("resource_type"),
@@ -20,6 +20,6 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
         start_time: query.instant("start_time")?,
         end_time: query.instant("end_time")?,
     };
-    let (rows, total) = state.store.audit().list(filter, asked).await?;
-    Ok(HttpResponse::Ok().json(PageEnvelope::new(rows.into_iter().map(AuditLogEntry::from), total, asked)))
+    let (rows, total) = state.store.audit().list(filter, page).await?;
+    Ok(HttpResponse::Ok().json(PageEnvelope::new(rows.into_iter().map(AuditLogEntry::from), total, page)))
 }

@@ -31,17 +31,17 @@ pub(super) async fn create(state: Data<AppState>, change: MutationRequest) -> Re
     possible?;
     let _turn = state.backups.turn().await;
     let directory = state.clone();
-    let begun = block(move || directory.backups.begin(Timestamp::now())).await;
-    let draft = begun.map_err(ServiceError::internal_error)?.map_err(backup_failure)?;
+    let draft = block(move || directory.backups.begin(Timestamp::now())).await;
+    let draft = draft.map_err(ServiceError::internal_error)?.map_err(backup_failure)?;
     state.store.back_up(draft.part().to_owned()).await.map_err(backup_failure)?;
     // Recorded before the file has its name, so that no backup is unrecorded.
     state.store.audit().record(change.caller.audit("create", BACKUP, &draft.filename)).await?;
     state.metrics.record_audit_event("create", BACKUP);
     let finished = block(move || draft.finish()).await;
-    let made = finished.map_err(ServiceError::internal_error)?.map_err(backup_failure)?;
-    slog::info!(state.log, "backup made"; "file" => &made.path, "bytes" => made.size_bytes);
+    let file = finished.map_err(ServiceError::internal_error)?.map_err(backup_failure)?;
+    slog::info!(state.log, "backup made"; "file" => &file.path, "bytes" => file.size_bytes);
     prune(&state).await;
-    Ok(data_response(made))
+    Ok(data_response(file))
 }
 
 /// Deletes old files. The backup is made: a failure is only logged.

@@ -40,7 +40,7 @@ pub(super) struct LocalConnectorRules {
 
 impl LocalConnectorRules {
     fn from_state(state: &AppState) -> Self {
-        Self { own: OwnDatabase::of(&state.store) }
+        Self { own: OwnDatabase::from_store(&state.store) }
     }
 }
 
@@ -64,10 +64,10 @@ fn filter(query: &QueryParameters) -> EntityFilter {
 }
 
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answer {
-    let asked = query.page()?;
-    let (rows, total) = state.store.connectors().list(filter(&query), asked).await?;
+    let page = query.page()?;
+    let (rows, total) = state.store.connectors().list(filter(&query), page).await?;
     let rows = rows.into_iter().map(|row| to_resource(&state, row));
-    Ok(HttpResponse::Ok().json(PageEnvelope::new(rows, total, asked)))
+    Ok(HttpResponse::Ok().json(PageEnvelope::new(rows, total, page)))
 }
 
 pub(super) async fn create(state: Data<AppState>, change: MutationRequest, body: JsonBody) -> Answer {
@@ -177,7 +177,7 @@ pub(super) async fn validate(state: Data<AppState>, query: QueryParameters, body
     query.flag("dry_run")?;
     let mut report = validate_connector(&body.0, &LocalConnectorRules::from_state(&state));
     if let Some(config) = body.0.get("config") {
-        let unresolved = state.connectors.unresolved(config).await;
+        let unresolved = state.connectors.unresolved_texts(config).await;
         report.warnings.extend(unresolved.into_iter().map(|text| Issue {
             field: format!("connector.config{}", text.path),
             message: text.reason,
@@ -207,7 +207,7 @@ pub(super) async fn test(
     query: QueryParameters,
 ) -> Answer {
     query.refuse_dry_run()?;
-    let row = state.store.connectors().stored(Some(&id)).await?.pop().ok_or_else(|| not_found(&id))?;
+    let row = state.store.connectors().list_stored(Some(&id)).await?.pop().ok_or_else(|| not_found(&id))?;
     // Recorded before it happens, whatever its result.
     state.store.audit().record(caller.audit("test", EntityKind::Connector.name(), &id)).await?;
     state.metrics.record_audit_event("test", EntityKind::Connector.name());
@@ -259,7 +259,7 @@ async fn publish_change(state: &AppState, action: &str, id: &str, change: LocalC
 /// Reloads connectors after committed changes, which stand even if the reload fails.
 async fn reload_connectors(state: &AppState, scope: ConnectorScope, changes: Vec<LocalChange>) {
     match state.connectors.reload(scope).await {
-        Ok(()) => changes.into_iter().for_each(LocalChange::applied),
+        Ok(()) => changes.into_iter().for_each(LocalChange::record_applied),
         Err(error) => {
             slog::warn!(state.log, "a committed change of a connector is not in use"; "error" => %error);
         }
@@ -300,8 +300,8 @@ pub(super) async fn reset_breaker(
     query: QueryParameters,
 ) -> Answer {
     query.refuse_dry_run()?;
-    let known = state.connectors.breakers().into_iter().flatten().any(|(known, _)| known == *key);
-    if !known && !state.config.cluster.enabled {
+    let exists = state.connectors.breakers().into_iter().flatten().any(|(known, _)| known == *key);
+    if !exists && !state.config.cluster.enabled {
         return Err(ServiceError::not_found(format!("circuit breaker '{key}' does not exist")).into());
     }
     // Recorded before it happens, so that nothing happens unrecorded. The record tells the other processes.
@@ -310,9 +310,9 @@ pub(super) async fn reset_breaker(
     let order = caller.audit("reset", "circuit_breaker", &key);
     state.store.epoch().record_reset(&key, order, change_id).await?;
     state.metrics.record_audit_event("reset", "circuit_breaker");
-    let found = state.connectors.reset_breaker(&key);
-    local.applied();
-    Ok(data_response(CircuitBreakerReset { reset: true, key: key.into_inner(), found_on_this_node: found }))
+    let existed = state.connectors.reset_breaker(&key);
+    local.record_applied();
+    Ok(data_response(CircuitBreakerReset { reset: true, key: key.into_inner(), found_on_this_node: existed }))
 }
 
 fn not_found(id: &str) -> ServiceError {

@@ -27,20 +27,20 @@ type Answer = Result<HttpResponse, Error>;
 /// `GET /cron/occurrences`, newest first, by offset or by cursor. An unknown status matches nothing: the set
 /// is open.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answer {
-    let asked = query.page()?;
+    let page = query.page()?;
     let filter = OccurrenceFilter {
         channel_id: query.text("channel_id"),
         status: query.text("status"),
         since: query.instant("since")?,
         until: query.instant("until")?,
     };
-    let found = state.store.ledger().list(filter, asked, query.cursor()?).await?;
+    let occurrences = state.store.ledger().list(filter, page, query.cursor()?).await?;
     Ok(HttpResponse::Ok().json(OccurrenceListEnvelope {
-        data: found.rows.into_iter().map(to_summary).collect(),
-        total: found.total,
-        limit: asked.limit,
-        offset: asked.offset,
-        next_cursor: found.next_cursor,
+        data: occurrences.rows.into_iter().map(to_summary).collect(),
+        total: occurrences.total,
+        limit: page.limit,
+        offset: page.offset,
+        next_cursor: occurrences.next_cursor,
     }))
 }
 
@@ -91,16 +91,17 @@ pub(super) async fn status(state: Data<AppState>) -> Answer {
     // The instants of ten thousand schedules are no work for a thread that serves.
     let rows = block(move || list_schedules(&snapshot, now)).await;
     let mut rows: Vec<ScheduleSummary> = rows.map_err(ServiceError::internal_error)?;
-    let known = ledger.status(rows.iter().map(|row| row.channel_id.clone()).collect()).await?;
-    let mut known: HashMap<_, _> =
-        known.into_iter().map(|status| (status.channel_id.clone(), status)).collect();
+    let statuses = ledger.status(rows.iter().map(|row| row.channel_id.clone()).collect()).await?;
+    let mut statuses: HashMap<_, _> =
+        statuses.into_iter().map(|status| (status.channel_id.clone(), status)).collect();
     let keys = rows.iter().filter_map(|row| row.singleton_key.clone());
-    let held = ledger.slots_held(keys.collect()).await?;
+    let held_slots = ledger.slots_held(keys.collect()).await?;
     for row in &mut rows {
-        if let Some(known) = known.remove(&row.channel_id) {
-            apply_ledger_status(row, known);
+        if let Some(status) = statuses.remove(&row.channel_id) {
+            apply_ledger_status(row, status);
         }
-        row.slots_held = row.singleton_key.as_ref().map(|key| held.get(key).copied().unwrap_or_default());
+        row.slots_held =
+            row.singleton_key.as_ref().map(|key| held_slots.get(key).copied().unwrap_or_default());
     }
     Ok(list_response(rows))
 }
@@ -132,7 +133,7 @@ fn list_schedules(snapshot: &Snapshot, now: DateTime<Utc>) -> Vec<ScheduleSummar
 
 /// Returns `None` for a channel whose configuration could not be loaded.
 fn to_schedule(entry: &LoadedChannel, now: DateTime<Utc>) -> Option<ScheduleSummary> {
-    let CronConfig { schedule, singleton, .. } = entry.compiled()?.cron()?;
+    let CronConfig { schedule, singleton, .. } = entry.compiled_channel()?.cron()?;
     let next_fires = schedule.next_fires(now).into_iter();
     let policy = if singleton.is_some() { "forbid" } else { "allow" };
     Some(ScheduleSummary {

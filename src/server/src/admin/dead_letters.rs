@@ -19,10 +19,10 @@ const RESOURCE: &str = "trace_dlq";
 
 /// `GET /trace-dlq`, newest first.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
-    let asked = query.page()?;
+    let page = query.page()?;
     let filter = DeadLetterFilter { channel: query.text("channel"), exhausted: query.choice("exhausted")? };
-    let (rows, total) = state.store.dead_letters().list(filter, asked).await?;
-    Ok(HttpResponse::Ok().json(PageEnvelope::new(rows.into_iter().map(to_summary), total, asked)))
+    let (rows, total) = state.store.dead_letters().list(filter, page).await?;
+    Ok(HttpResponse::Ok().json(PageEnvelope::new(rows.into_iter().map(to_summary), total, page)))
 }
 
 /// `GET /trace-dlq/{id}`: with the payload and the metadata of the run.

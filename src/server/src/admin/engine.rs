@@ -37,11 +37,12 @@ pub(super) async fn reload(
     query.refuse_dry_run()?;
     let report = state.reload_by_order(caller.audit("reload", "engine", "manual")).await?;
     let snapshot = state.registry.snapshot();
-    let quarantined = snapshot.quarantined().into_iter().map(|(entry, quarantine)| QuarantinedChannel {
-        channel_id: entry.id().to_owned(),
-        channel: entry.name().to_owned(),
-        reason: quarantine.reason.to_string(),
-    });
+    let quarantined =
+        snapshot.quarantined_channels().into_iter().map(|(entry, quarantine)| QuarantinedChannel {
+            channel_id: entry.id().to_owned(),
+            channel: entry.name().to_owned(),
+            reason: quarantine.reason.to_string(),
+        });
     let rate_groups = RateGroupMembers::from_snapshot(&snapshot);
     let questionable = snapshot.channels().filter_map(|entry| {
         let config = &entry.row.content.config;

@@ -28,9 +28,9 @@ fn filter(query: &QueryParameters) -> EntityFilter {
 }
 
 pub(super) async fn list<V: AdminEntity>(state: Data<AppState>, query: QueryParameters) -> Answer {
-    let asked = query.page()?;
-    let (rows, total) = V::repository(&state).list(filter(&query), asked).await?;
-    Ok(page_of::<V>(rows, total, asked))
+    let page = query.page()?;
+    let (rows, total) = V::repository(&state).list(filter(&query), page).await?;
+    Ok(page_of::<V>(rows, total, page))
 }
 
 /// Returns one page of a list.
@@ -139,9 +139,9 @@ pub(super) async fn versions<V: AdminEntity>(
     id: Path<String>,
     query: QueryParameters,
 ) -> Answer {
-    let asked = query.page()?;
-    let (rows, total) = V::repository(&state).versions(&id, asked).await?;
-    Ok(page_of::<V>(rows, total, asked))
+    let page = query.page()?;
+    let (rows, total) = V::repository(&state).versions(&id, page).await?;
+    Ok(page_of::<V>(rows, total, page))
 }
 
 /// `POST /{kind}/{id}/versions`: copies the latest version, or `from_version`, into a new draft.

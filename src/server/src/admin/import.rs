@@ -70,9 +70,9 @@ pub(super) async fn import_batch(
     mut one: impl AsyncFnMut(&Value, ImportItemOptions) -> Result<ImportOutcome, ServiceError>,
 ) -> Result<ImportSummary, ServiceError> {
     let dry_run = change.is_dry_run();
-    let known =
+    let choices =
         [("fail", OnConflict::Fail), ("skip", OnConflict::Skip), ("new_version", OnConflict::NewVersion)];
-    let on_conflict = change.query.one_of("on_conflict", &known)?;
+    let on_conflict = change.query.one_of("on_conflict", &choices)?;
     // The response of an export is accepted as it is.
     let items = match body {
         Value::Object(answer) if answer.len() == 1 => answer.get("data").unwrap_or(body),
@@ -91,11 +91,11 @@ pub(super) async fn import_batch(
     for (index, item) in items.iter().enumerate() {
         let mutation = Mutation { epoch, ..change.mutation("import", kind.name(), "") };
         let unique = dry_run || on_conflict != OnConflict::Fail;
-        let done = match import_body(kind, item) {
+        let outcome = match import_body(kind, item) {
             Ok(body) => one(&body, ImportItemOptions { on_conflict, mutation, unique }).await,
             Err(masked) => Err(ServiceError::invalid(masked)),
         };
-        match done {
+        match outcome {
             Ok(imported) => record_success(&mut report, index, imported),
             // An outage fails the request, unless items were committed: these must be reported.
             Err(error) if error.code() == Code::ServiceUnavailable => {

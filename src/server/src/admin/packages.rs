@@ -16,9 +16,9 @@ const PACKAGE: &str = "package";
 
 /// `GET /packages`: the receipts by name, newest first within a name.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
-    let asked = query.page()?;
-    let (rows, total) = state.store.packages().list(asked).await?;
-    Ok(HttpResponse::Ok().json(PageEnvelope::new(rows.into_iter().map(Receipt::from), total, asked)))
+    let page = query.page()?;
+    let (rows, total) = state.store.packages().list(page).await?;
+    Ok(HttpResponse::Ok().json(PageEnvelope::new(rows.into_iter().map(Receipt::from), total, page)))
 }
 
 /// `GET /packages/{name}`: the version that the package has here, and the receipts of all its versions.

@@ -36,12 +36,12 @@ fn find_unknown_parameters(request: &HttpRequest) -> Option<ServiceError> {
     if request.query_string().is_empty() {
         return None;
     }
-    let known = endpoint_parameters(request)?;
+    let parameters = endpoint_parameters(request)?;
     // A malformed query is refused by the handlers that read it.
     let sent = parse_query(request.query_string()).ok()?;
-    let known: Vec<_> = known.iter().map(|parameter| parameter.name).collect();
-    let unknown = sent.keys().filter(|key| !known.contains(&key.as_str()));
-    let errors: Vec<_> = unknown.map(|key| refusal(key, &known)).collect();
+    let parameters: Vec<_> = parameters.iter().map(|parameter| parameter.name).collect();
+    let unknown = sent.keys().filter(|key| !parameters.contains(&key.as_str()));
+    let errors: Vec<_> = unknown.map(|key| refusal(key, &parameters)).collect();
     (!errors.is_empty()).then(|| errors.into())
 }
 

@@ -18,10 +18,10 @@ pub(super) fn references(engine: &Arc<Engine>) -> Arc<dyn References> {
 
 impl References for DefinitionReferences {
     fn workflow_names(&self, workflow: &WorkflowContent, kind: EntityKind, name: &str) -> bool {
-        let found = self.engine.dependencies(workflow);
+        let dependencies = self.engine.dependencies(workflow);
         match kind {
-            EntityKind::Connector => found.connectors.iter().any(|used| used.connector == name),
-            EntityKind::Channel => found.channels.iter().any(|called| called == name),
+            EntityKind::Connector => dependencies.connectors.iter().any(|used| used.connector == name),
+            EntityKind::Channel => dependencies.channels.iter().any(|called| called == name),
             EntityKind::Workflow => false,
         }
     }

@@ -15,7 +15,7 @@ use crate::state::AppState;
 
 /// `GET /traces`: no payloads, and no total unless asked for.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
-    let asked = query.page()?;
+    let page = query.page()?;
     let query = TraceQuery {
         status: query.text("status"),
         channel: query.text("channel"),
@@ -24,17 +24,17 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
         workflow_version: query.integer("workflow_version")?,
         sort_by: query.text("sort_by"),
         sort_order: query.text("sort_order"),
-        page: asked,
+        page,
         cursor: query.cursor()?.map(str::to_owned),
         include_total: query.flag("include_total")?,
     };
-    let page = state.store.traces().list(query).await?;
+    let traces = state.store.traces().list(query).await?;
     Ok(HttpResponse::Ok().json(TraceListEnvelope {
-        data: page.rows.into_iter().map(to_summary).collect(),
-        limit: asked.limit,
-        offset: asked.offset,
-        total: page.total,
-        next_cursor: page.next_cursor,
+        data: traces.rows.into_iter().map(to_summary).collect(),
+        limit: page.limit,
+        offset: page.offset,
+        total: traces.total,
+        next_cursor: traces.next_cursor,
     }))
 }
 
@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    fn seen(trace: TraceRecord) -> Value {
+    fn operator_view(trace: TraceRecord) -> Value {
         seen_by(trace, TraceView::Operator)
     }
 
@@ -237,7 +237,7 @@ mod tests {
     fn errors_of_a_failed_trace_show_details_to_operators_alone() {
         let result = json!({"errors": [{"code": "HTTP_ERROR", "message": "m", "status": 401, "body": {"a": 1}, "detail": "d"}]});
         let failed = || record("failed", Some(&result.to_string()), None);
-        let operator = seen(failed());
+        let operator = operator_view(failed());
         assert_eq!(operator["errors"], result["errors"]);
         assert_eq!((&operator["workflow_id"], &operator["workflow_version"]), (&json!("w"), &json!(3)));
         let submitter = seen_by(failed(), TraceView::Submitter);
@@ -249,7 +249,7 @@ mod tests {
         let input =
             json!({"payload": {"n": 1}, "request": {"params": {"id": "7"}, "vars": {"host": "internal"}}});
         let trace = || record("completed", None, Some(&json!({"input": input, "steps": []}).to_string()));
-        assert_eq!(seen(trace())["task_trace_json"]["input"], input);
+        assert_eq!(operator_view(trace())["task_trace_json"]["input"], input);
         let submitter = seen_by(trace(), TraceView::Submitter);
         let expected = json!({"payload": {"n": 1}, "request": {"params": {"id": "7"}}});
         assert_eq!(submitter["task_trace_json"]["input"], expected);
@@ -265,7 +265,7 @@ mod tests {
         let steps = json!({"steps": [{"task_id": "a", "message": {"data": {}, "metadata": {"k": "canary"}},
             "mapping_contexts": [{"data": {}, "metadata": {"k": "canary"}}],
             "changes": [{"path": "metadata", "old_value": "canary", "new_value": {}}]}]});
-        let shown = seen(record("completed", Some(&result.to_string()), Some(&steps.to_string())));
+        let shown = operator_view(record("completed", Some(&result.to_string()), Some(&steps.to_string())));
         assert!(!shown.to_string().contains("canary"), "{shown}");
         assert_eq!(shown["message"]["context"], json!({"data": {"metadata": "mine"}, "temp_data": {}}));
         assert_eq!(shown["message"]["audit_trail"][0]["changes"].as_array().map(Vec::len), Some(1));
@@ -293,7 +293,7 @@ mod tests {
         let snapshot = json!({"data": written, "metadata": {}, "temp_data": {}});
         let steps =
             json!({"steps": [{"message": snapshot, "mapping_contexts": [snapshot], "changes": changes}]});
-        let shown = seen(record("completed", Some(&result.to_string()), Some(&steps.to_string())));
+        let shown = operator_view(record("completed", Some(&result.to_string()), Some(&steps.to_string())));
         assert!(!shown.to_string().contains("canary"), "{shown}");
         let seen =
             json!([change("data", &bare), change("data._svc", &json!({})), change("data.a", &json!(1))]);
@@ -305,10 +305,10 @@ mod tests {
 
     #[test]
     fn a_failed_trace_shows_why_and_an_unreadable_result_is_left_out() {
-        let failed = seen(record("failed", Some("{}"), None));
+        let failed = operator_view(record("failed", Some("{}"), None));
         assert_eq!((&failed["error"], failed.get("message")), (&json!("broke"), None));
-        let torn = seen(record("completed", Some("{\"id\":"), Some("[")));
+        let torn = operator_view(record("completed", Some("{\"id\":"), Some("[")));
         assert_eq!((torn.get("message"), torn.get("error"), torn.get("task_trace_json")), (None, None, None));
-        assert_eq!(seen(record("pending", None, None)).get("error"), None);
+        assert_eq!(operator_view(record("pending", None, None)).get("error"), None);
     }
 }

@@ -118,8 +118,9 @@ async fn missing_connectors(state: &AppState, content: &WorkflowContent) -> Resu
     if uses.is_empty() {
         return Ok(Vec::new());
     }
-    let known = state.store.connectors().all().await?;
-    let missing = uses.into_iter().filter(|one| known.iter().all(|row| row.content.name != one.connector));
+    let stored_connectors = state.store.connectors().all().await?;
+    let missing =
+        uses.into_iter().filter(|one| stored_connectors.iter().all(|row| row.content.name != one.connector));
     let warn = |one: ConnectorUse| {
         Issue::new(one.path, format!("connector '{}' is not in the registry", one.connector))
     };
@@ -129,10 +130,10 @@ async fn missing_connectors(state: &AppState, content: &WorkflowContent) -> Resu
 /// `GET /workflows/{id}/dependencies`.
 pub(super) async fn dependencies(state: Data<AppState>, id: Path<String>) -> Result<HttpResponse, Error> {
     let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| not_found::<Workflow>(&id))?;
-    let found = state.engine.dependencies(&workflow.content);
+    let dependencies = state.engine.dependencies(&workflow.content);
     // Lists each pair once.
     let mut connectors: Vec<ConnectorDependency> = Vec::new();
-    for one in found.connectors {
+    for one in dependencies.connectors {
         let used = ConnectorDependency { connector: one.connector, function: one.function };
         if !connectors.contains(&used) {
             connectors.push(used);
@@ -142,8 +143,8 @@ pub(super) async fn dependencies(state: Data<AppState>, id: Path<String>) -> Res
         workflow_id: workflow.workflow_id,
         version: workflow.version,
         connectors,
-        channels: found.channels,
-        has_dynamic_channel_calls: found.has_dynamic_channel_calls,
+        channels: dependencies.channels,
+        has_dynamic_channel_calls: dependencies.has_dynamic_channel_calls,
     }))
 }
 

@@ -30,11 +30,11 @@ pub(super) fn backup(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let made = match &args.output {
+    let outcome = match &args.output {
         Some(file) => write_to(config, file),
         None => write_into_directory(config, err)?,
     };
-    match made {
+    match outcome {
         Ok((file, bytes)) => {
             writeln!(out, "{}", file.display())?;
             writeln!(err, "note: {bytes} bytes, integrity checked")?;
@@ -80,13 +80,13 @@ fn write_into_directory(
         svc_store::back_up(&store, draft.part())?;
         draft.finish()
     };
-    let made = match write() {
-        Ok(made) => made,
+    let backup = match write() {
+        Ok(backup) => backup,
         Err(error) => return Ok(Err(error)),
     };
     match directory.prune() {
         Ok(pruned) => pruned.iter().try_for_each(|name| writeln!(err, "note: old backup {name} deleted"))?,
         Err(error) => writeln!(err, "warning: old backups were not deleted: {error}")?,
     }
-    Ok(Ok((PathBuf::from(made.path), made.size_bytes)))
+    Ok(Ok((PathBuf::from(backup.path), backup.size_bytes)))
 }

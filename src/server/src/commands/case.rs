@@ -86,12 +86,12 @@ fn find_workflow(args: &CaseArgs, trace: &Value) -> Result<Option<(PathBuf, Sour
     let Some(id) = workflow_id(trace) else { return Ok(None) };
     let files = walk(&args.project).map_err(|error| format!("{}: {error}", args.project.display()))?;
     let of_id = |file: &SourceFile| file.value["workflow_id"] == id && file.value["tasks"].is_array();
-    let mut found: Vec<_> = files.files.into_iter().filter(of_id).collect();
-    if found.len() > 1 {
-        let names: Vec<_> = found.iter().map(|file| file.name.as_str()).collect();
+    let mut files: Vec<_> = files.files.into_iter().filter(of_id).collect();
+    if files.len() > 1 {
+        let names: Vec<_> = files.iter().map(|file| file.name.as_str()).collect();
         return Err(format!("workflow '{id}' stands in {}; name one with --workflow", names.join(" and ")));
     }
-    Ok(found.pop().map(|file| (args.project.join(&file.name), file)))
+    Ok(files.pop().map(|file| (args.project.join(&file.name), file)))
 }
 
 fn workflow_id(trace: &Value) -> Option<&str> {

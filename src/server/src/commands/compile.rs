@@ -119,8 +119,8 @@ fn compile_target(args: &CompileArgs) -> Result<CompileTarget<'_>, String> {
     let output = args.output.as_deref();
     let directory = |format: &str| output.ok_or_else(|| format!("--format {format} needs --output <DIR>"));
     let text = |argument: &Option<String>, name: &str| {
-        let given = argument.clone().filter(|text| !text.trim().is_empty());
-        given.ok_or_else(|| format!("a package needs --{name}"))
+        let value = argument.clone().filter(|text| !text.trim().is_empty());
+        value.ok_or_else(|| format!("a package needs --{name}"))
     };
     Ok(match args.format {
         CompileFormat::Dir => CompileTarget::Mirror(directory("dir")?),
@@ -166,7 +166,7 @@ fn write_output(
 
 /// Tells what each pass has rewritten, and the counts of the project.
 fn write_passes(project: &Project, linted: &LintedProject<'_>, summary: &mut dyn Write) -> io::Result<()> {
-    let rewritten = project.rewritten();
+    let rewritten = project.rewritten_counts();
     for pass in ExpansionPass::ALL {
         if let Some(count) = rewritten.get(&pass) {
             writeln!(summary, "compiled: {} rewrote {count} document(s)", pass.name())?;

@@ -80,7 +80,7 @@ fn prepare(
     let payload = read_value(&args.input).map_err(|problem| vec![problem])?;
     let workflow = definitions
         .with_expansion(|expand| OfflineWorkflow::prepare(engine, &source, expand, &secrets))
-        .map_err(|problems| named(&args.workflow, problems))?;
+        .map_err(|problems| prefix_path(&args.workflow, problems))?;
     Ok((workflow, OfflineInput { payload, metadata, stubs }))
 }
 
@@ -91,9 +91,9 @@ fn optional<T: Default>(
 ) -> Result<T, Vec<String>> {
     let Some(path) = path else { return Ok(T::default()) };
     let value = read_value(path).map_err(|problem| vec![problem])?;
-    parse(value).map_err(|errors| named(path, errors.iter().map(describe_problem).collect()))
+    parse(value).map_err(|errors| prefix_path(path, errors.iter().map(describe_problem).collect()))
 }
 
-fn named(path: &Path, problems: Vec<String>) -> Vec<String> {
+fn prefix_path(path: &Path, problems: Vec<String>) -> Vec<String> {
     problems.into_iter().map(|problem| format!("{}: {problem}", path.display())).collect()
 }

@@ -15,7 +15,7 @@ pub(super) fn migrate(
 ) -> io::Result<u8> {
     let store = settings::store_config(config);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let done = runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         if dry_run {
             return svc_store::migrate::pending(&store).await;
         }
@@ -23,7 +23,7 @@ pub(super) fn migrate(
         let _file_lock = svc_store::FileLock::acquire(&store, "svc-server migrate")?;
         svc_store::migrate::run(&store).await
     });
-    match done {
+    match outcome {
         Ok(migrations) => {
             for name in &migrations {
                 let line = svc_store::migrate::describe(&store, name).unwrap_or_else(|_| name.clone());

@@ -39,7 +39,7 @@ pub(super) enum OutputError {
 }
 
 impl OutputError {
-    fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    fn io_error(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.display().to_string();
         move |source| Self::Io { path, source }
     }
@@ -51,10 +51,10 @@ pub(super) fn write_file(path: &Path, text: &str) -> Result<(), OutputError> {
     let linked;
     let path = match fs::metadata(path) {
         Ok(known) if known.is_file() => {
-            linked = path.canonicalize().map_err(OutputError::at(path))?;
+            linked = path.canonicalize().map_err(OutputError::io_error(path))?;
             &linked
         }
-        Ok(known) if !known.is_dir() => return fs::write(path, text).map_err(OutputError::at(path)),
+        Ok(known) if !known.is_dir() => return fs::write(path, text).map_err(OutputError::io_error(path)),
         // A directory is refused below, and a missing file is made.
         _ => path,
     };
@@ -71,16 +71,16 @@ pub(super) fn named_file(argument: Option<&Path>) -> Option<&Path> {
 /// Writes several files into a directory, which is made where it is missing. None is replaced before all are
 /// written.
 pub(super) fn write_files(directory: &Path, files: &[(String, String)]) -> Result<(), OutputError> {
-    fs::create_dir_all(directory).map_err(OutputError::at(directory))?;
+    fs::create_dir_all(directory).map_err(OutputError::io_error(directory))?;
     let mut temporary = Temporary::default();
     let mut written = Vec::new();
     for (name, text) in files {
         let path = temporary.add(directory.join(format!(".{name}.{}.tmp", std::process::id())));
-        fs::write(&path, text).map_err(OutputError::at(&path))?;
+        fs::write(&path, text).map_err(OutputError::io_error(&path))?;
         written.push((path, directory.join(name)));
     }
     for (path, target) in written {
-        fs::rename(&path, &target).map_err(OutputError::at(&target))?;
+        fs::rename(&path, &target).map_err(OutputError::io_error(&target))?;
     }
     Ok(())
 }
@@ -92,29 +92,29 @@ pub(super) fn replace_directory(
     files: &[(String, String)],
 ) -> Result<(), OutputError> {
     let shown = || directory.display().to_string();
-    if is_inside(directory, sources).map_err(OutputError::at(directory))? {
+    if is_inside(directory, sources).map_err(OutputError::io_error(directory))? {
         return Err(OutputError::InsideSources { path: shown() });
     }
-    if !is_replaceable(directory).map_err(OutputError::at(directory))? {
+    if !is_replaceable(directory).map_err(OutputError::io_error(directory))? {
         return Err(OutputError::Foreign { path: shown() });
     }
     let name = directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let sibling = |end: &str| parent(directory).join(format!(".{name}.{}.{end}", std::process::id()));
     let mut temporary = Temporary::default();
     let (next, previous) = (temporary.add(sibling("tmp")), sibling("old"));
-    fs::create_dir_all(&next).map_err(OutputError::at(&next))?;
+    fs::create_dir_all(&next).map_err(OutputError::io_error(&next))?;
     let marker = (MARKER.to_owned(), "svc-server compile replaces this directory as a whole.\n".to_owned());
     for (file, text) in files.iter().chain([&marker]) {
         let path = next.join(file);
-        fs::create_dir_all(parent(&path)).map_err(OutputError::at(&path))?;
-        fs::write(&path, text).map_err(OutputError::at(&path))?;
+        fs::create_dir_all(parent(&path)).map_err(OutputError::io_error(&path))?;
+        fs::write(&path, text).map_err(OutputError::io_error(&path))?;
     }
     if directory.exists() {
-        fs::rename(directory, &previous).map_err(OutputError::at(directory))?;
+        fs::rename(directory, &previous).map_err(OutputError::io_error(directory))?;
     }
     if let Err(error) = fs::rename(&next, directory) {
         let _restored = fs::rename(&previous, directory);
-        return Err(OutputError::at(directory)(error));
+        return Err(OutputError::io_error(directory)(error));
     }
     // Replaced already: what is left of the old directory hides nothing.
     let _removed = fs::remove_dir_all(&previous);

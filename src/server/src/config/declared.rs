@@ -9,7 +9,7 @@ use svc_secrets::is_variable_pattern;
 use svc_secrets::mask::mask;
 
 use super::problem::Diagnostics;
-use super::setting::{Setting, found};
+use super::setting::{Setting, describe_value};
 
 /// `[vars]`: plain values that workflows read as `metadata.vars`, and that show in traces.
 #[derive(Clone, Default)]
@@ -52,7 +52,7 @@ fn debug(setting: &dyn Setting, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 impl Setting for VarsSection {
-    fn expected(&self) -> String {
+    fn describe_expected(&self) -> String {
         "a table of strings, numbers, booleans, arrays and tables".to_owned()
     }
 
@@ -85,14 +85,14 @@ impl Setting for VarsSection {
 macro_rules! string_tables {
     ($($type:ty: $expected:literal),+) => { $(
         impl Setting for $type {
-            fn expected(&self) -> String {
+            fn describe_expected(&self) -> String {
                 $expected.to_owned()
             }
 
             fn read(&mut self, value: &toml::Value) -> Result<(), String> {
                 let strings = table(value, self)?.iter().map(|(name, value)| match value.as_str() {
                     Some(text) => Ok((name.clone(), text.to_owned())),
-                    None => Err(format!("{name}: expected a string, found {}", found(value))),
+                    None => Err(format!("{name}: expected a string, found {}", describe_value(value))),
                 });
                 self.0 = strings.collect::<Result<_, _>>()?;
                 Ok(())
@@ -120,7 +120,7 @@ macro_rules! string_tables {
 string_tables!(ClientProperties: "a table of strings");
 
 impl Setting for SecretsSection {
-    fn expected(&self) -> String {
+    fn describe_expected(&self) -> String {
         "a table of secret references, and `allowed_env`".to_owned()
     }
 
@@ -132,7 +132,7 @@ impl Setting for SecretsSection {
             } else if let Some(text) = value.as_str() {
                 self.references.insert(name.clone(), text.to_owned());
             } else {
-                return Err(format!("{name}: expected a string, found {}", found(value)));
+                return Err(format!("{name}: expected a string, found {}", describe_value(value)));
             }
         }
         Ok(())
@@ -163,13 +163,16 @@ impl Setting for SecretsSection {
 
 /// The value of `allowed_env`.
 fn patterns(value: &toml::Value) -> Result<Vec<String>, String> {
-    let refused = |value| format!("{ALLOWED_ENV}: expected a list of strings, found {}", found(value));
+    let refused =
+        |value| format!("{ALLOWED_ENV}: expected a list of strings, found {}", describe_value(value));
     let items = value.as_array().ok_or_else(|| refused(value))?;
     items.iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(|| refused(item))).collect()
 }
 
 fn table<'a>(value: &'a toml::Value, setting: &dyn Setting) -> Result<&'a toml::Table, String> {
-    value.as_table().ok_or_else(|| format!("expected {}, found {}", setting.expected(), found(value)))
+    value
+        .as_table()
+        .ok_or_else(|| format!("expected {}, found {}", setting.describe_expected(), describe_value(value)))
 }
 
 /// Converts a TOML value to JSON. Dates, and numbers that JSON does not have, are refused with their path.

@@ -6,7 +6,7 @@ use svc_secrets::{SubstituteError, Syntax, substitute};
 
 use super::Config;
 use super::problem::{Diagnostics, nearest_name};
-use super::setting::{ALIASES, SettingNode, found, join};
+use super::setting::{ALIASES, SettingNode, describe_value, join};
 
 /// The content of a file.
 pub(crate) struct ConfigFile {
@@ -108,7 +108,7 @@ fn refuse_unknown(table: &toml::Table, section: &str, keys: &[String], diagnosti
         match (is_section, value.as_table()) {
             (true, Some(members)) => refuse_unknown(members, &path, keys, diagnostics),
             (true, None) => {
-                diagnostics.refuse_subject(&path, format!("is a section, found {}", found(value)))
+                diagnostics.refuse_subject(&path, format!("is a section, found {}", describe_value(value)))
             }
             (false, _) => {
                 let kind = if value.is_table() && section.is_empty() { "section" } else { "key" };

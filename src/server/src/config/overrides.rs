@@ -30,24 +30,24 @@ pub(crate) fn apply(
     placeholders: &BTreeSet<String>,
     diagnostics: &mut Diagnostics,
 ) {
-    let mut given: Vec<(&str, &str)> = environment
+    let mut variables: Vec<(&str, &str)> = environment
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .filter(|(name, _)| name.starts_with(PREFIX))
         .collect();
-    given.retain(|(name, _)| match retired_advice(name) {
+    variables.retain(|(name, _)| match retired_advice(name) {
         Some(advice) => {
             diagnostics.refuse_subject(*name, advice);
             false
         }
         None => true,
     });
-    refuse_duplicates(&given, diagnostics);
+    refuse_duplicates(&variables, diagnostics);
     let mut settings = Vec::new();
     config.visit("", &mut |key, setting| {
         let name = variable_name(key);
         let alias = ALIASES.iter().find(|(_, of)| *of == key).map(|(alias, _)| variable_name(alias));
-        given.retain(|(given, text)| {
+        variables.retain(|(given, text)| {
             let below = given.strip_prefix(name.as_str());
             let own = below == Some("") || alias.as_deref() == Some(given);
             if !setting.overridable() && (own || below.is_some_and(|rest| rest.starts_with("__"))) {
@@ -66,7 +66,7 @@ pub(crate) fn apply(
             settings.push(name);
         }
     });
-    for (name, _) in given {
+    for (name, _) in variables {
         if !name.starts_with(SECRETS) && !placeholders.contains(name) {
             refuse_unknown(name, &settings, diagnostics);
         }
@@ -79,7 +79,7 @@ fn assign(key: &str, setting: &mut dyn Setting, name: &str, text: &str, diagnost
         return;
     }
     let got = if looks_secret(key) { String::new() } else { format!(", got {:?}", mask_url(text)) };
-    diagnostics.refuse_unreadable(key, name, format!("expected {}{got}", setting.expected()));
+    diagnostics.refuse_unreadable(key, name, format!("expected {}{got}", setting.describe_expected()));
 }
 
 /// Refuses an alias whose setting is given too.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::Config;
 use super::setting::{ALIASES, SettingEntry, SettingNode};
-use super::show::masked;
+use super::show::mask_setting;
 
 /// Returns the JSON Schema (2020-12) of a configuration file, for editors of TOML.
 #[must_use]
@@ -14,7 +14,7 @@ pub fn config_schema() -> Json {
     config.list("", "", &mut entries);
     let mut root = section("");
     for entry in &entries {
-        insert(&mut root, &entry.path, described(entry));
+        insert(&mut root, &entry.path, describe_setting(entry));
     }
     for (alias, key) in ALIASES {
         let entry = entries.iter().find(|entry| entry.path == key);
@@ -35,11 +35,11 @@ pub fn config_schema() -> Json {
 }
 
 /// Returns the schema of a setting or a section, with its documentation and its default.
-fn described(entry: &SettingEntry<'_>) -> Json {
+fn describe_setting(entry: &SettingEntry<'_>) -> Json {
     let Some(setting) = entry.setting else { return section(entry.doc.trim()) };
     let mut schema = setting.schema();
     schema["description"] = entry.doc.lines().map(str::trim).collect::<Vec<_>>().join("\n").trim().into();
-    if let Some(default) = masked(entry).filter(|default| !default.is_null()) {
+    if let Some(default) = mask_setting(entry).filter(|default| !default.is_null()) {
         schema["default"] = default;
     }
     schema

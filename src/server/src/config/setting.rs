@@ -15,7 +15,7 @@ pub(crate) const ALIASES: [(&str, &str); 1] = [("tracing.mode", "trace_storage.m
 /// One value of the configuration.
 pub(crate) trait Setting {
     /// Describes the expected value, for people.
-    fn expected(&self) -> String;
+    fn describe_expected(&self) -> String;
     /// Assigns the value of a file. The error describes the problem and never contains the value.
     fn read(&mut self, value: &toml::Value) -> Result<(), String>;
     /// Assigns the text of an environment variable; returns `false` for an invalid value.
@@ -133,7 +133,7 @@ pub(crate) trait Scalar: Sized {
 macro_rules! scalar_settings {
     ($($type:ty),+ $(,)?) => { $(
         impl $crate::config::setting::Setting for $type {
-            fn expected(&self) -> String {
+            fn describe_expected(&self) -> String {
                 <Self as $crate::config::setting::Scalar>::EXPECTED.to_owned()
             }
 
@@ -203,12 +203,12 @@ pub(crate) use {choice, scalar_settings, section};
 
 /// Parses the value of a file; the error names the expected and the found value.
 pub(crate) fn read_scalar<T: Scalar>(value: &toml::Value) -> Result<T, String> {
-    T::from_toml(value).ok_or_else(|| format!("expected {}, found {}", T::EXPECTED, found(value)))
+    T::from_toml(value).ok_or_else(|| format!("expected {}, found {}", T::EXPECTED, describe_value(value)))
 }
 
 /// Describes the kind of a value of a file. Numbers and booleans are shown, since they are no secrets; strings are
 /// not.
-pub(crate) fn found(value: &toml::Value) -> String {
+pub(crate) fn describe_value(value: &toml::Value) -> String {
     match value {
         toml::Value::Integer(number) => number.to_string(),
         toml::Value::Float(number) => number.to_string(),
@@ -334,7 +334,7 @@ impl Scalar for Secret {
 scalar_settings!(bool, u16, u32, u64, usize, f64, String, Secret);
 
 impl<T: Scalar> Setting for Option<T> {
-    fn expected(&self) -> String {
+    fn describe_expected(&self) -> String {
         T::EXPECTED.to_owned()
     }
 
@@ -362,13 +362,13 @@ impl<T: Scalar> Setting for Option<T> {
 }
 
 impl<T: Scalar> Setting for Vec<T> {
-    fn expected(&self) -> String {
+    fn describe_expected(&self) -> String {
         format!("a list, each entry {}", T::EXPECTED)
     }
 
     fn read(&mut self, value: &toml::Value) -> Result<(), String> {
         let Some(items) = value.as_array() else {
-            return Err(format!("expected {}, found {}", self.expected(), found(value)));
+            return Err(format!("expected {}, found {}", self.describe_expected(), describe_value(value)));
         };
         let read = items.iter().enumerate().map(|(index, item)| {
             read_scalar(item).map_err(|problem| format!("entry {}: {problem}", index + 1))

@@ -24,21 +24,21 @@ pub enum ConfigFormat {
 #[must_use]
 pub fn render(config: &Config, format: ConfigFormat) -> String {
     match format {
-        ConfigFormat::Toml => toml(&shown(config)),
-        ConfigFormat::Json => format!("{:#}\n", nested(shown(config))),
+        ConfigFormat::Toml => toml(&shown_settings(config)),
+        ConfigFormat::Json => format!("{:#}\n", nest(shown_settings(config))),
         ConfigFormat::Summary => summary(config),
     }
 }
 
 /// Settings below a node, sections left out, each with the value to show.
-pub(crate) fn shown(node: &dyn SettingNode) -> Vec<(String, Json)> {
+pub(crate) fn shown_settings(node: &dyn SettingNode) -> Vec<(String, Json)> {
     let mut entries = Vec::new();
     node.list("", "", &mut entries);
-    entries.iter().filter_map(|entry| masked(entry).map(|value| (entry.path.clone(), value))).collect()
+    entries.iter().filter_map(|entry| mask_setting(entry).map(|value| (entry.path.clone(), value))).collect()
 }
 
 /// The value of an entry with its secrets struck out.
-pub(crate) fn masked(entry: &SettingEntry<'_>) -> Option<Json> {
+pub(crate) fn mask_setting(entry: &SettingEntry<'_>) -> Option<Json> {
     let mut value = entry.setting?.show();
     let key = entry.path.rsplit('.').next().unwrap_or_default();
     // `[secrets]` and other tables of the user's own names are judged by those names, not by their own.
@@ -49,7 +49,7 @@ pub(crate) fn masked(entry: &SettingEntry<'_>) -> Option<Json> {
 /// `Debug` of a section.
 pub(crate) fn debug(name: &str, node: &dyn SettingNode, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut fields = f.debug_struct(name);
-    for (path, value) in shown(node) {
+    for (path, value) in shown_settings(node) {
         fields.field(&path, &format_args!("{value}"));
     }
     fields.finish()
@@ -92,7 +92,7 @@ fn toml_key(name: &str) -> String {
 }
 
 /// Dotted paths as objects in objects.
-fn nested(settings: Vec<(String, Json)>) -> Json {
+fn nest(settings: Vec<(String, Json)>) -> Json {
     let mut root = Map::new();
     for (path, value) in settings {
         insert(&mut root, &path, value);

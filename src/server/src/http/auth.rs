@@ -236,13 +236,13 @@ impl AdminAuthenticator {
     /// Compares with every key, so that the time taken reveals nothing.
     fn find_key(&self, key: &[u8]) -> Option<Access> {
         let digest: KeyDigest = Sha256::digest(key).into();
-        let mut found = None;
+        let mut granted_access = None;
         for (known, access) in &self.keys {
             if bool::from(known.ct_eq(&digest)) {
-                found = found.or(Some(*access));
+                granted_access = granted_access.or(Some(*access));
             }
         }
-        found
+        granted_access
     }
 }
 

@@ -77,14 +77,14 @@ impl FromRequest for AdminCaller {
         let extensions = request.extensions();
         // A request without a principal did not pass the guard: it is refused here too, whatever the routing
         // did.
-        let known = extensions.get::<RequestContext>().and_then(|context| {
+        let admin_context = extensions.get::<RequestContext>().and_then(|context| {
             Some(Self {
                 principal: context.principal.clone()?,
                 request_id: context.id.clone(),
                 details: details(context, request.headers()),
             })
         });
-        ready(known.ok_or_else(|| ServiceError::unauthorized().into()))
+        ready(admin_context.ok_or_else(|| ServiceError::unauthorized().into()))
     }
 }
 

@@ -366,8 +366,8 @@ fn refused_by_router(response: &HttpResponse) -> Error {
     let Some(methods) = response.headers().get(ALLOW).and_then(|methods| methods.to_str().ok()) else {
         return Error(error);
     };
-    let known = |name| methods.split(',').any(|method| method.trim() == name);
-    let head = if known("GET") && !known("HEAD") { ", HEAD" } else { "" };
+    let allows = |name| methods.split(',').any(|method| method.trim() == name);
+    let head = if allows("GET") && !allows("HEAD") { ", HEAD" } else { "" };
     let allowed = format!("{methods}{head}");
     let message = format!("The path does not take this method; use {allowed}");
     Error(ServiceError::method_not_allowed(message).with_allow(allowed))

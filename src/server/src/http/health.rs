@@ -139,9 +139,8 @@ fn add_operator_details(
     failed: Vec<FailedConnector>,
 ) {
     let snapshot = state.registry.snapshot();
-    let quarantined = snapshot.quarantined().into_iter().map(|(entry, quarantine)| QuarantinedName {
-        channel: entry.name().to_owned(),
-        reason: quarantine.reason.to_string(),
+    let quarantined = snapshot.quarantined_channels().into_iter().map(|(entry, quarantine)| {
+        QuarantinedName { channel: entry.name().to_owned(), reason: quarantine.reason.to_string() }
     });
     let breakers = state.connectors.breakers().into_iter().flatten();
     body.git_hash = Some(crate::GIT_HASH.to_owned());

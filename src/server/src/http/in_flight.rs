@@ -56,7 +56,7 @@ impl InFlightBytes {
     }
 
     /// Returns the bytes held now.
-    pub(crate) fn used(&self) -> usize {
+    pub(crate) fn used_bytes(&self) -> usize {
         self.0.used.load(Ordering::Acquire)
     }
 }
@@ -66,7 +66,7 @@ impl Collector for InFlightBytes {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let help = "Bytes that messages in flight hold";
         let family = encoder.encode_descriptor("in_flight_bytes", help, None, MetricType::Gauge)?;
-        ConstGauge::new(i64::try_from(self.used()).unwrap_or(i64::MAX)).encode(family)
+        ConstGauge::new(i64::try_from(self.used_bytes()).unwrap_or(i64::MAX)).encode(family)
     }
 }
 
@@ -126,9 +126,9 @@ mod tests {
         let mut permit = bytes.permit();
         permit.grow(4).unwrap();
         permit.grow(6).unwrap();
-        assert_eq!(bytes.used(), 10);
+        assert_eq!(bytes.used_bytes(), 10);
         drop(permit);
-        assert_eq!(bytes.used(), 0);
+        assert_eq!(bytes.used_bytes(), 0);
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
         first.grow(7).unwrap();
         let refusal = second.grow(4).unwrap_err();
         assert_eq!((refusal.status(), refusal.retry_after()), (503, Some(1)));
-        assert_eq!((bytes.used(), bytes.0.refused.get()), (7, 1));
+        assert_eq!((bytes.used_bytes(), bytes.0.refused.get()), (7, 1));
         drop(first);
         second.grow(4).unwrap();
     }
@@ -170,11 +170,11 @@ mod tests {
                     for amount in 0..5_000 {
                         let mut permit = bytes.permit();
                         let _refused = permit.grow(amount % 40);
-                        assert!(bytes.used() <= 100);
+                        assert!(bytes.used_bytes() <= 100);
                     }
                 });
             }
         });
-        assert_eq!(bytes.used(), 0);
+        assert_eq!(bytes.used_bytes(), 0);
     }
 }

@@ -65,7 +65,7 @@ mod tests {
 
     const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-    fn admitted(limits: &RateLimits, plane: Plane, client: IpAddr) -> usize {
+    fn count_admitted(limits: &RateLimits, plane: Plane, client: IpAddr) -> usize {
         (0..1_000).take_while(|_| limits.check(plane, client).is_ok()).count()
     }
 
@@ -81,9 +81,9 @@ mod tests {
         for (plane, burst) in
             [(Plane::Admin, 11), (Plane::Data, 50), (Plane::Operational("/health"), 50), (Plane::Other, 0)]
         {
-            assert_eq!(admitted(&limits, plane, CLIENT), burst, "{plane:?}");
+            assert_eq!(count_admitted(&limits, plane, CLIENT), burst, "{plane:?}");
         }
-        assert_eq!(admitted(&limits, Plane::Admin, IpAddr::V4(Ipv4Addr::BROADCAST)), 11);
+        assert_eq!(count_admitted(&limits, Plane::Admin, IpAddr::V4(Ipv4Addr::BROADCAST)), 11);
     }
 
     #[tokio::test(start_paused = true)]
@@ -92,13 +92,13 @@ mod tests {
             config.endpoints.data_rps = Some(7);
             config.endpoints.admin_rps = u32::MAX;
         });
-        assert_eq!(admitted(&limits, Plane::Data, CLIENT), 4);
-        assert_eq!(admitted(&limits, Plane::Admin, CLIENT), 1_000);
+        assert_eq!(count_admitted(&limits, Plane::Data, CLIENT), 4);
+        assert_eq!(count_admitted(&limits, Plane::Admin, CLIENT), 1_000);
     }
 
     #[tokio::test(start_paused = true)]
     async fn nothing_is_limited_when_switched_off() {
         let limits = limits(|config| config.enabled = false);
-        assert_eq!(admitted(&limits, Plane::Data, CLIENT), 1_000);
+        assert_eq!(count_admitted(&limits, Plane::Data, CLIENT), 1_000);
     }
 }

@@ -185,9 +185,9 @@ impl HttpConnection {
     /// Writes held output: the dispatcher went on, so that it was part of a response.
     fn write_held(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.held.is_empty() {
-            let held = std::mem::take(&mut self.held);
-            let written = self.write_now(context, &held);
-            self.held = held;
+            let bytes = std::mem::take(&mut self.held);
+            let written = self.write_now(context, &bytes);
+            self.held = bytes;
             let count = ready!(written)?;
             self.held.drain(..count);
         }

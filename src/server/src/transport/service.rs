@@ -23,7 +23,7 @@ use super::refusal::{self, ConnectionRefusal};
 use super::refusal_reporter::RefusalReporter;
 use super::state::{ConnectionState, TlsPeer};
 use super::stream::{ClientStream, Socket};
-use super::timer::within;
+use super::timer::timeout;
 use super::transfer_window::ConnectionTimeouts;
 use crate::certificates::Certificates;
 use crate::http::Metrics;
@@ -159,7 +159,7 @@ impl Transport {
             return Some((ClientStream::Plain(Socket::new(stream)), None));
         };
         let accepting = certificates.acceptor().accept(Socket::expecting_tls(stream)).into_fallible();
-        let Some(accepted) = within(self.timeouts.head, accepting).await else {
+        let Some(accepted) = timeout(self.timeouts.head, accepting).await else {
             self.reports.record(ConnectionRefusal::SlowHandshake, peer);
             return None;
         };

@@ -276,23 +276,23 @@ mod tests {
         window_bytes: 1_000,
     };
 
-    fn after(seconds: u64) -> Instant {
+    fn instant_after(seconds: u64) -> Instant {
         Instant::now() + Duration::from_secs(seconds)
     }
 
     #[tokio::test(start_paused = true)]
     async fn first_request_has_the_time_of_a_head_and_later_ones_keep_alive() {
         let state = ConnectionState::new(LIMITS);
-        assert_eq!(state.overdue_input(after(9)), None);
-        assert_eq!(state.overdue_input(after(10)), Some(Expiry::Idle));
+        assert_eq!(state.overdue_input(instant_after(9)), None);
+        assert_eq!(state.overdue_input(instant_after(10)), Some(Expiry::Idle));
         state.record_received(5);
-        assert_eq!(state.overdue_input(after(10)), Some(Expiry::Head));
+        assert_eq!(state.overdue_input(instant_after(10)), Some(Expiry::Head));
         state.begin_request();
-        assert_eq!(state.overdue_input(after(1_000)), None, "a handler may take its time");
+        assert_eq!(state.overdue_input(instant_after(1_000)), None, "a handler may take its time");
         state.end_request(false);
         state.mark_flushed();
-        assert_eq!(state.overdue_input(after(74)), None);
-        assert_eq!(state.overdue_input(after(75)), Some(Expiry::Idle));
+        assert_eq!(state.overdue_input(instant_after(74)), None);
+        assert_eq!(state.overdue_input(instant_after(75)), Some(Expiry::Idle));
     }
 
     #[tokio::test(start_paused = true)]
@@ -301,15 +301,15 @@ mod tests {
         state.begin_request();
         let reading = state.read_body();
         state.record_received(1_000);
-        assert_eq!(state.overdue_input(after(30)), None);
-        assert_eq!(state.overdue_input(after(60)), Some(Expiry::Body));
+        assert_eq!(state.overdue_input(instant_after(30)), None);
+        assert_eq!(state.overdue_input(instant_after(60)), Some(Expiry::Body));
         for _ in 0..10 {
             state.record_received(100_000);
-            state.overdue_input(after(300));
+            state.overdue_input(instant_after(300));
         }
-        assert_eq!(state.overdue_input(after(300)), Some(Expiry::Body));
+        assert_eq!(state.overdue_input(instant_after(300)), Some(Expiry::Body));
         drop(reading);
-        assert_eq!(state.overdue_input(after(300)), None);
+        assert_eq!(state.overdue_input(instant_after(300)), None);
     }
 
     #[tokio::test(start_paused = true)]
@@ -319,7 +319,7 @@ mod tests {
         tokio::time::advance(Duration::from_secs(40)).await;
         state.exclude_time(Duration::from_secs(35), Instant::now());
         assert_eq!(state.overdue_input(Instant::now()), None);
-        assert_eq!(state.overdue_input(after(5)), Some(Expiry::Head));
+        assert_eq!(state.overdue_input(instant_after(5)), Some(Expiry::Head));
     }
 
     #[tokio::test(start_paused = true)]

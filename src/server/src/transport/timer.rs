@@ -48,7 +48,7 @@ impl Timer {
 }
 
 /// Waits for a future, at most `limit` without the time in which this thread did not run; `None` after that.
-pub(super) async fn within<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
+pub(super) async fn timeout<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut timer = Timer::new(Instant::now() + limit);
     poll_fn(|context| {
@@ -76,15 +76,15 @@ mod tests {
     async fn a_future_has_its_time_and_no_more() {
         let limit = Duration::from_secs(10);
         let started = Instant::now();
-        assert_eq!(within(limit, tokio::time::sleep(limit / 2)).await, Some(()));
-        assert_eq!(within(limit, std::future::pending::<()>()).await, None);
+        assert_eq!(timeout(limit, tokio::time::sleep(limit / 2)).await, Some(()));
+        assert_eq!(timeout(limit, std::future::pending::<()>()).await, None);
         assert_eq!(started.elapsed(), limit * 3 / 2);
     }
 
     #[tokio::test(start_paused = true)]
     async fn time_in_which_the_thread_did_not_run_does_not_count() {
         let limit = Duration::from_secs(10);
-        let mut waiting = std::pin::pin!(within(limit, std::future::pending::<()>()));
+        let mut waiting = std::pin::pin!(timeout(limit, std::future::pending::<()>()));
         assert!(waiting.as_mut().now_or_never().is_none());
         tokio::time::advance(limit * 3).await;
         let resumed = Instant::now();

@@ -47,7 +47,7 @@ impl Directory {
     pub(crate) fn run_in(&self, line: &str, environment: &[(&str, &str)]) -> Ran {
         let mut command = Command::new(env!("CARGO_BIN_EXE_svc-server"));
         command.args(line.split_whitespace()).envs(environment.iter().copied());
-        Ran::of(command.current_dir(self.0.path()))
+        Ran::run(command.current_dir(self.0.path()))
     }
 
     /// Lists the files below a directory.
@@ -79,7 +79,7 @@ pub(crate) struct Ran {
 
 impl Ran {
     /// Runs a command to its end.
-    pub(crate) fn of(command: &mut Command) -> Self {
+    pub(crate) fn run(command: &mut Command) -> Self {
         let output: Output = command.output().unwrap();
         Self {
             code: output.status.code().unwrap(),

@@ -48,7 +48,7 @@ fn write(files: &Files, change: fn(&str) -> String, order: fn(&mut Vec<(String, 
     directory
 }
 
-fn sorted() -> Directory {
+fn sorted_directory() -> Directory {
     write(&project(), str::to_owned, |_| {})
 }
 
@@ -61,7 +61,7 @@ fn package(directory: &Directory, line: &str) -> String {
 
 #[test]
 fn output_is_the_same_in_every_locale_and_time_zone() {
-    let directory = sorted();
+    let directory = sorted_directory();
     let plain = package(&directory, PACKAGE);
     assert!(plain.contains(r"Dear all,\nit is late.\n"), "{plain}");
     let elsewhere = [("LC_ALL", "tr_TR.UTF-8"), ("LANG", "de_DE.UTF-8"), ("TZ", "Pacific/Kiritimati")];
@@ -71,14 +71,14 @@ fn output_is_the_same_in_every_locale_and_time_zone() {
 
 #[test]
 fn output_is_the_same_however_the_directory_is_named() {
-    let directory = sorted();
+    let directory = sorted_directory();
     let plain = package(&directory, PACKAGE);
     let absolute = directory.path("src");
     std::os::unix::fs::symlink(&absolute, directory.path("link")).unwrap();
     for name in ["./src", "src/", "src/../src", "link", absolute.to_str().unwrap()] {
         assert_eq!(package(&directory, &PACKAGE.replace("src", name)), plain, "{name}");
     }
-    let inside = Ran::of(
+    let inside = Ran::run(
         Command::new(env!("CARGO_BIN_EXE_svc-server"))
             .args(["compile", ".", "--name", "shop", "--version", "1.0.0"])
             .current_dir(&absolute),
@@ -88,7 +88,7 @@ fn output_is_the_same_however_the_directory_is_named() {
 
 #[test]
 fn output_is_the_same_in_whatever_order_the_files_were_made() {
-    let plain = package(&sorted(), PACKAGE);
+    let plain = package(&sorted_directory(), PACKAGE);
     assert_eq!(package(&write(&project(), str::to_owned, |files| files.reverse()), PACKAGE), plain);
     let mixed =
         write(&project(), str::to_owned, |files| files.sort_by_key(|(name, _)| (name.len(), name.clone())));
@@ -105,7 +105,7 @@ fn output_is_the_same_in_whatever_order_the_files_were_made() {
 
 #[test]
 fn output_is_the_same_with_the_line_ends_and_marks_of_other_systems() {
-    let plain = package(&sorted(), PACKAGE);
+    let plain = package(&sorted_directory(), PACKAGE);
     let returns = write(&project(), |text| text.replace('\n', "\r\n"), |_| {});
     assert_eq!(package(&returns, PACKAGE), plain);
     let marked = write(&project(), |text| format!("\u{feff}{text}"), |_| {});
@@ -114,7 +114,7 @@ fn output_is_the_same_with_the_line_ends_and_marks_of_other_systems() {
 
 #[test]
 fn output_is_the_same_under_every_file_mode_mask() {
-    let directory = sorted();
+    let directory = sorted_directory();
     let plain = package(&directory, PACKAGE);
     for mask in ["000", "022", "077"] {
         let binary = env!("CARGO_BIN_EXE_svc-server");
@@ -122,7 +122,7 @@ fn output_is_the_same_under_every_file_mode_mask() {
             "umask {mask} && {binary} {PACKAGE} -o {mask}.json && {binary} {}",
             "compile src --format dir -o out"
         );
-        let ran = Ran::of(Command::new("sh").args(["-c", &line]).current_dir(directory.path("")));
+        let ran = Ran::run(Command::new("sh").args(["-c", &line]).current_dir(directory.path("")));
         assert_eq!(ran.code, 0, "{}", ran.err);
         assert_eq!(fs::read_to_string(directory.path(&format!("{mask}.json"))).unwrap(), plain, "{mask}");
         assert_eq!(directory.list("out").len(), 17, "{:?}", directory.list("out"));
@@ -131,7 +131,7 @@ fn output_is_the_same_under_every_file_mode_mask() {
 
 #[test]
 fn a_compiled_directory_compiles_to_the_same_package() {
-    let directory = sorted();
+    let directory = sorted_directory();
     let plain = package(&directory, PACKAGE);
     assert_eq!(directory.run("compile src --format dir -o out").code, 0);
     assert_eq!(package(&directory, &PACKAGE.replace("src", "out")), plain);

@@ -15,12 +15,12 @@ fn whole(payload: &Value) -> CacheKey {
 }
 
 /// The same value as another author would have written it: members in another order.
-fn reordered(value: &Value) -> Value {
+fn reverse_members(value: &Value) -> Value {
     match value {
-        Value::Object(members) => {
-            Value::Object(members.iter().rev().map(|(key, value)| (key.clone(), reordered(value))).collect())
-        }
-        Value::Array(items) => items.iter().map(reordered).collect(),
+        Value::Object(members) => Value::Object(
+            members.iter().rev().map(|(key, value)| (key.clone(), reverse_members(value))).collect(),
+        ),
+        Value::Array(items) => items.iter().map(reverse_members).collect(),
         other => other.clone(),
     }
 }
@@ -45,7 +45,7 @@ fn documents() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn the_order_of_members_and_blanks_do_not_matter(document in documents()) {
-        let blanks = serde_json::to_string_pretty(&reordered(&document)).unwrap();
+        let blanks = serde_json::to_string_pretty(&reverse_members(&document)).unwrap();
         let other: Value = serde_json::from_str(&blanks).unwrap();
         prop_assert_eq!(whole(&document), whole(&other));
     }

@@ -81,7 +81,7 @@ fn chains_that_want_the_same_permits_end_however_many_there_are() {
                 actix_rt::spawn(async move { orders.post(json!({})).await })
             })
             .collect();
-        world.kit.hold.entered(2).await;
+        world.kit.hold.wait_for_entries(2).await;
         world.kit.hold.release();
         world.kit.hold.release();
         let (mut served, mut shed) = (0, 0);
@@ -125,7 +125,7 @@ fn a_call_takes_no_longer_than_the_task_or_the_called_channel_says() {
                 Ok(_) => assert!(!own, "a deadline of the call can be tolerated"),
                 Err(error) => assert_eq!((error.code(), own), (Code::Timeout, true), "its own cannot"),
             }
-            let counted = world.kit.counted();
+            let counted = world.kit.metrics_text();
             assert!(
                 counted.contains(r#"svc_messages_total{channel="stock",status="timeout"} 1"#),
                 "{counted}"
@@ -141,7 +141,7 @@ fn a_channel_that_is_replaced_finishes_the_calls_it_began() {
         let orders = world.orders(json!({}), json!([get("stock")])).await;
         let running = orders.clone();
         let running = actix_rt::spawn(async move { data(&running, json!(7)).await });
-        world.kit.hold.entered(1).await;
+        world.kit.hold.wait_for_entries(1).await;
         world.peers.0.lock().clear();
         world.kit.hold.release();
         assert_eq!(running.await.unwrap(), json!({"got": {"n": 7}}));

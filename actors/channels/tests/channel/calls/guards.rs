@@ -5,7 +5,7 @@ use svc_channels::DataRequest;
 use svc_model::Code;
 
 use super::{call, get, run, try_get};
-use crate::kit::{body, copy, http, nothing, task};
+use crate::kit::{body, copy, empty_workflow, http, task};
 
 #[test]
 fn a_call_meets_the_rate_limit_the_validation_and_the_capacity_and_no_other_guard() {
@@ -27,7 +27,7 @@ fn a_call_meets_the_rate_limit_the_validation_and_the_capacity_and_no_other_guar
             let request = http(json!({}), &[("origin", "https://a.example"), ("x-tenant-id", "t")]);
             assert_eq!(body(orders.submit(request).await)["data"]["got"]["n"], 1);
         }
-        world.kit.hold.entered(2).await;
+        world.kit.hold.wait_for_entries(2).await;
     });
     for (config, code, text) in [
         (
@@ -47,7 +47,7 @@ fn a_call_meets_the_rate_limit_the_validation_and_the_capacity_and_no_other_guar
             let orders = world.orders(json!({}), json!([get("stock")])).await;
             let first = orders.clone();
             let first = actix_rt::spawn(async move { first.post(json!({"ok": true})).await });
-            world.kit.hold.entered(1).await;
+            world.kit.hold.wait_for_entries(1).await;
             let refused = orders.post(json!({"ok": false})).await.unwrap_err();
             assert_eq!(refused.code(), code, "{config}");
             assert!(refused.message().contains(text), "{}", refused.message());
@@ -55,7 +55,7 @@ fn a_call_meets_the_rate_limit_the_validation_and_the_capacity_and_no_other_guar
             assert_eq!(refused.retry_after(), heals.then_some(1), "{config}");
             world.kit.hold.release();
             assert!(first.await.unwrap().is_ok());
-            let counted = world.kit.counted();
+            let counted = world.kit.metrics_text();
             assert!(counted.contains(r#"svc_messages_total{channel="stock",status="error"} 1"#), "{counted}");
             assert!(counted.contains(r#"svc_messages_total{channel="stock",status="ok"} 1"#), "{counted}");
         });
@@ -66,7 +66,7 @@ fn a_call_meets_the_rate_limit_the_validation_and_the_capacity_and_no_other_guar
 fn a_calling_channel_is_one_caller() {
     run(async |world| {
         let limit = json!({"rate_limit": {"requests_per_second": 1, "burst": 1}});
-        world.peer("stock", limit, nothing());
+        world.peer("stock", limit, empty_workflow());
         world.peer("other", json!({}), json!([get("stock")]));
         let mut other = get("other");
         other["id"] = json!("other");
@@ -77,7 +77,7 @@ fn a_calling_channel_is_one_caller() {
         assert_eq!(answer["errors"], json!([]), "each of two channels has a bucket");
         let refused = orders.submit(second).await.unwrap_err();
         assert_eq!(refused.code(), Code::RateLimited, "whoever stands behind the calling channel");
-        let page = world.kit.counted();
+        let page = world.kit.metrics_text();
         assert!(page.contains(r#"svc_rate_limit_rejections_total{scope="stock"} 2"#), "{page}");
     });
 }
@@ -87,9 +87,13 @@ fn a_rate_key_reads_the_calling_channel_and_the_headers_it_may_see() {
     run(async |world| {
         let limit =
             |logic: Value| json!({"rate_limit": {"requests_per_second": 1, "burst": 1, "key_logic": logic}});
-        world.peer("tenant", limit(json!({"var": "headers.x-tenant-id"})), nothing());
-        world.peer("caller", limit(json!({"cat": [{"var": "client_ip"}, {"var": "channel"}]})), nothing());
-        world.peer("masked", limit(json!({"var": "headers.authorization"})), nothing());
+        world.peer("tenant", limit(json!({"var": "headers.x-tenant-id"})), empty_workflow());
+        world.peer(
+            "caller",
+            limit(json!({"cat": [{"var": "client_ip"}, {"var": "channel"}]})),
+            empty_workflow(),
+        );
+        world.peer("masked", limit(json!({"var": "headers.authorization"})), empty_workflow());
         let tasks = json!([call(json!({"channel_logic": {"var": "payload"}, "output": "data.got"}))]);
         let orders = world.orders(json!({}), tasks).await;
         let ask = async |channel: &str, tenant: &str| {

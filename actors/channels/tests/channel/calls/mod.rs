@@ -14,7 +14,7 @@ use svc_channels::{CompiledChannel, Settings};
 use svc_engine::Flow;
 use svc_model::{Code, ServiceError};
 
-use crate::kit::{Kit, Orders, SECRET, body, copy, http, named, task, token, token_auth, workflow};
+use crate::kit::{Kit, Orders, SECRET, body, channel_named, copy, http, task, token, token_auth, workflow};
 
 /// The channels that can be called.
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl World {
     }
 
     fn build(&self, name: &str, config: Value, tasks: Value) -> CompiledChannel {
-        self.kit.definition(&named(name, config), self.kit.flow(&tasks), None).unwrap()
+        self.kit.definition(&channel_named(name, config), self.kit.flow(&tasks), None).unwrap()
     }
 
     /// Lets a channel be called.
@@ -175,7 +175,7 @@ fn the_error_of_the_called_run_is_the_error_of_the_task() {
             assert_eq!(refused.code(), code, "{tasks}");
             assert!(refused.message().contains(text), "{}", refused.message());
             assert!(!refused.message().contains("db.internal"), "{}", refused.message());
-            let counted = world.kit.counted();
+            let counted = world.kit.metrics_text();
             assert!(counted.contains(r#"svc_messages_total{channel="stock",status="error"} 1"#), "{counted}");
         });
         run(async |world| {
@@ -212,7 +212,7 @@ fn what_serves_at_the_moment_of_the_call_is_called() {
         let orders = world.orders(json!({}), json!([task("hold", json!({})), get("stock")])).await;
         let running = orders.clone();
         let running = actix_rt::spawn(async move { data(&running, json!({})).await });
-        world.kit.hold.entered(1).await;
+        world.kit.hold.wait_for_entries(1).await;
         world.peer("stock", json!({}), mark("new"));
         world.kit.hold.release();
         assert_eq!(running.await.unwrap(), json!({"got": {"mark": "new"}}));
@@ -229,7 +229,7 @@ fn a_call_runs_exactly_one_version() {
             Arc::new(world.kit.compile(&workflow(number, &tasks)))
         };
         let flow = Flow { versions: vec![(version(2), 50), (version(1), 50)] };
-        let stock = world.kit.definition(&named("stock", json!({})), flow, None).unwrap();
+        let stock = world.kit.definition(&channel_named("stock", json!({})), flow, None).unwrap();
         world.peers.0.lock().insert("stock".into(), Arc::new(stock));
         let orders = world.orders(json!({}), json!([get("stock")])).await;
         let mut served = [0, 0];

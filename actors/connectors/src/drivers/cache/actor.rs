@@ -78,7 +78,7 @@ enum CacheEntries {
 }
 
 impl CacheEntries {
-    fn shared(&self) -> Result<RedisCache, CallFailure> {
+    fn redis_cache(&self) -> Result<RedisCache, CallFailure> {
         match self {
             Self::Memory(_) => {
                 Err(CallFailure::Refused("its entries are in the memory of one process".to_owned()))
@@ -137,7 +137,7 @@ impl ReadHandler<ClaimCacheKey> for CacheActor {
         &self,
         ClaimCacheKey { key, owner, ttl_secs }: ClaimCacheKey,
     ) -> ReadReply<<ClaimCacheKey as Message>::Result> {
-        match self.store.shared() {
+        match self.store.redis_cache() {
             Ok(redis) => ReadReply::later(async move { redis.claim(&key, &owner, ttl_secs).await }),
             Err(own) => ReadReply::Now(Err(own)),
         }
@@ -146,7 +146,7 @@ impl ReadHandler<ClaimCacheKey> for CacheActor {
 
 impl ReadHandler<TransferCacheKey> for CacheActor {
     fn read(&self, order: TransferCacheKey) -> ReadReply<<TransferCacheKey as Message>::Result> {
-        match self.store.shared() {
+        match self.store.redis_cache() {
             Ok(redis) => ReadReply::later(async move {
                 let TransferCacheKey { key, owner, successor, ttl_secs } = order;
                 redis.transfer(&key, &owner, &successor, ttl_secs).await
@@ -161,7 +161,7 @@ impl ReadHandler<ReleaseCacheKey> for CacheActor {
         &self,
         ReleaseCacheKey { key, owner }: ReleaseCacheKey,
     ) -> ReadReply<<ReleaseCacheKey as Message>::Result> {
-        match self.store.shared() {
+        match self.store.redis_cache() {
             Ok(redis) => ReadReply::later(async move { redis.release(&key, &owner).await }),
             Err(own) => ReadReply::Now(Err(own)),
         }

@@ -25,8 +25,12 @@ pub(crate) struct EsDriver {
 impl EsDriver {
     async fn start(settings: &Arc<EsSettings>, context: SpawnContext<'_>) -> Result<Self, SpawnError> {
         let http = &settings.http;
-        let factory =
-            HttpActor::at(context.settings.outbound.clone(), http.base.clone(), http.allow_private, None);
+        let factory = HttpActor::to_address(
+            context.settings.outbound.clone(),
+            http.base.clone(),
+            http.allow_private,
+            None,
+        );
         let address = context.tree.spawn(context.path, context.spec, context.placement, factory).await?;
         Ok(Self { settings: Arc::clone(settings), address })
     }

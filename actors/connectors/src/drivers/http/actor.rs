@@ -33,7 +33,7 @@ pub(crate) struct HttpActor {
 impl HttpActor {
     /// Makes the actor of the API at a URL, which alone may be at a private address; `tokens` where it wants
     /// any.
-    pub(crate) fn at(
+    pub(crate) fn to_address(
         outbound: Outbound,
         home: Url,
         allow_private: bool,
@@ -70,7 +70,7 @@ impl HttpDriver {
     async fn start(settings: &Arc<HttpSettings>, context: SpawnContext<'_>) -> Result<Self, SpawnError> {
         let tokens = settings.token_source(context.name, &context.settings.tokens);
         let (home, allow_private) = (settings.base.clone(), settings.allow_private);
-        let factory = HttpActor::at(context.settings.outbound.clone(), home, allow_private, tokens);
+        let factory = HttpActor::to_address(context.settings.outbound.clone(), home, allow_private, tokens);
         let address = context.tree.spawn(context.path, context.spec, context.placement, factory).await?;
         Ok(Self { settings: Arc::clone(settings), address })
     }

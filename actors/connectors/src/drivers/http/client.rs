@@ -79,7 +79,7 @@ impl AuthorizedClient {
             request.headers.insert(AUTHORIZATION, value);
         }
         let PeerResponse { response: answer, is_home_origin: at_home } =
-            self.peer.send_with_origin(request).await.map_err(|error| self.unanswered(error))?;
+            self.peer.send_with_origin(request).await.map_err(|error| self.exchange_error(error))?;
         // Whoever a redirect led to has not seen the token, and can say nothing of it.
         let refused = at_home && answer.status == StatusCode::UNAUTHORIZED;
         if let (true, Some(source), Some(token)) = (refused, source, &token) {
@@ -88,7 +88,7 @@ impl AuthorizedClient {
         Ok(AuthorizedResponse { answer, token })
     }
 
-    fn unanswered(&self, error: FetchError) -> ExchangeError {
+    fn exchange_error(&self, error: FetchError) -> ExchangeError {
         match error {
             FetchError::Address(refused @ AddressError::Forbidden { .. }) => {
                 let own = matches!(&refused, AddressError::Forbidden { host, .. } if self.public.as_ref() == Some(host));

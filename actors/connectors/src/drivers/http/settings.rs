@@ -44,7 +44,7 @@ impl HttpSettings {
     pub(crate) fn new(config: &HttpConfig) -> Result<Self, String> {
         let PeerUrl { url: base, credentials } = check_peer_url(&config.url, config.allow_private_urls)
             .map_err(|error| format!("connector.config.url: {error}"))?;
-        let mut made = Self {
+        let mut settings = Self {
             base,
             headers: HeaderMap::new(),
             tokens: None,
@@ -62,26 +62,28 @@ impl HttpSettings {
             secrets: Vec::new(),
         };
         for (name, value) in &config.headers {
-            made.header(name, value.expose())?;
+            settings.header(name, value.expose())?;
         }
         match (&config.auth, credentials) {
-            (None, Some((user, password))) => made.basic(&user, &password)?,
+            (None, Some((user, password))) => settings.basic(&user, &password)?,
             (None, None) => {}
-            (Some(HttpAuth::OAuth2(oauth)), _) => made.obtained(oauth, config.allow_private_urls)?,
+            (Some(HttpAuth::OAuth2(oauth)), _) => {
+                settings.set_token_source(oauth, config.allow_private_urls)?
+            }
             (Some(HttpAuth::Basic { username, password }), _) => {
-                made.basic(username.expose(), password.expose())?;
+                settings.basic(username.expose(), password.expose())?;
             }
             (Some(HttpAuth::Bearer { token }), _) => {
-                made.header(AUTHORIZATION.as_str(), &format!("Bearer {}", token.expose()))?;
+                settings.header(AUTHORIZATION.as_str(), &format!("Bearer {}", token.expose()))?;
             }
-            (Some(HttpAuth::ApiKey { header, key }), _) => made.header(header, key.expose())?,
+            (Some(HttpAuth::ApiKey { header, key }), _) => settings.header(header, key.expose())?,
         }
-        made.secrets.extend(made.params.iter().map(|(_, value)| value.clone()));
-        made.secrets.extend(values_of_query(&made.base));
-        Ok(made)
+        settings.secrets.extend(settings.params.iter().map(|(_, value)| value.clone()));
+        settings.secrets.extend(values_of_query(&settings.base));
+        Ok(settings)
     }
 
-    fn obtained(&mut self, oauth: &OAuth2, allow_private: bool) -> Result<(), String> {
+    fn set_token_source(&mut self, oauth: &OAuth2, allow_private: bool) -> Result<(), String> {
         let url = check_url(&oauth.token_url, allow_private)
             .map_err(|error| format!("connector.config.auth.token_url: {error}"))?;
         self.headers.remove(AUTHORIZATION);
@@ -132,6 +134,6 @@ impl HttpSettings {
 /// The values of a URL's query, as they are written and as they are meant.
 fn values_of_query(url: &Url) -> impl Iterator<Item = String> {
     let written = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
-    let meant = url.query_pairs().map(|(_, value)| value.into_owned());
-    written.map(|(_, value)| value.to_owned()).chain(meant)
+    let decoded_values = url.query_pairs().map(|(_, value)| value.into_owned());
+    written.map(|(_, value)| value.to_owned()).chain(decoded_values)
 }

@@ -55,9 +55,9 @@ impl KafkaProducer {
         if let Some(producer) = &*open {
             return Ok(producer.clone());
         }
-        let made =
+        let producer =
             Producer::create(&self.brokers, self.log.clone()).map_err(|failure| failure.to_string())?;
-        Ok(open.insert(made).clone())
+        Ok(open.insert(producer).clone())
     }
 }
 

@@ -61,11 +61,11 @@ impl Producer {
     /// # Errors
     /// Properties that make no producer.
     pub(super) fn create(broker_config: &BrokerConfig, log: Logger) -> Result<Self, CallFailure> {
-        let made: FutureProducer<ClientLog> = broker_config
+        let producer: FutureProducer<ClientLog> = broker_config
             .config()
             .create_with_context(ClientLog { log })
             .map_err(|error| unusable(&error))?;
-        Ok(Self(Arc::new(Open(Some(made)))))
+        Ok(Self(Arc::new(Open(Some(producer)))))
     }
 
     /// Fetches the metadata of a topic, or of all.
@@ -78,12 +78,12 @@ impl Producer {
         limit: Duration,
     ) -> Result<(), CallFailure> {
         let asking = self.clone();
-        let asked = tokio::task::spawn_blocking(move || match &asking.0.0 {
+        let fetch = tokio::task::spawn_blocking(move || match &asking.0.0 {
             Some(producer) => producer.client().fetch_metadata(topic.as_deref(), limit).map(drop),
             None => Ok(()),
         });
         let crashed = |error| CallFailure::Refused(format!("the producer crashed ({error})"));
-        asked.await.map_err(crashed)?.map_err(|error| failed(&error))
+        fetch.await.map_err(crashed)?.map_err(|error| call_failure(&error))
     }
 
     /// Publishes a record and waits until the brokers have it.
@@ -104,7 +104,7 @@ impl Producer {
                 }));
         }
         let delivered = producer.send(sent, Timeout::After(Duration::ZERO)).await;
-        delivered.map(drop).map_err(|(error, _)| failed(&error))
+        delivered.map(drop).map_err(|(error, _)| call_failure(&error))
     }
 
     /// Tells whether the producer has failed for good, as an idempotent one does rather than write twice.
@@ -125,7 +125,7 @@ fn unusable(error: &KafkaError) -> CallFailure {
 }
 
 /// Converts an error of librdkafka, which has already retried what may be retried.
-fn failed(error: &KafkaError) -> CallFailure {
+fn call_failure(error: &KafkaError) -> CallFailure {
     use RDKafkaErrorCode as Code;
     let Some(code) = error.rdkafka_error_code() else { return CallFailure::Refused(error.to_string()) };
     match code {
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn what_the_brokers_refuse_is_told_from_what_they_were_not_asked() {
-        let of = |code| failed(&KafkaError::MessageProduction(code)).to_task_error("k").code.name();
+        let of = |code| call_failure(&KafkaError::MessageProduction(code)).to_task_error("k").code.name();
         use RDKafkaErrorCode as Code;
         assert_eq!(of(Code::MessageTimedOut), "TIMEOUT_ERROR");
         for code in [Code::BrokerTransportFailure, Code::AllBrokersDown, Code::QueueFull, Code::Fatal] {

@@ -100,7 +100,7 @@ impl Connected {
     /// # Errors
     /// The refusal.
     pub(crate) fn check(&self) -> Result<(), MongoError> {
-        match self.hop.as_ref().and_then(|hop| hop.refused()) {
+        match self.hop.as_ref().and_then(|hop| hop.refused_address()) {
             Some(refused) => Err(refused.into()),
             None => Ok(()),
         }

@@ -71,7 +71,7 @@ impl MongoError {
             return Self::Violation { kind, code };
         }
         let name = if name.is_empty() { String::new() } else { format!(" {name}") };
-        Self::Refused(format!("the server answered with error {code}{name}: {}", shown(message)))
+        Self::Refused(format!("the server answered with error {code}{name}: {}", truncate(message)))
     }
 
     /// Converts an error of the driver; `limit` is the time limit of the operation.
@@ -108,7 +108,7 @@ impl MongoError {
             ErrorKind::IncompatibleServer { .. } => {
                 Self::Refused("the server is too old for this operation".to_owned())
             }
-            ErrorKind::InvalidArgument { message, .. } => Self::Refused(shown(message).to_owned()),
+            ErrorKind::InvalidArgument { message, .. } => Self::Refused(truncate(message).to_owned()),
             _ => Self::Refused("the driver could not carry it out".to_owned()),
         }
     }
@@ -125,6 +125,6 @@ const fn integrity(code: i32) -> Option<Integrity> {
 }
 
 /// Cuts a text to the length that an error shows.
-fn shown(text: &str) -> &str {
+fn truncate(text: &str) -> &str {
     &text[..text.floor_char_boundary(SHOWN)]
 }

@@ -89,8 +89,8 @@ impl Hop {
         self.proxy.clone()
     }
 
-    /// The first refusal of an address that the driver wanted.
-    pub(super) fn refused(&self) -> Option<AddressError> {
+    /// Returns the first address that was refused to the driver, with the reason.
+    pub(super) fn refused_address(&self) -> Option<AddressError> {
         self.refused.lock().clone()
     }
 }
@@ -184,9 +184,9 @@ async fn authenticate(client: &mut TcpStream, shared: &Shared) -> io::Result<boo
         return Ok(false);
     }
     let (user, password) = (short_bytes(client).await?, short_bytes(client).await?);
-    let known = user == shared.user.as_bytes() && password == shared.password.as_bytes();
-    client.write_all(&[AUTH_VERSION, u8::from(!known)]).await?;
-    Ok(known)
+    let is_authenticated = user == shared.user.as_bytes() && password == shared.password.as_bytes();
+    client.write_all(&[AUTH_VERSION, u8::from(!is_authenticated)]).await?;
+    Ok(is_authenticated)
 }
 
 /// Reads host and port of a request; `None` for a request that is no `CONNECT`.

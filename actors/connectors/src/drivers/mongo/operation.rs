@@ -100,11 +100,11 @@ impl CollectionOperation {
                 let filters = Some(array_filters).filter(|filters| !filters.is_empty());
                 let change =
                     change.upsert(upsert).optional(filters, |change, filters| change.array_filters(filters));
-                change.await.map(updated).map_err(failed)
+                change.await.map(update_result).map_err(failed)
             }
             Self::Replace { filter, document, upsert } => {
                 let change = collection.replace_one(filter, document).upsert(upsert);
-                change.await.map(updated).map_err(failed)
+                change.await.map(update_result).map_err(failed)
             }
             Self::Delete { filter, many } => {
                 let removal =
@@ -115,7 +115,7 @@ impl CollectionOperation {
     }
 }
 
-fn updated(done: mongodb::results::UpdateResult) -> OperationResult {
+fn update_result(done: mongodb::results::UpdateResult) -> OperationResult {
     OperationResult::Updated {
         matched: done.matched_count,
         modified: done.modified_count,
@@ -165,7 +165,7 @@ async fn insert(
     limit: Duration,
 ) -> Result<OperationResult, MongoError> {
     // Named here, so that what was stored beside a failure can be named as well.
-    let documents: Vec<_> = documents.into_iter().map(identified).collect();
+    let documents: Vec<_> = documents.into_iter().map(with_id).collect();
     let ids = documents.iter().map(|document| document.get("_id").cloned().unwrap_or(Bson::Null)).collect();
     match collection.insert_many(documents).ordered(ordered).await {
         Ok(_) => Ok(OperationResult::Inserted(items(ids, &[], ordered))),
@@ -181,7 +181,7 @@ async fn insert(
     }
 }
 
-fn identified(document: Document) -> Document {
+fn with_id(document: Document) -> Document {
     if document.contains_key("_id") {
         return document;
     }

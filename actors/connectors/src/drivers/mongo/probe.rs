@@ -14,13 +14,13 @@ const OPERATION: &str = "ping";
 
 /// Pings the deployment with the credentials of the connection string.
 pub(crate) async fn probe(mongo: &MongoSettings, outbound: &Outbound) -> ConnectorProbe {
-    let asked = async {
+    let ping = async {
         let connected = open(mongo, outbound).await?;
         connected.check()?;
         let ping = connected.client.database("admin").run_command(doc! {"ping": 1}).await;
         ping.map(drop).map_err(|error| MongoError::from_driver(&error, PROBE_TIMEOUT))
     };
-    match timeout(PROBE_TIMEOUT, asked).await.unwrap_or(Err(MongoError::Deadline(PROBE_TIMEOUT))) {
+    match timeout(PROBE_TIMEOUT, ping).await.unwrap_or(Err(MongoError::Deadline(PROBE_TIMEOUT))) {
         Ok(()) => ConnectorProbe::reached(OPERATION),
         Err(error) => ConnectorProbe::failed(true, OPERATION, error.to_string()),
     }

@@ -141,10 +141,10 @@ impl MailSender {
                 ));
             }
             step = SmtpStep::Content;
-            let taken = connection.message(&mail.content).await;
-            let taken = taken.map_err(|error| MailError::at_step(settings, step, &error))?;
-            let said: Vec<_> = taken.message().collect();
-            Ok(settings.redact(&format!("{} {}", taken.code(), said.join(" "))))
+            let reply = connection.message(&mail.content).await;
+            let reply = reply.map_err(|error| MailError::at_step(settings, step, &error))?;
+            let lines: Vec<_> = reply.message().collect();
+            Ok(settings.redact(&format!("{} {}", reply.code(), lines.join(" "))))
         };
         match timeout_at(deadline, conversation).await {
             Ok(outcome) => outcome,
@@ -196,7 +196,7 @@ async fn quit_all(connections: impl IntoIterator<Item = AsyncSmtpConnection>) {
 
 impl SmtpActor {
     fn sweep(&mut self, ctx: &mut Context<Self>) {
-        let expired = self.slot.opened().map(|waiting| waiting.lock().expired(Instant::now()));
+        let expired = self.slot.get_open().map(|waiting| waiting.lock().remove_expired(Instant::now()));
         if let Some(expired) = expired.filter(|expired| !expired.is_empty()) {
             ctx.spawn(quit_all(expired).into_actor(self));
         }

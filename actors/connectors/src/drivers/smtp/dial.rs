@@ -42,7 +42,7 @@ async fn open(settings: &SmtpSettings, outbound: &Outbound) -> Result<AsyncSmtpC
         SmtpTls::Implicit => Box::new(Tunnel::implicit(protect(stream, settings, outbound).await?)),
         SmtpTls::StartTls => {
             starttls::agree(&mut stream, &hello, settings).await?;
-            Box::new(Tunnel::upgraded(protect(stream, settings, outbound).await?))
+            Box::new(Tunnel::from_tls(protect(stream, settings, outbound).await?))
         }
     };
     let connection = AsyncSmtpConnection::connect_with_transport(stream, &hello).await;

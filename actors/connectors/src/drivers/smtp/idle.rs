@@ -33,7 +33,7 @@ impl<C> Idle<C> {
     }
 
     /// Removes and returns the connections that were idle too long.
-    pub(super) fn expired(&mut self, now: Instant) -> Vec<C> {
+    pub(super) fn remove_expired(&mut self, now: Instant) -> Vec<C> {
         let expired = self.parked.partition_point(|(_, since)| now >= *since + AGE);
         self.parked.drain(..expired).map(|(connection, _)| connection).collect()
     }
@@ -65,11 +65,11 @@ mod tests {
         let later = |seconds| start + Duration::from_secs(seconds);
         idle.park("old", start);
         idle.park("young", later(30));
-        assert!(idle.expired(later(59)).is_empty());
-        assert_eq!(idle.expired(later(60)), ["old"]);
+        assert!(idle.remove_expired(later(59)).is_empty());
+        assert_eq!(idle.remove_expired(later(60)), ["old"]);
         assert_eq!(idle.take(later(89)), Some("young"));
         idle.park("young", later(30));
         assert_eq!(idle.take(later(90)), None);
-        assert_eq!(idle.expired(later(90)), ["young"]);
+        assert_eq!(idle.remove_expired(later(90)), ["young"]);
     }
 }

@@ -12,7 +12,7 @@ const OPERATION: &str = "connect, EHLO, TLS, auth, NOOP";
 
 /// Connects and logs in as for a mail, and sends none.
 pub(crate) async fn probe(smtp: &SmtpSettings, outbound: &Outbound) -> ConnectorProbe {
-    let asked = async {
+    let conversation = async {
         let mut connection = dial(smtp, outbound).await.map_err(|error| error.to_string())?;
         if !connection.test_connected().await {
             return Err("it did not answer NOOP".to_owned());
@@ -21,7 +21,7 @@ pub(crate) async fn probe(smtp: &SmtpSettings, outbound: &Outbound) -> Connector
         let _ = connection.quit().await;
         Ok(())
     };
-    match timeout(PROBE_TIMEOUT, asked).await {
+    match timeout(PROBE_TIMEOUT, conversation).await {
         Ok(Ok(())) => ConnectorProbe::reached(OPERATION),
         Ok(Err(error)) => ConnectorProbe::failed(true, OPERATION, error),
         Err(_) => ConnectorProbe::failed(

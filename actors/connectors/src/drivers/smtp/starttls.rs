@@ -64,6 +64,6 @@ async fn answer(
     if answer.is_positive() {
         return Ok(answer);
     }
-    let said: Vec<_> = answer.message().collect();
-    Err(MailError::refused(settings, "the connection", &format!("{} {}", answer.code(), said.join(" "))))
+    let lines: Vec<_> = answer.message().collect();
+    Err(MailError::refused(settings, "the connection", &format!("{} {}", answer.code(), lines.join(" "))))
 }

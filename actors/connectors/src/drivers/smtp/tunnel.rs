@@ -28,7 +28,7 @@ impl Tunnel {
     }
 
     /// Wraps a connection after `STARTTLS`: the server has greeted already.
-    pub(super) fn upgraded(stream: TlsStream<TcpStream>) -> Self {
+    pub(super) fn from_tls(stream: TlsStream<TcpStream>) -> Self {
         Self { greeting: GREETING, stream }
     }
 }

@@ -66,14 +66,14 @@ pub(crate) fn is_blank(sql: &str) -> bool {
 }
 
 fn leaves_traces(sql: &str, database: DatabaseKind) -> bool {
-    let told = match database {
+    let has_special_syntax = match database {
         // A name may be written in the codes of its characters; a table may be made of what is selected.
         DatabaseKind::Postgres => sql.contains("U&") || makes_temporary(sql),
         // A variable.
-        DatabaseKind::MySql => unquoted(sql).any(|part| part.contains('@')),
+        DatabaseKind::MySql => unquoted_parts(sql).any(|part| part.contains('@')),
         DatabaseKind::Sqlite | DatabaseKind::Mongo => false,
     };
-    told || words(sql).any(|word| TRACES.iter().any(|trace| word.contains(trace)))
+    has_special_syntax || words(sql).any(|word| TRACES.iter().any(|trace| word.contains(trace)))
 }
 
 /// Tells whether a statement may make a temporary table: `INTO TEMP`, `CREATE LOCAL TEMPORARY`.
@@ -84,11 +84,11 @@ fn makes_temporary(sql: &str) -> bool {
 
 /// Tells whether the rows of a `COPY` come from the client or go to it, rather than from or to a file.
 fn streams(sql: &str) -> bool {
-    unquoted(sql).flat_map(words).any(|word| matches!(word, "STDIN" | "STDOUT"))
+    unquoted_parts(sql).flat_map(words).any(|word| matches!(word, "STDIN" | "STDOUT"))
 }
 
 /// Returns the parts outside of string literals, each of which ends at the next quote.
-fn unquoted(sql: &str) -> impl Iterator<Item = &str> {
+fn unquoted_parts(sql: &str) -> impl Iterator<Item = &str> {
     sql.split('\'').step_by(2)
 }
 

@@ -26,7 +26,7 @@ pub(crate) enum SqlError {
     #[error("{0}")]
     Input(String),
     /// A constraint of the database refuses the write. Holds no value of the row.
-    #[error("the write violates a {kind} constraint{} ({code})", quoted(.constraint.as_deref()))]
+    #[error("the write violates a {kind} constraint{} ({code})", quote_constraint(.constraint.as_deref()))]
     Violation {
         /// The kind of constraint.
         kind: Integrity,
@@ -53,7 +53,7 @@ pub(crate) enum SqlError {
     },
 }
 
-fn quoted(constraint: Option<&str>) -> String {
+fn quote_constraint(constraint: Option<&str>) -> String {
     constraint.map_or_else(String::new, |name| format!(" '{name}'"))
 }
 

@@ -11,17 +11,17 @@ pub(super) struct Parameter<'t> {
 }
 
 /// Splits a connection string into the part before its parameters, and the parameters.
-pub(super) fn split(text: &str) -> (&str, Vec<Parameter<'_>>) {
+pub(super) fn split_parameters(text: &str) -> (&str, Vec<Parameter<'_>>) {
     let Some((base, query)) = text.split_once('?') else { return (text, Vec::new()) };
     let parameters = query.split('&').filter(|pair| !pair.is_empty()).map(|raw| {
         let (name, value) = raw.split_once('=').unwrap_or((raw, ""));
-        Parameter { name, value: decoded(value), raw }
+        Parameter { name, value: decode_percent(value), raw }
     });
     (base, parameters.collect())
 }
 
 /// Decodes a percent-encoded text.
-pub(super) fn decoded(text: &str) -> String {
+pub(super) fn decode_percent(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 

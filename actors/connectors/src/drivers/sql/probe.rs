@@ -14,11 +14,11 @@ const OPERATION: &str = "SELECT 1";
 /// Runs the smallest statement over a connection of its own.
 pub(crate) async fn probe(name: &str, sql: &SqlSettings, settings: &Settings) -> ConnectorProbe {
     let context = PoolContext::new(name, settings, &Logger::root(Discard, o!()));
-    let asked = match SqlPool::open(sql, &context) {
+    let ping = match SqlPool::open(sql, &context) {
         Ok(pool) => pool.run_within(RunStatements::ping(), PROBE_TIMEOUT.min(sql.query_timeout)).await,
         Err(error) => Err(error),
     };
-    match asked {
+    match ping {
         Ok(_) => ConnectorProbe::reached(OPERATION),
         Err(error) => ConnectorProbe::failed(true, OPERATION, error.to_string()),
     }

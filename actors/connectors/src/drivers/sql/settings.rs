@@ -56,7 +56,7 @@ impl PoolContext {
     /// The context of the connector `name`.
     pub(super) fn new(name: &str, with: &Settings, log: &Logger) -> Self {
         let log = log.new(o!("connector" => name.to_owned()));
-        Self { outbound: with.outbound.clone(), own: OwnDatabase::of(&with.store), log }
+        Self { outbound: with.outbound.clone(), own: OwnDatabase::from_store(&with.store), log }
     }
 }
 
@@ -73,9 +73,9 @@ pub(super) struct DialContext {
 impl DialContext {
     /// The addresses of a host, each checked.
     pub(super) async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, SqlError> {
-        let found = self.outbound.addresses(host, port, self.allow_private);
-        match timeout(self.limit, found).await {
-            Ok(found) => Ok(found?),
+        let lookup = self.outbound.addresses(host, port, self.allow_private);
+        match timeout(self.limit, lookup).await {
+            Ok(addresses) => Ok(addresses?),
             Err(_) => Err(SqlError::Unreachable(format!(
                 "the address of the database was not found within {} ms",
                 self.limit.as_millis()
@@ -113,7 +113,7 @@ impl SqlSettings {
     }
 
     /// Bounds of a result of this connector, where the server's are these.
-    pub(crate) fn bounded(&self, server: ResultBounds) -> ResultBounds {
+    pub(crate) fn bound_result(&self, server: ResultBounds) -> ResultBounds {
         ResultBounds {
             bytes: self.max_result_bytes.map_or(server.bytes, |own| own.min(server.bytes)),
             ..server

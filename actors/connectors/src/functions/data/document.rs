@@ -18,7 +18,7 @@ use crate::drivers::mongo::MongoDriver;
 #[cfg(feature = "sql")]
 use crate::drivers::sql::SqlDriver;
 use crate::functions::CallSettings;
-use crate::functions::input::{self, given, text};
+use crate::functions::input::{self, input_value, text};
 
 /// The parts of a task that `data_query` and `data_write` share.
 pub(super) struct DocumentTask {
@@ -174,7 +174,7 @@ pub(super) fn check<D>(
 }
 
 /// A document that the checks found nothing wrong with.
-pub(super) fn compiled<D>(read: Result<D, Vec<FieldError>>) -> Result<D, String> {
+pub(super) fn join_errors<D>(read: Result<D, Vec<FieldError>>) -> Result<D, String> {
     read.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
 }
 
@@ -184,5 +184,5 @@ pub(super) fn document<'i>(
     input: &'i Value,
     name: &str,
 ) -> (&'i Value, Option<&'i Value>) {
-    (given(table, input, name).unwrap_or(&Value::Null), given(table, input, "schema"))
+    (input_value(table, input, name).unwrap_or(&Value::Null), input_value(table, input, "schema"))
 }

@@ -27,9 +27,9 @@ pub(super) async fn query(
     let call = es::search(select).map_err(|refusal| refusal_error(&refusal, &base.connector))?;
     let (_, answer) = exchange(base, extent, "read", &call).await?;
     let mut answer = parse_answer(base, &answer)?;
-    whole_search(&answer).map_err(|why| failed(base, &why))?;
+    whole_search(&answer).map_err(|why| task_error(base, &why))?;
     let Some(Value::Array(hits)) = answer.pointer_mut("/hits/hits").map(Value::take) else {
-        return Err(failed(base, "the answer of Elasticsearch has no hits"));
+        return Err(task_error(base, "the answer of Elasticsearch has no hits"));
     };
     Ok(hits.into_iter().map(|hit| es::row(&select.fields, hit)).collect())
 }
@@ -55,13 +55,13 @@ pub(super) async fn write(
 ) -> Result<WriteResult, TaskError> {
     let call = es::request(change).map_err(|refusal| refusal_error(&refusal, &base.connector))?;
     let (loaded, answer) = exchange(base, write.extent(), write.operation().name(), &call).await?;
-    if kept(&call, &answer) {
+    if has_kept_existing(&call, &answer) {
         return Ok(complete(json!({"status": "ok", "matched": 1, "modified": 0})));
     }
     let driver: &EsDriver = driver_of(&base.connector, &loaded)?;
     let redact = |text: String| driver.settings.http.redact(text, None);
     write_result(call.expects, &parse_answer(base, &answer)?, &redact)
-        .map_err(|why| failed(base, &redact(why)))
+        .map_err(|why| task_error(base, &redact(why)))
 }
 
 /// Sends one request; returns the connector that was called as well.
@@ -78,22 +78,23 @@ async fn exchange(
         Ok((driver.address.clone(), Exchange(request(base, &driver.settings, call)?)))
     };
     let (loaded, answer) = call_driver(&base.connectors, connector, message).await?;
-    let answer = answer.map_err(|error| response::unanswered(connector, &error))?.answer;
-    if answer.status.is_success() || kept(call, &answer) {
+    let answer = answer.map_err(|error| response::unanswered_error(connector, &error))?.answer;
+    if answer.status.is_success() || has_kept_existing(call, &answer) {
         return Ok((loaded, answer));
     }
     let driver: &EsDriver = driver_of(connector, &loaded)?;
     let message =
-        response::refused(connector, |text| driver.settings.http.redact(text, None), &answer, false).message;
+        response::refused_error(connector, |text| driver.settings.http.redact(text, None), &answer, false)
+            .message;
     Err(TaskError::new(ErrorCode::Function, message))
 }
 
 /// Tells whether a document existed already and was kept, as the write asked.
-fn kept(call: &EsCall, answer: &OutboundResponse) -> bool {
+fn has_kept_existing(call: &EsCall, answer: &OutboundResponse) -> bool {
     answer.status == StatusCode::CONFLICT && call.expects == EsExpectation::One { keeps: true }
 }
 
-fn failed(base: &DocumentTask, why: &str) -> TaskError {
+fn task_error(base: &DocumentTask, why: &str) -> TaskError {
     TaskError::new(ErrorCode::Function, format!("connector '{}': {why}", base.connector))
 }
 
@@ -104,10 +105,10 @@ fn request(base: &DocumentTask, settings: &EsSettings, call: &EsCall) -> Result<
             ("application/x-ndjson", lines.iter().map(|line| format!("{line}\n")).collect())
         }
     };
-    let unusable = |_| failed(base, "the request has no method");
+    let unusable = |_| task_error(base, "the request has no method");
     Ok(PeerRequest {
         method: Method::from_bytes(call.method.as_bytes()).map_err(unusable)?,
-        url: url(&settings.http.base, call).ok_or_else(|| failed(base, "its URL has no path"))?,
+        url: url(&settings.http.base, call).ok_or_else(|| task_error(base, "its URL has no path"))?,
         headers: settings.http.headers.clone(),
         params: settings.http.params.clone(),
         body: Some(RequestBody { content_type, bytes: text.into() }),
@@ -132,8 +133,8 @@ fn url(base: &Url, call: &EsCall) -> Option<Url> {
 fn parse_answer(base: &DocumentTask, answer: &OutboundResponse) -> Result<Value, TaskError> {
     let limit = usize::try_from(base.max_result_bytes).unwrap_or(usize::MAX);
     parse_json_within(&answer.body, limit).map_err(|error| match error {
-        ParseJsonError::Malformed(_) => failed(base, "the answer of Elasticsearch is no JSON"),
-        ParseJsonError::TooLarge(limit) => failed(
+        ParseJsonError::Malformed(_) => task_error(base, "the answer of Elasticsearch is no JSON"),
+        ParseJsonError::TooLarge(limit) => task_error(
             base,
             &format!(
                 "the result takes more than {limit} bytes: select less, or raise query.max_result_bytes"
@@ -178,17 +179,17 @@ fn write_result(
 
 /// Returns the numbers of documents that a query wrote and matched.
 fn counts(answer: &Value, name: &str) -> Result<(u64, u64), String> {
-    let done = answer[name].as_u64();
-    let done =
-        done.ok_or_else(|| format!("the answer of Elasticsearch does not say how many were {name}"))?;
-    let all = answer["total"].as_u64().unwrap_or(done);
+    let count = answer[name].as_u64();
+    let count =
+        count.ok_or_else(|| format!("the answer of Elasticsearch does not say how many were {name}"))?;
+    let all = answer["total"].as_u64().unwrap_or(count);
     let conflicts = answer["version_conflicts"].as_u64().unwrap_or(0);
     let failures = answer["failures"].as_array().map_or(0, Vec::len);
     if conflicts > 0 || failures > 0 || answer["timed_out"] == true {
-        let what = format!("{done} of {all} documents were {name}");
+        let what = format!("{count} of {all} documents were {name}");
         return Err(format!("{what}; {conflicts} changed meanwhile, {failures} failed"));
     }
-    Ok((done, all))
+    Ok((count, all))
 }
 
 /// Reads the result of each document of a bulk request.

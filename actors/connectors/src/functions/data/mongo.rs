@@ -9,7 +9,7 @@ use svc_engine::{ErrorCode, TaskError};
 use super::document::{DocumentTask, WriteResult, guard, refusal_error};
 use crate::drivers::mongo::{CollectionOperation, Find, MongoDriver, OperationResult, RunOperation};
 use crate::functions::call::call_driver;
-use crate::functions::mongo::{document, inserted};
+use crate::functions::mongo::{document, insert_output};
 
 /// Reads rows.
 pub(super) async fn query(
@@ -18,12 +18,13 @@ pub(super) async fn query(
     select: &Select,
 ) -> Result<Vec<Value>, TaskError> {
     let find = mongo::find(select).map_err(|refusal| refusal_error(&refusal, &base.connector))?;
-    let given = |value: Value| value.as_object().is_some_and(|members| !members.is_empty()).then_some(value);
+    let non_empty =
+        |value: Value| value.as_object().is_some_and(|members| !members.is_empty()).then_some(value);
     let operation = CollectionOperation::Find {
         find: Find {
             filter: document("query.filter", find.filter)?,
             projection: find.projection.map(|shown| document("query.fields", shown)).transpose()?,
-            sort: given(find.sort).map(|sort| document("query.sort", sort)).transpose()?,
+            sort: non_empty(find.sort).map(|sort| document("query.sort", sort)).transpose()?,
             limit: Some(find.limit),
             skip: find.skip,
         },
@@ -63,7 +64,7 @@ pub(super) async fn write(
     let outcome = run(base, write.extent(), write.operation().name(), collection, operation).await?;
     let (output, partial) = match outcome {
         OperationResult::Inserted(items) => {
-            inserted(&items).map_err(|failed| failed.to_task_error(&base.connector))?
+            insert_output(&items).map_err(|failed| failed.to_task_error(&base.connector))?
         }
         OperationResult::Updated { matched, modified, upserted } => {
             let mut output = json!({"status": "ok", "matched": matched, "modified": modified});

@@ -7,7 +7,7 @@ use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, Inp
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ConnectorType, FieldError};
 
-use super::document::{DocumentBackend, DocumentTask, check, compiled, document, refusal_error, schema};
+use super::document::{DocumentBackend, DocumentTask, check, document, join_errors, refusal_error, schema};
 #[cfg(feature = "es")]
 use super::es;
 #[cfg(feature = "mongo")]
@@ -68,8 +68,9 @@ impl Function for DataQuery {
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &ENTRY;
         let (query, schema) = document(table, input, "query");
-        let query = compiled(QueryDocument::read(query, schema, ""))?;
-        let base = DocumentTask::new(table, input, (&self.connectors, self.settings), query.folded(), cx)?;
+        let query = join_errors(QueryDocument::read(query, schema, ""))?;
+        let base =
+            DocumentTask::new(table, input, (&self.connectors, self.settings), query.folded_values(), cx)?;
         let QuerySettings { default_limit, max_limit, max_skip, .. } = self.settings.query;
         Ok(Box::new(DataQueryTask {
             base,

@@ -33,10 +33,10 @@ pub(super) async fn query(
         let flavour = flavour(settings);
         let related = (0..select.include.len()).map(|nth| sql::include(select, nth, flavour));
         let statements = std::iter::once(sql::select(select, flavour)).chain(related);
-        let statements = statements.map(|statement| statement.map(sent)).collect::<Result<_, _>>();
+        let statements = statements.map(|statement| statement.map(bound_statement)).collect::<Result<_, _>>();
         let statements = statements.map_err(|refusal| refusal_error(&refusal, &base.connector))?;
         let rows = if select.include.is_empty() { select.limit } else { MOST_INCLUDED };
-        let bounds = settings.bounded(ResultBounds::new(rows, base.max_result_bytes));
+        let bounds = settings.bound_result(ResultBounds::new(rows, base.max_result_bytes));
         let access = StatementAccess::ReadWrite;
         Ok(RunStatements { statements, bounds: Some(bounds), transaction: TransactionMode::Snapshot, access })
     });
@@ -78,17 +78,17 @@ pub(super) async fn write(
             WriteChange::Insert { target, .. } => Some(Arc::clone(&target.physical)),
             WriteChange::Update { .. } | WriteChange::Delete { .. } => None,
         };
-        let made = |sql::SqlStatement { sql, params }| {
+        let bind_statement = |sql::SqlStatement { sql, params }| {
             let origin = StatementOrigin::Document { inserts: inserts.clone() };
             BoundStatement { sql, params, origin }
         };
-        let mut statements: Vec<_> = statements.into_iter().map(made).collect();
+        let mut statements: Vec<_> = statements.into_iter().map(bind_statement).collect();
         if returning {
             // A second statement makes a transaction of it, which is undone where there are too many rows.
             let (sql, params) = ("SELECT 1".to_owned(), Vec::new());
-            statements.push(sent(sql::SqlStatement { sql, params }));
+            statements.push(bound_statement(sql::SqlStatement { sql, params }));
         }
-        let bounds = settings.bounded(ResultBounds::new(MOST_RETURNED, base.max_result_bytes));
+        let bounds = settings.bound_result(ResultBounds::new(MOST_RETURNED, base.max_result_bytes));
         let (bounds, transaction) = (returning.then_some(bounds), TransactionMode::Atomic);
         Ok(RunStatements { statements, bounds, transaction, access: StatementAccess::ReadWrite })
     });
@@ -130,7 +130,7 @@ fn flavour(settings: &SqlSettings) -> SqlFlavour {
     }
 }
 
-fn sent(statement: sql::SqlStatement) -> BoundStatement {
+fn bound_statement(statement: sql::SqlStatement) -> BoundStatement {
     let origin = StatementOrigin::Document { inserts: None };
     BoundStatement { sql: statement.sql, params: statement.params, origin }
 }

@@ -8,7 +8,7 @@ use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutco
 use svc_model::{ConnectorType, FieldError};
 
 use super::document::{
-    DocumentBackend, DocumentTask, WriteResult, check, compiled, document, refusal_error, schema,
+    DocumentBackend, DocumentTask, WriteResult, check, document, join_errors, refusal_error, schema,
 };
 #[cfg(feature = "es")]
 use super::es;
@@ -70,8 +70,9 @@ impl Function for DataWrite {
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = &ENTRY;
         let (write, schema) = document(table, input, "write");
-        let write = compiled(WriteDocument::read(write, schema, ""))?;
-        let base = DocumentTask::new(table, input, (&self.connectors, self.settings), write.folded(), cx)?;
+        let write = join_errors(WriteDocument::read(write, schema, ""))?;
+        let base =
+            DocumentTask::new(table, input, (&self.connectors, self.settings), write.folded_values(), cx)?;
         let WriteSettings { max_rows, allow_unfiltered } = self.settings.write;
         Ok(Box::new(DataWriteTask { base, write, limits: WriteLimits { max_rows, allow_unfiltered } }))
     }

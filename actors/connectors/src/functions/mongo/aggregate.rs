@@ -6,7 +6,7 @@ use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, Que
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ConnectorType, FieldError};
 
-use super::common::{COLLECTION, CollectionTarget, DATABASE, allowed, check_names, documents};
+use super::common::{COLLECTION, CollectionTarget, DATABASE, check_allowed, check_names, documents};
 use super::operator_guard::{GuardedInput, InputContext};
 use super::pipeline;
 use crate::directory::ConnectorDirectory;
@@ -51,8 +51,8 @@ impl Function for MongoAggregate {
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         check_names(input, at, errors);
-        let given = input.get("pipeline").filter(|value| value.is_array() || value.is_object());
-        if let Some(pipeline) = given {
+        let literal = input.get("pipeline").filter(|value| value.is_array() || value.is_object());
+        if let Some(pipeline) = literal {
             pipeline::check(pipeline, &format!("{at}.pipeline"), errors);
         }
     }
@@ -85,7 +85,7 @@ struct MongoAggregateTask {
 
 impl MongoAggregateTask {
     fn check_operation(&self, settings: &MongoSettings) -> Result<(), String> {
-        allowed(settings, "read")?;
+        check_allowed(settings, "read")?;
         if self.writes && !settings.aggregate_write_stages {
             return Err("does not allow $out and $merge; set aggregate_write_stages".to_owned());
         }

@@ -75,8 +75,8 @@ impl CollectionTarget {
         call_with_breaker(&self.connectors, &channel_of(cx), &self.connector, call).await
     }
 
-    /// The error of documents of which none is stored.
-    pub(super) fn refused(&self, failed: &MongoError) -> TaskError {
+    /// Converts the error of a write that stored no document.
+    pub(super) fn task_error(&self, failed: &MongoError) -> TaskError {
         failed.to_task_error(&self.connector)
     }
 
@@ -123,7 +123,7 @@ pub(super) fn check_number(
 }
 
 /// Refuses an operation that a connector does not allow.
-pub(super) fn allowed(settings: &MongoSettings, operation: &str) -> Result<(), String> {
+pub(super) fn check_allowed(settings: &MongoSettings, operation: &str) -> Result<(), String> {
     if settings.operations.allow(operation) { Ok(()) } else { Err(format!("does not allow {operation}")) }
 }
 
@@ -168,8 +168,8 @@ pub(super) fn documents(name: &str, value: Value) -> Result<Vec<Document>, TaskE
 ///
 /// # Errors
 /// [`MongoError`] if none is stored.
-pub(crate) fn inserted(items: &[InsertedItem]) -> Result<(Value, bool), MongoError> {
-    let ids: Vec<_> = items.iter().filter_map(InsertedItem::id).map(extended).collect();
+pub(crate) fn insert_output(items: &[InsertedItem]) -> Result<(Value, bool), MongoError> {
+    let ids: Vec<_> = items.iter().filter_map(InsertedItem::id).map(to_extended_json).collect();
     if ids.len() == items.len() {
         return Ok((json!({"status": "ok", "inserted": ids.len(), "ids": ids}), false));
     }
@@ -182,7 +182,7 @@ pub(crate) fn inserted(items: &[InsertedItem]) -> Result<(Value, bool), MongoErr
 }
 
 /// A value as extended JSON.
-pub(super) fn extended(value: Bson) -> Value {
+pub(super) fn to_extended_json(value: Bson) -> Value {
     value.into_relaxed_extjson()
 }
 

@@ -12,6 +12,6 @@ mod read;
 mod write;
 
 pub(crate) use aggregate::MongoAggregate;
-pub(crate) use common::{document, inserted};
+pub(crate) use common::{document, insert_output};
 pub(crate) use read::MongoRead;
 pub(crate) use write::MongoWrite;

@@ -70,8 +70,8 @@ impl GuardedInput {
         place: InputContext,
         cx: &CompileCx<'_>,
     ) -> Option<Self> {
-        let given = input.get(name).filter(|value| !value.is_null())?;
-        Some(Self { name, place, node: Node::compile(given, &|source: &Value| cx.template(source)) })
+        let input_source = input.get(name).filter(|value| !value.is_null())?;
+        Some(Self { name, place, node: Node::compile(input_source, &|source: &Value| cx.template(source)) })
     }
 
     /// The input for one message.
@@ -86,7 +86,7 @@ impl GuardedInput {
         if let Node::FromMessage(template) = &self.node {
             let value = fold(template);
             return match code(&value) {
-                Some(operator) => Err(refused(self.name, operator)),
+                Some(operator) => Err(operator_error(self.name, operator)),
                 None => Ok(value),
             };
         }
@@ -131,7 +131,7 @@ impl Node {
                 let mut resolved = Map::new();
                 for (key, node) in fields {
                     let below = format!("{at}.{key}");
-                    resolved.insert(key.clone(), node.resolve(place.below(key), &below, fold)?);
+                    resolved.insert(key.clone(), node.resolve(place.at_key(key), &below, fold)?);
                 }
                 Ok(Value::Object(resolved))
             }
@@ -141,7 +141,7 @@ impl Node {
 
 impl InputContext {
     /// Returns the context below a key that the author wrote.
-    fn below(self, key: &str) -> Self {
+    fn at_key(self, key: &str) -> Self {
         match (self, key) {
             (Self::Query, "$and" | "$or" | "$nor") => Self::Query,
             (Self::Query, "$expr") | (Self::Expression, _) if key != "$match" => Self::Expression,
@@ -168,7 +168,7 @@ impl InputContext {
             }
             Self::Field if acts(&value).is_some() => Ok(json!({"$eq": value})),
             _ => match acts(&value) {
-                Some(operator) => Err(refused(at, operator)),
+                Some(operator) => Err(operator_error(at, operator)),
                 None => Ok(value),
             },
         }
@@ -180,7 +180,7 @@ pub(super) fn is_var(source: &Value) -> bool {
     source.as_object().is_some_and(|map| map.len() == 1 && map.contains_key("var"))
 }
 
-fn refused(at: &str, operator: &str) -> TaskError {
+fn operator_error(at: &str, operator: &str) -> TaskError {
     let why = format!("{at}: the message brings \"{operator}\" here; write operators in the task itself");
     TaskError::validation(why)
 }

@@ -59,8 +59,8 @@ fn stages(pipeline: &Value, at: &str, outermost: bool, errors: &mut Vec<FieldErr
     }
     for (index, stage) in stages.iter().enumerate() {
         let at = format!("{at}[{index}]");
-        match stage.as_object().map(one) {
-            Some(Some((name, body))) if READS.contains(&name) => nested(name, body, &at, errors),
+        match stage.as_object().map(stage_operator) {
+            Some(Some((name, body))) if READS.contains(&name) => check_nested(name, body, &at, errors),
             Some(Some((name, _))) if WRITES.contains(&name) => {
                 if !outermost || index + 1 < stages.len() {
                     problem(&at, &format!("{name} ends a pipeline that is in no other"), errors);
@@ -74,14 +74,14 @@ fn stages(pipeline: &Value, at: &str, outermost: bool, errors: &mut Vec<FieldErr
     }
 }
 
-fn one(stage: &Map<String, Value>) -> Option<(&str, &Value)> {
+fn stage_operator(stage: &Map<String, Value>) -> Option<(&str, &Value)> {
     let mut members = stage.iter();
     let (name, body) = members.next()?;
     members.next().is_none().then_some((name.as_str(), body))
 }
 
 /// The pipelines inside a stage.
-fn nested(name: &str, body: &Value, at: &str, errors: &mut Vec<FieldError>) {
+fn check_nested(name: &str, body: &Value, at: &str, errors: &mut Vec<FieldError>) {
     let Some(body) = body.as_object() else { return };
     match name {
         "$facet" => {

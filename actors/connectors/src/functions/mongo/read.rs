@@ -6,7 +6,9 @@ use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, Que
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ConnectorType, FieldError};
 
-use super::common::{COLLECTION, CollectionTarget, DATABASE, allowed, check_names, check_number, document};
+use super::common::{
+    COLLECTION, CollectionTarget, DATABASE, check_allowed, check_names, check_number, document,
+};
 use super::operator_guard::{GuardedInput, InputContext};
 use crate::directory::ConnectorDirectory;
 use crate::drivers::mongo::{self, CollectionOperation, Find};
@@ -101,7 +103,7 @@ impl CompiledTask for MongoReadTask {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let operation = CollectionOperation::Find { find: self.find(cx)?, cap: self.settings.max_limit };
-            let answer = self.target.run(cx, operation, |settings| allowed(settings, "read")).await?;
+            let answer = self.target.run(cx, operation, |settings| check_allowed(settings, "read")).await?;
             let mongo::OperationResult::Documents(documents) = answer else { return Ok(TaskOutcome::Skip) };
             cx.write(&self.target.output, documents.into())?;
             Ok(TaskOutcome::Success)

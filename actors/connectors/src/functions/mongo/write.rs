@@ -8,7 +8,8 @@ use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutco
 use svc_model::{ConnectorType, FieldCode, FieldError};
 
 use super::common::{
-    COLLECTION, CollectionTarget, DATABASE, allowed, check_names, document, documents, extended, inserted,
+    COLLECTION, CollectionTarget, DATABASE, check_allowed, check_names, document, documents, insert_output,
+    to_extended_json,
 };
 use super::content;
 use super::operator_guard::{GuardedInput, InputContext, is_var};
@@ -65,9 +66,9 @@ impl MongoWrite {
                 object("update").map_or(Ok(()), content::operators)?;
                 let filters = match input.get("array_filters") {
                     None | Some(Value::Null) => Some(Value::Array(Vec::new())),
-                    Some(_) => input::fixed(input, "array_filters"),
+                    Some(_) => input::literal_value(input, "array_filters"),
                 };
-                match (input::fixed(input, "update"), filters) {
+                match (input::literal_value(input, "update"), filters) {
                     (Some(Value::Object(update)), Some(Value::Array(filters))) => {
                         content::identifiers(&update, &filters)
                     }
@@ -143,19 +144,19 @@ impl Function for MongoWrite {
         check_names(input, at, errors);
         let Some(name) = input.get("op").and_then(Value::as_str) else { return };
         let Some(op) = Op::from_name(name) else {
-            let known: Vec<_> = Op::ALL.iter().map(|(name, _)| *name).collect();
-            let message = format!("unknown op; known: {}", known.join(", "));
+            let names: Vec<_> = Op::ALL.iter().map(|(name, _)| *name).collect();
+            let message = format!("unknown op; known: {}", names.join(", "));
             let unknown = FieldError::new(format!("{at}.op"), FieldCode::UnknownOp, message);
-            return errors.push(unknown.with_expected(known).with_got(name));
+            return errors.push(unknown.with_expected(names).with_got(name));
         };
         let (required, optional) = op.inputs();
         for input_name in OF_SOME {
-            let given = input.get(input_name).is_some_and(|value| !value.is_null());
+            let is_given = input.get(input_name).is_some_and(|value| !value.is_null());
             let path = format!("{at}.{input_name}");
-            if required.contains(&input_name) && !given {
+            if required.contains(&input_name) && !is_given {
                 let message = format!("{name} needs {input_name}");
                 errors.push(FieldError::new(path, FieldCode::MissingRequired, message));
-            } else if given && !required.contains(&input_name) && !optional.contains(&input_name) {
+            } else if is_given && !required.contains(&input_name) && !optional.contains(&input_name) {
                 let message = format!("{input_name} is no input of {name}");
                 errors.push(FieldError::new(path, FieldCode::FieldNotApplicable, message));
             }
@@ -215,8 +216,9 @@ impl MongoWriteTask {
                 }
             }
             Op::Update { many } => {
-                let update = resolved(self.update.as_ref(), cx, Map::new().into())?;
-                let array_filters = resolved(self.array_filters.as_ref(), cx, Value::Array(Vec::new()))?;
+                let update = resolve_optional(self.update.as_ref(), cx, Map::new().into())?;
+                let array_filters =
+                    resolve_optional(self.array_filters.as_ref(), cx, Value::Array(Vec::new()))?;
                 check_present(update.as_object(), content::operators)?;
                 check_present(update.as_object().zip(array_filters.as_array()), |(update, filters)| {
                     content::identifiers(update, filters)
@@ -242,7 +244,7 @@ impl MongoWriteTask {
     /// Returns the filter of the documents to change. A filter that matches every document needs `all` and
     /// the server's permission.
     fn filter(&self, cx: &TaskCx<'_>, many: bool) -> Result<Document, TaskError> {
-        let filter = document("filter", resolved(self.filter.as_ref(), cx, Map::new().into())?)?;
+        let filter = document("filter", resolve_optional(self.filter.as_ref(), cx, Map::new().into())?)?;
         if !many || !content::matches_all(&filter) {
             return Ok(filter);
         }
@@ -262,13 +264,14 @@ impl MongoWriteTask {
     fn result(&self, answer: mongo::OperationResult) -> Result<(Value, TaskOutcome), TaskError> {
         match answer {
             mongo::OperationResult::Inserted(items) => {
-                let (result, partial) = inserted(&items).map_err(|failed| self.target.refused(&failed))?;
+                let (result, partial) =
+                    insert_output(&items).map_err(|failed| self.target.task_error(&failed))?;
                 Ok((result, if partial { TaskOutcome::Partial } else { TaskOutcome::Success }))
             }
             mongo::OperationResult::Updated { matched, modified, upserted } => {
                 let mut result = json!({"status": "ok", "matched": matched, "modified": modified});
                 if let Some(id) = upserted {
-                    result["upserted_id"] = extended(id);
+                    result["upserted_id"] = to_extended_json(id);
                 }
                 Ok((result, TaskOutcome::Success))
             }
@@ -281,7 +284,11 @@ impl MongoWriteTask {
 }
 
 /// An input for one message, or what stands for one that is not given.
-fn resolved(bound: Option<&GuardedInput>, cx: &TaskCx<'_>, absent: Value) -> Result<Value, TaskError> {
+fn resolve_optional(
+    bound: Option<&GuardedInput>,
+    cx: &TaskCx<'_>,
+    absent: Value,
+) -> Result<Value, TaskError> {
     bound.map_or(Ok(absent), |bound| bound.resolve(cx))
 }
 
@@ -298,8 +305,8 @@ impl CompiledTask for MongoWriteTask {
         Box::pin(async move {
             let operation = self.operation(cx)?;
             let answer = self.target.run(cx, operation, |settings| {
-                allowed(settings, self.op.check_operation())?;
-                if self.upsert { allowed(settings, "upsert") } else { Ok(()) }
+                check_allowed(settings, self.op.check_operation())?;
+                if self.upsert { check_allowed(settings, "upsert") } else { Ok(()) }
             });
             let (result, outcome) = self.result(answer.await?)?;
             cx.write(&self.target.output, result)?;

@@ -9,7 +9,7 @@ const TARGET_LENGTH: usize = 78;
 ///
 /// # Errors
 /// The name of a header with a word that no line holds.
-pub(super) fn folded(mail: &[u8]) -> Result<Vec<u8>, String> {
+pub(super) fn fold_headers(mail: &[u8]) -> Result<Vec<u8>, String> {
     let end = mail.windows(4).position(|window| window == b"\r\n\r\n").unwrap_or(mail.len());
     let (head, body) = mail.split_at(end);
     let mut written = Vec::with_capacity(mail.len());
@@ -46,8 +46,8 @@ fn split_for_folding(mut rest: &[u8]) -> Vec<&[u8]> {
     while rest.len() > TARGET_LENGTH {
         let words = rest.windows(2).enumerate().filter(|(_, pair)| is_blank(pair[0]) && !is_blank(pair[1]));
         // A blank before the first word is the one this line was folded at.
-        let begun = rest.iter().position(|byte| !is_blank(*byte)).unwrap_or_default();
-        let mut breaks = words.map(|(at, _)| at).filter(|at| *at > begun);
+        let first_word_at = rest.iter().position(|byte| !is_blank(*byte)).unwrap_or_default();
+        let mut breaks = words.map(|(at, _)| at).filter(|at| *at > first_word_at);
         let Some(first) = breaks.next() else { break };
         let at = breaks.take_while(|at| *at <= TARGET_LENGTH).last().unwrap_or(first);
         let (part, remainder) = rest.split_at(at);
@@ -68,9 +68,9 @@ mod tests {
 
     use super::*;
 
-    fn of(head: &str) -> Result<String, String> {
+    fn fold_head(head: &str) -> Result<String, String> {
         let mail = format!("{head}\r\n\r\n{}\r\n", "long body ".repeat(200));
-        let folded = String::from_utf8(folded(mail.as_bytes())?).unwrap();
+        let folded = String::from_utf8(fold_headers(mail.as_bytes())?).unwrap();
         let (head, body) = folded.split_once("\r\n\r\n").unwrap();
         assert_eq!(body, format!("{}\r\n", "long body ".repeat(200)), "a body is left alone");
         Ok(head.to_owned())
@@ -79,13 +79,13 @@ mod tests {
     #[test]
     fn lines_that_servers_take_stay_as_they_are() {
         let head = format!("Subject: a  b\r\nTo: {}x\r\nX: y", "a ".repeat(490));
-        assert_eq!(of(&head).unwrap(), head);
+        assert_eq!(fold_head(&head).unwrap(), head);
     }
 
     #[test]
     fn a_long_line_is_folded_at_blanks_and_reads_as_before() {
         let head = format!("From: a\r\nTo: {}\r\nX: y", vec!["a@example.com"; 300].join(", "));
-        let folded = of(&head).unwrap();
+        let folded = fold_head(&head).unwrap();
         assert!(folded.split("\r\n").all(|line| line.len() <= TARGET_LENGTH), "{folded}");
         assert_eq!(folded.replace("\r\n a@", " a@"), head);
     }
@@ -94,7 +94,7 @@ mod tests {
     fn a_word_that_no_line_holds_is_named_by_its_header() {
         let word = "x".repeat(1000);
         for head in [format!("From: a\r\nSubject: b {word} c"), format!("Subject: a\r\n b\r\n {word}")] {
-            assert_eq!(of(&head), Err("Subject".to_owned()));
+            assert_eq!(fold_head(&head), Err("Subject".to_owned()));
         }
     }
 
@@ -102,7 +102,7 @@ mod tests {
         #[test]
         fn unfolding_gives_back_what_was_written(words in prop::collection::vec("[a-z]{1,90}", 1..60), blanks in "[ \t]{1,3}") {
             let head = format!("X-Y: {}", words.join(&blanks));
-            let folded = of(&head).unwrap();
+            let folded = fold_head(&head).unwrap();
             prop_assert_eq!(folded.replace("\r\n", ""), head);
             prop_assert!(folded.split("\r\n").all(|line| line.len() <= LONGEST && !line.trim().is_empty()));
         }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use svc_engine::TaskError;
 use svc_model::FieldError;
 
-use super::fold::folded;
+use super::fold::fold_headers;
 use crate::drivers::smtp::{OutgoingMail, mailbox};
 
 /// Headers that a mail gets from elsewhere.
@@ -71,7 +71,8 @@ impl Draft<'_> {
     /// `VALIDATION_ERROR` for what the mail library does not take.
     pub(super) fn write(&self, from: &Mailbox, message_id: &str) -> Result<OutgoingMail, TaskError> {
         let recipients = self.to.iter().chain(&self.cc).chain(&self.bcc).map(|mailbox| mailbox.email.clone());
-        let envelope = Envelope::new(Some(from.email.clone()), recipients.collect()).map_err(refused)?;
+        let envelope =
+            Envelope::new(Some(from.email.clone()), recipients.collect()).map_err(message_error)?;
         let mut mail = Message::builder()
             .envelope(envelope.clone())
             .message_id(Some(message_id.to_owned()))
@@ -95,7 +96,7 @@ impl Draft<'_> {
                 mail.multipart(MultiPart::alternative_plain_html(text.clone(), html.clone()))
             }
         };
-        let content = folded(&mail.map_err(refused)?.formatted()).map_err(|header| {
+        let content = fold_headers(&mail.map_err(message_error)?.formatted()).map_err(|header| {
             TaskError::validation(format!(
                 "the header '{header}' has a word that is too long for a line of a mail"
             ))
@@ -104,7 +105,7 @@ impl Draft<'_> {
     }
 }
 
-fn refused(error: lettre::error::Error) -> TaskError {
+fn message_error(error: lettre::error::Error) -> TaskError {
     TaskError::validation(format!("the mail cannot be written: {error}"))
 }
 

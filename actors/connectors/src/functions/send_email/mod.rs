@@ -70,7 +70,7 @@ impl Function for SendEmail {
     }
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        let fixed = |field: &str| input::fixed(input, field);
+        let fixed = |field: &str| input::literal_value(input, field);
         for field in RECIPIENTS {
             match fixed(field).map(|value| mailboxes(&format!("{at}.{field}"), &value)) {
                 Some(Ok(none)) if none.is_empty() && field == "to" => {
@@ -133,7 +133,7 @@ impl CompiledTask for SendEmailTask {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let (draft, from) = (self.draft(cx)?, self.text(cx, "from")?);
-            let from = from.map(|text| mailbox(&text).map_err(|why| refused("from", why))).transpose()?;
+            let from = from.map(|text| mailbox(&text).map_err(|why| field_error("from", why))).transpose()?;
             let channel = channel_of(cx);
             let call = self.send(&draft, from.as_ref());
             let sent = call_with_breaker(&self.connectors, &channel, &self.connector, call).await?;
@@ -147,14 +147,14 @@ impl SendEmailTask {
     fn draft(&self, cx: &TaskCx<'_>) -> Result<Draft<'_>, TaskError> {
         let [to, cc, bcc] = RECIPIENTS.map(|field| {
             mailboxes(field, &self.inputs.fold(cx, field))
-                .map_err(|error| refused(&error.path, &error.message))
+                .map_err(|error| field_error(&error.path, &error.message))
         });
         let to = to?;
         if to.is_empty() {
-            return Err(refused("to", "at least one mailbox"));
+            return Err(field_error("to", "at least one mailbox"));
         }
         let subject = self.inputs.require_text(cx, "subject")?;
-        line(&subject).map_err(|why| refused("subject", why))?;
+        line(&subject).map_err(|why| field_error("subject", why))?;
         let [text, html] = BODIES.map(|field| self.body(cx, field));
         let body = Body::from_parts(text?, html?);
         let reply_to = self.text(cx, "reply_to")?;
@@ -163,9 +163,9 @@ impl SendEmailTask {
             cc: cc?,
             bcc: bcc?,
             subject,
-            body: body.ok_or_else(|| refused("text", NO_BODY))?,
+            body: body.ok_or_else(|| field_error("text", NO_BODY))?,
             reply_to: reply_to
-                .map(|text| mailbox(&text).map_err(|why| refused("reply_to", why)))
+                .map(|text| mailbox(&text).map_err(|why| field_error("reply_to", why)))
                 .transpose()?,
             headers: &self.headers,
         })
@@ -176,7 +176,7 @@ impl SendEmailTask {
     }
 
     fn body(&self, cx: &TaskCx<'_>, field: &str) -> Result<Option<String>, TaskError> {
-        self.text(cx, field)?.map(|text| lines(&text).map_err(|why| refused(field, why))).transpose()
+        self.text(cx, field)?.map(|text| lines(&text).map_err(|why| field_error(field, why))).transpose()
     }
 
     async fn send(&self, draft: &Draft<'_>, from: Option<&Mailbox>) -> Result<Value, TaskError> {
@@ -187,7 +187,7 @@ impl SendEmailTask {
             Ok((driver.address.clone(), SendMail(mail)))
         };
         let (loaded, answer) = call_driver(&self.connectors, &self.connector, hand).await?;
-        let response = answer.map_err(|error| self.failed(&error))?;
+        let response = answer.map_err(|error| self.task_error(&error))?;
         let driver: &SmtpDriver = driver_of(&self.connector, &loaded)?;
         let from = self.sender(&driver.settings, from)?;
         Ok(json!({"message_id": message_id(id, from), "response": response}))
@@ -209,7 +209,7 @@ impl SendEmailTask {
     }
 
     /// Converts the failure to send a mail. It is retryable only if no mail was begun.
-    fn failed(&self, error: &MailError) -> TaskError {
+    fn task_error(&self, error: &MailError) -> TaskError {
         let code = match error {
             MailError::Address(AddressError::Unresolved { .. }) | MailError::Connect { .. } => ErrorCode::Io,
             // Says itself what it protects from.
@@ -225,6 +225,6 @@ fn message_id(id: Uuid, from: &Mailbox) -> String {
     format!("<{id}@{}>", from.email.domain())
 }
 
-fn refused(field: &str, why: &str) -> TaskError {
+fn field_error(field: &str, why: &str) -> TaskError {
     TaskError::validation(format!("{field}: {why}"))
 }

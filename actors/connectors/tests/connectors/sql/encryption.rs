@@ -9,7 +9,7 @@ use super::{config, read};
 use crate::kit::{ConnectorWorld, Setup, run_in};
 
 /// Tells whether a connection with this mode is encrypted; `None` if it fails.
-async fn encrypted(world: &ConnectorWorld, url: &str, mode: &str, query: &str) -> Option<bool> {
+async fn is_encrypted(world: &ConnectorWorld, url: &str, mode: &str, query: &str) -> Option<bool> {
     let url = if mode.is_empty() { url.to_owned() } else { format!("{url}?{mode}") };
     world.put("c", "db", true, config(&url, json!({}))).await;
     match read(world, query, json!([])).await {
@@ -29,7 +29,7 @@ fn check(url: &str, query: &str, modes: [&str; 3], anchors: &str, trusted: [Opti
     let setup = Setup { authority: anchors.to_owned(), ..Setup::default() };
     run_in(setup, async |world| {
         for (mode, due) in ["", modes[0], modes[1], modes[2]].into_iter().zip(trusted) {
-            assert_eq!(encrypted(world, url, mode, query).await, due, "{mode}");
+            assert_eq!(is_encrypted(world, url, mode, query).await, due, "{mode}");
         }
     });
 }

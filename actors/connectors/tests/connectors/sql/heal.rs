@@ -20,7 +20,7 @@ fn breaker() -> Option<BreakerSettings> {
     Some(BreakerSettings { failure_threshold: 3, recovery: Duration::from_millis(20), max_breakers: 10 })
 }
 
-async fn one(world: &ConnectorWorld) -> Result<(), &'static str> {
+async fn query_once(world: &ConnectorWorld) -> Result<(), &'static str> {
     let rows = read(world, "SELECT 1 AS a", json!([])).await;
     match rows {
         Ok(rows) => {
@@ -35,7 +35,7 @@ async fn one(world: &ConnectorWorld) -> Result<(), &'static str> {
 }
 
 async fn round(world: &ConnectorWorld) -> Vec<Result<(), &'static str>> {
-    futures_util::future::join_all((0..CALLERS).map(|_| one(world))).await
+    futures_util::future::join_all((0..CALLERS).map(|_| query_once(world))).await
 }
 
 fn heals(server: &Daemon) {
@@ -62,7 +62,7 @@ fn heals(server: &Daemon) {
             assert_eq!(seen, BTreeSet::from(["IO_ERROR", "circuit_open"]));
             server.restart().unwrap();
             // Held back until the breaker has tried it out.
-            while one(world).await.is_err() {
+            while query_once(world).await.is_err() {
                 tokio::task::yield_now().await;
             }
             // Whatever idles of before is replaced, however often it is asked for.

@@ -65,7 +65,7 @@ fn documents_and_deferred_constraints_are_told_alike() {
                 let input = json!({
                     "connector": "c", "schema": schema, "write": {"op": "insert", "target": "t", "values": values},
                 });
-                let error = world.failed("data_write", input, json!(null)).await;
+                let error = world.task_error("data_write", input, json!(null)).await;
                 assert_eq!(error.code.name(), code, "{:?}: {error:?}", base.kind);
             }
             let rows = read(world, "SELECT count(*) AS n FROM t", json!([])).await.unwrap();

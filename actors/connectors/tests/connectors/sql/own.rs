@@ -33,7 +33,7 @@ fn the_database_of_the_service_is_refused_by_every_name_of_it() {
                 [("db_read", "SELECT * FROM connectors"), ("db_write", "DELETE FROM audit_logs")]
             {
                 let input = json!({"connector": "c", "query": query});
-                let error = world.failed(function, input, Value::Null).await;
+                let error = world.task_error(function, input, Value::Null).await;
                 assert_eq!(
                     (error.code.name(), error.retryable()),
                     ("FUNCTION_ERROR", false),

@@ -72,7 +72,7 @@ fn a_connector_may_bound_its_results_further() {
                 let long = json!("y".repeat(1000));
                 let mut update = update;
                 update["write"]["set"]["a"] = long;
-                let error = world.failed("data_write", update, Value::Null).await;
+                let error = world.task_error("data_write", update, Value::Null).await;
                 assert!(
                     error.message.contains("more than 10000 bytes"),
                     "{:?}: {}",

@@ -6,7 +6,7 @@ use super::{Base, Kind, config, read, write};
 use crate::kit::{ConnectorWorld, run};
 
 /// Asks over a connector, and answers the column `v` of the first row.
-async fn told(world: &ConnectorWorld, connector: &str, query: &str) -> Value {
+async fn query_value(world: &ConnectorWorld, connector: &str, query: &str) -> Value {
     let input = json!({"connector": connector, "query": query, "output": "data.rows"});
     let outcome = world.task("db_read", input, Value::Null).await;
     assert!(outcome.failure.is_none(), "{query}: {:?}", outcome.failure);
@@ -60,9 +60,9 @@ fn nothing_stays_behind_in_a_session() {
         for mut base in Base::all() {
             base.connect(world, json!({"max_connections": 1})).await;
             for (statement, question, due) in traces(base.kind) {
-                told(world, "c", "SELECT 1 AS v").await;
+                query_value(world, "c", "SELECT 1 AS v").await;
                 write(world, statement, json!([])).await.unwrap();
-                assert_eq!(told(world, "c", question).await, due, "{:?}: {statement}", base.kind);
+                assert_eq!(query_value(world, "c", question).await, due, "{:?}: {statement}", base.kind);
             }
         }
     });
@@ -93,7 +93,7 @@ fn locks_end_with_the_task_that_took_them() {
             for (lock, held) in locks {
                 write(world, lock, json!([])).await.unwrap();
                 // The server takes a moment to see that the session is over.
-                while told(world, "other", held).await != json!(0) {
+                while query_value(world, "other", held).await != json!(0) {
                     tokio::task::yield_now().await;
                 }
             }
@@ -110,7 +110,7 @@ fn what_one_task_sets_loses_no_write_of_another() {
         write(world, "CREATE TABLE t (a INTEGER)", json!([])).await.unwrap();
         write(world, "SET autocommit = 0", json!([])).await.unwrap();
         assert_eq!(write(world, "INSERT INTO t VALUES (1)", json!([])).await.unwrap(), 1);
-        assert_eq!(told(world, "other", "SELECT count(*) AS v FROM t").await, json!(1));
+        assert_eq!(query_value(world, "other", "SELECT count(*) AS v FROM t").await, json!(1));
     });
 }
 
@@ -124,7 +124,7 @@ fn a_connection_is_used_again_after_statements_about_rows_alone() {
                 Kind::Postgres => "SELECT pg_backend_pid() AS v",
                 _ => "SELECT connection_id() AS v",
             };
-            let first = told(world, "c", who).await;
+            let first = query_value(world, "c", who).await;
             for statement in [
                 "INSERT INTO t VALUES (1)",
                 "-- a comment\n UPDATE t SET a = 2",
@@ -134,10 +134,10 @@ fn a_connection_is_used_again_after_statements_about_rows_alone() {
                 "TRUNCATE TABLE t",
             ] {
                 write(world, statement, json!([])).await.unwrap();
-                assert_eq!(told(world, "c", who).await, first, "{:?}: {statement}", base.kind);
+                assert_eq!(query_value(world, "c", who).await, first, "{:?}: {statement}", base.kind);
             }
             write(world, "ALTER TABLE t ADD b INTEGER", json!([])).await.unwrap();
-            assert_ne!(told(world, "c", who).await, first, "{:?}", base.kind);
+            assert_ne!(query_value(world, "c", who).await, first, "{:?}", base.kind);
         }
     });
 }
@@ -176,7 +176,7 @@ fn a_transaction_is_refused_however_it_is_written() {
                 assert_eq!(error.code.name(), "VALIDATION_ERROR", "{:?} {query}: {error:?}", base.kind);
                 assert!(error.message.contains("transaction"), "{}", error.message);
             }
-            assert_eq!(told(world, "c", "SELECT 1 AS v").await, json!(1));
+            assert_eq!(query_value(world, "c", "SELECT 1 AS v").await, json!(1));
         }
     });
 }
@@ -219,7 +219,7 @@ fn a_task_stays_in_the_file_of_its_connector() {
         let mut base = Base::new(Kind::Sqlite).unwrap();
         let beside = base.url.strip_prefix("sqlite:").unwrap().replace("app.db", "beside.db");
         world.put("other", "db", true, config(&format!("sqlite:{beside}"), json!({}))).await;
-        assert_eq!(told(world, "other", "SELECT 1 AS v").await, json!(1));
+        assert_eq!(query_value(world, "other", "SELECT 1 AS v").await, json!(1));
         base.connect(world, json!({"max_connections": 1})).await;
         for (query, params) in [
             (format!("ATTACH '{beside}' AS x"), json!([])),

@@ -34,7 +34,7 @@ fn deferred_record_is_offered_again_soon_and_is_no_failure() {
     let expected =
         [100, 200, 400, 800, 1600, 3200, 5000, 5000].map(|ms| RetryStep::After(Duration::from_millis(ms)));
     assert_eq!(delays, expected);
-    assert_eq!((state.phase(), state.held().unwrap().failures), (PartitionPhase::Deferred, 0));
+    assert_eq!((state.phase(), state.held_record().unwrap().failures), (PartitionPhase::Deferred, 0));
     assert!(state.trouble(now).is_none());
 }
 
@@ -53,10 +53,10 @@ fn record_is_fetched_again_before_delay_and_attempt_would_pass_the_budget() {
 
     state.begin(7, at(10));
     assert_eq!(state.fail("again".into(), at(10)), RetryStep::After(Duration::from_secs(1)), "a new round");
-    let held = state.held().unwrap();
+    let held = state.held_record().unwrap();
     assert_eq!((held.failures, held.last_error.as_str(), held.is_failure_traced), (4, "again", true));
     state.begin(8, at(11));
-    assert!(state.held().is_none(), "the next record starts anew");
+    assert!(state.held_record().is_none(), "the next record starts anew");
 }
 
 #[test]
@@ -74,11 +74,11 @@ fn commit_is_sent_once_and_again_after_it_failed() {
     state.settle(5);
     assert_eq!(state.take_commit(), Some(6));
     state.record_commit(5, true);
-    assert_eq!(state.committed(), Some(5));
+    assert_eq!(state.committed_offset(), Some(5));
     state.record_commit(6, false);
     assert_eq!(state.take_commit(), Some(6));
     state.record_commit(6, true);
-    assert_eq!((state.take_commit(), state.committed()), (None, Some(6)));
+    assert_eq!((state.take_commit(), state.committed_offset()), (None, Some(6)));
 }
 
 #[test]
@@ -163,7 +163,7 @@ proptest! {
                 Event::Fail => {
                     state.begin(offset, now);
                     let step = state.fail("no".into(), now);
-                    let held = state.held().unwrap();
+                    let held = state.held_record().unwrap();
                     let delay = match step { RetryStep::After(delay) => delay, RetryStep::SeekBack => Duration::ZERO };
                     let spent = now.duration_since(held.round_at);
                     prop_assert!(step == RetryStep::SeekBack || spent + delay <= Duration::from_secs(29));
@@ -184,6 +184,6 @@ proptest! {
         if let Some(sent) = state.take_commit() {
             state.record_commit(sent, true);
         }
-        prop_assert_eq!(state.committed().unwrap_or(0), done);
+        prop_assert_eq!(state.committed_offset().unwrap_or(0), done);
     }
 }

@@ -11,9 +11,9 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 /// FetchedKeySet at an instant, with this `max-age`.
-fn fetched(max_age: Option<u64>) -> (State, Arc<Jwks>, Instant) {
+fn fetched_state(max_age: Option<u64>) -> (State, Arc<Jwks>, Instant) {
     let (keys, now) = (keys(), Instant::now());
-    let state = State::default().succeeded(now, Arc::clone(&keys), lifetime(max_age.map(seconds)));
+    let state = State::default().record_success(now, Arc::clone(&keys), lifetime(max_age.map(seconds)));
     (state, keys, now)
 }
 
@@ -26,7 +26,7 @@ fn keys_are_fresh_for_the_age_they_came_with_within_a_minute_and_a_day() {
         (Some(86_400), 86_400),
         (Some(u64::from(u32::MAX)), 86_400),
     ] {
-        let (state, _, then) = fetched(max_age);
+        let (state, _, then) = fetched_state(max_age);
         let last = then + seconds(fresh) - Duration::from_millis(1);
         assert_eq!(state.need(last, &Want::Fresh), Need::Nothing, "{max_age:?}");
         assert_eq!(state.need(then + seconds(fresh), &Want::Fresh), Need::Fetch, "{max_age:?}");
@@ -38,31 +38,31 @@ fn a_set_never_fetched_needs_a_fetch_whatever_is_wanted() {
     let (state, now) = (State::default(), Instant::now());
     assert_eq!(state.need(now, &Want::Fresh), Need::Fetch);
     assert_eq!(state.need(now, &Want::OtherThan(keys())), Need::Fetch);
-    assert_eq!(state.begun(now, false).need(now, &Want::Fresh), Need::Running);
+    assert_eq!(state.begin_fetch(now, false).need(now, &Want::Fresh), Need::Running);
 }
 
 #[test]
 fn unknown_key_id_is_fetched_for_at_once_and_then_every_thirty_seconds() {
-    let (state, keys, then) = fetched(None);
+    let (state, keys, then) = fetched_state(None);
     let want = Want::OtherThan(keys);
     assert_eq!(state.need(then, &want), Need::ForcedFetch);
-    let begun = state.begun(then, true);
+    let begun = state.begin_fetch(then, true);
     assert_eq!(begun.need(then, &want), Need::Running);
-    let failed = begun.failed(then + seconds(1));
+    let failed = begun.record_failure(then + seconds(1));
     assert_eq!(failed.need(then + seconds(29), &want), Need::Nothing);
     assert_eq!(failed.need(then + seconds(30), &want), Need::ForcedFetch);
 }
 
 #[test]
 fn whoever_saw_an_older_set_is_answered_with_the_one_at_hand() {
-    let (state, _, now) = fetched(None);
-    assert_eq!(state.begun(now, false).need(now, &Want::OtherThan(keys())), Need::Nothing);
+    let (state, _, now) = fetched_state(None);
+    assert_eq!(state.begin_fetch(now, false).need(now, &Want::OtherThan(keys())), Need::Nothing);
 }
 
 #[test]
 fn a_failed_fetch_for_an_unknown_key_id_leaves_fresh_keys_fresh() {
-    let (state, _, then) = fetched(Some(600));
-    let failed = state.begun(then, true).failed(then + seconds(5));
+    let (state, _, then) = fetched_state(Some(600));
+    let failed = state.begin_fetch(then, true).record_failure(then + seconds(5));
     assert_eq!(failed.need(then + seconds(599), &Want::Fresh), Need::Nothing);
     assert_eq!(failed.need(then + seconds(600), &Want::Fresh), Need::Fetch);
 }
@@ -71,19 +71,19 @@ fn a_failed_fetch_for_an_unknown_key_id_leaves_fresh_keys_fresh() {
 fn every_failure_doubles_the_pause_up_to_half_a_minute() {
     let (mut state, mut now) = (State::default(), Instant::now());
     for pause in [1, 2, 4, 8, 16, 30, 30, 30, 30, 30, 30] {
-        state = state.begun(now, false).failed(now);
+        state = state.begin_fetch(now, false).record_failure(now);
         assert_eq!(state.need(now + seconds(pause) - Duration::from_millis(1), &Want::Fresh), Need::Nothing);
         now += seconds(pause);
         assert_eq!(state.need(now, &Want::Fresh), Need::Fetch);
     }
-    state = state.succeeded(now, keys(), seconds(60)).failed(now + seconds(60));
+    state = state.record_success(now, keys(), seconds(60)).record_failure(now + seconds(60));
     assert_eq!(state.need(now + seconds(61), &Want::Fresh), Need::Fetch, "a success begins anew");
 }
 
 #[test]
 fn a_fetch_whose_end_is_never_seen_is_given_up() {
     let (state, now) = (State::default(), Instant::now());
-    let begun = state.begun(now, false);
+    let begun = state.begin_fetch(now, false);
     assert_eq!(begun.need(now + FETCH_LIMIT, &Want::Fresh), Need::Running);
     assert_eq!(begun.need(now + LOST_AFTER, &Want::Fresh), Need::Fetch);
 }
@@ -148,19 +148,19 @@ proptest! {
                         prop_assert!(paused_until.is_some(), "no keys and no reason for it");
                     }
                     if matches!(need, Need::Fetch | Need::ForcedFetch) {
-                        (state, begun) = (state.begun(now, need == Need::ForcedFetch), Some(now));
+                        (state, begun) = (state.begin_fetch(now, need == Need::ForcedFetch), Some(now));
                     }
                 }
                 _ => {}
             }
             match ends {
                 Some(Some(age)) => {
-                    state = state.succeeded(now, keys(), lifetime(age.map(seconds)));
+                    state = state.record_success(now, keys(), lifetime(age.map(seconds)));
                     (begun, paused_until) = (None, None);
                 }
                 Some(None) => {
                     let pause = FAILURE_BACKOFF.first * (1 << state.failures.min(5));
-                    state = state.failed(now);
+                    state = state.record_failure(now);
                     (begun, paused_until) = (None, Some(now + pause.min(FAILURE_BACKOFF.max)));
                 }
                 None => {}

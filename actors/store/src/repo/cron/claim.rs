@@ -39,16 +39,16 @@ pub(super) async fn claim(conn: &mut Conn, take: &ClaimRequest) -> Result<ClaimB
         match row.claim(&take.holder, take.lease, take.max_recoveries, now) {
             ClaimOutcome::Taken { raised, recovered } => {
                 rows::save(conn, &row, now).await?;
-                claims.claimed.extend(claimed(&row, facts, raised, recovered));
+                claims.claimed.extend(claim_from_row(&row, facts, raised, recovered));
             }
-            ClaimOutcome::Exhausted => claims.exhausted.push(exhausted(row, facts)),
+            ClaimOutcome::Exhausted => claims.exhausted.push(exhausted_from_row(row, facts)),
             ClaimOutcome::Unavailable => {}
         }
     }
     Ok(claims)
 }
 
-fn exhausted(row: Occurrence, facts: OccurrenceFacts) -> ExhaustedOccurrence {
+fn exhausted_from_row(row: Occurrence, facts: OccurrenceFacts) -> ExhaustedOccurrence {
     ExhaustedOccurrence {
         id: row.id,
         channel_id: facts.channel_id,
@@ -58,7 +58,7 @@ fn exhausted(row: Occurrence, facts: OccurrenceFacts) -> ExhaustedOccurrence {
     }
 }
 
-fn claimed(
+fn claim_from_row(
     row: &Occurrence,
     facts: OccurrenceFacts,
     raised: bool,
@@ -107,10 +107,10 @@ async fn candidates(
             }
         }
         Kind::Abandoned => {
-            let held = [OccurrenceStatus::Claimed.name(), OccurrenceStatus::Running.name()];
+            let claimed_states = [OccurrenceStatus::Claimed.name(), OccurrenceStatus::Running.name()];
             let ended = rows
                 .filter(cron_occurrences::claimed_until.lt(Now.nullable()))
-                .filter(cron_occurrences::status.eq_any(held));
+                .filter(cron_occurrences::status.eq_any(claimed_states));
             match conn {
                 Conn::Sqlite(c) => ended.load(c).await?,
                 Conn::Postgres(c) => ended.for_update().skip_locked().load(&mut **c).await?,
@@ -127,20 +127,20 @@ pub(super) struct ExhaustRequest {
 
 /// Fails a row with too many expired leases, and frees its slot. Returns false if another worker was faster.
 pub(super) async fn exhaust(conn: &mut Conn, exhaust: &ExhaustRequest) -> Result<bool, StoreError> {
-    let held = rows::read(conn, exhaust.id).await?.and_then(|(row, _)| row.slot);
-    if let Some(held) = &held {
-        slots::lock_one(conn, held).await?;
+    let slot = rows::read(conn, exhaust.id).await?.and_then(|(row, _)| row.slot);
+    if let Some(slot) = &slot {
+        slots::lock_one(conn, slot).await?;
     }
     let Some((mut row, _)) = rows::lock(conn, exhaust.id).await? else { return Ok(false) };
     let now = clock::now(conn).await?;
     // The holder of a slot writes the slot to its row, so a different slot means a different claim.
-    let exhausted = row.slot == held && is_exhausted(&mut row, exhaust.max_recoveries, now);
+    let exhausted = row.slot == slot && is_exhausted(&mut row, exhaust.max_recoveries, now);
     if !exhausted {
         return Ok(false);
     }
     rows::save(conn, &row, now).await?;
-    if let Some(held) = &held {
-        slots::free(conn, held, row.id).await?;
+    if let Some(slot) = &slot {
+        slots::free(conn, slot, row.id).await?;
     }
     if let Some(trace) = row.trace_id {
         run::end_lost(conn, trace).await?;

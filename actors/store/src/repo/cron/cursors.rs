@@ -84,18 +84,18 @@ pub(super) async fn align(conn: &mut Conn, align: &AlignRequest) -> Result<Align
     if !is_active(conn, &align.channel_id, align.version).await? {
         return Ok(AlignOutcome::NotActive);
     }
-    let begun = Cursor::begin(align);
+    let cursor = Cursor::begin(align);
     let insert = diesel::insert_into(state::table)
         .values((
-            state::channel_id.eq(&begun.channel_id),
-            state::channel_version.eq(begun.channel_version),
-            state::config_hash.eq(&begun.config_hash),
-            state::next_fire_at.eq(begun.next_fire_at),
+            state::channel_id.eq(&cursor.channel_id),
+            state::channel_version.eq(cursor.channel_version),
+            state::config_hash.eq(&cursor.config_hash),
+            state::next_fire_at.eq(cursor.next_fire_at),
         ))
         .on_conflict(state::channel_id)
         .do_nothing();
     if on!(conn, c => insert.execute(c).await)? > 0 {
-        return Ok(AlignOutcome::At(begun));
+        return Ok(AlignOutcome::At(cursor));
     }
     // Only another program deletes the cursor of an active channel.
     let Some(mut cursor) = lock(conn, &align.channel_id).await? else { return Ok(AlignOutcome::NotActive) };
@@ -121,7 +121,7 @@ pub(super) async fn pause_stale(
         .filter(state::next_fire_at.lt(FromNow::seconds(-stale.overdue.as_secs_f64())))
         .order(state::channel_id.asc());
     let rows: Vec<(String, NaiveDateTime)> = on!(conn, c => overdue.load(c).await)?;
-    let active = scheduled(conn, rows.iter().map(|(id, _)| id.as_str()).collect()).await?;
+    let active = filter_scheduled(conn, rows.iter().map(|(id, _)| id.as_str()).collect()).await?;
     let now = clock::now(conn).await?;
     // A channel that cannot run on this node may run on another one, which then moves its cursor.
     let rests = |id: &str, moved: NaiveDateTime| {
@@ -146,17 +146,17 @@ pub(super) async fn pause_stale(
 }
 
 /// Returns those of the channels that are active and have a schedule.
-async fn scheduled(conn: &mut Conn, ids: Vec<&str>) -> Result<HashSet<String>, StoreError> {
-    let mut found = HashSet::new();
+async fn filter_scheduled(conn: &mut Conn, ids: Vec<&str>) -> Result<HashSet<String>, StoreError> {
+    let mut scheduled = HashSet::new();
     for ids in ids.chunks(IDS_PER_QUERY) {
         let some = channels::table
             .filter(channels::channel_id.eq_any(ids))
             .filter(channels::status.eq("active"))
             .filter(channels::protocol.eq("cron"))
             .select(channels::channel_id);
-        found.extend(on!(conn, c => some.load::<String>(c).await)?);
+        scheduled.extend(on!(conn, c => some.load::<String>(c).await)?);
     }
-    Ok(found)
+    Ok(scheduled)
 }
 
 fn is_overdue(cursor: &Cursor, overdue: Duration, now: NaiveDateTime) -> bool {

@@ -138,15 +138,15 @@ pub(super) async fn list(
 
 pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<OccurrenceRecord>, StoreError> {
     let row = cron_occurrences::table.find(id).select(columns::<Full>());
-    let found: Option<Full> = on!(conn, c => row.first(c).await.optional())?;
-    Ok(found.map(OccurrenceRecord::from))
+    let record: Option<Full> = on!(conn, c => row.first(c).await.optional())?;
+    Ok(record.map(OccurrenceRecord::from))
 }
 
 type Last = (String, String, NaiveDateTime, Option<NaiveDateTime>);
 
 /// Returns the cursors of these channels, each with its newest occurrence and its backlog.
 pub(super) async fn status(conn: &mut Conn, ids: &[String]) -> Result<Vec<ScheduleStatus>, StoreError> {
-    let mut found = Vec::new();
+    let mut statuses = Vec::new();
     for ids in ids.chunks(IDS_PER_QUERY) {
         let newest = cron_occurrences::table
             .filter(cron_occurrences::channel_id.eq(cron_schedule_state::channel_id))
@@ -181,7 +181,7 @@ pub(super) async fn status(conn: &mut Conn, ids: &[String]) -> Result<Vec<Schedu
             .select((cron_occurrences::channel_id, diesel::dsl::count_star()));
         let pending: Vec<(String, i64)> = on!(conn, c => pending.load(c).await)?;
         let pending: HashMap<String, i64> = pending.into_iter().collect();
-        found.extend(cursors.into_iter().map(|(channel_id, next_fire_at, paused_at, _)| {
+        statuses.extend(cursors.into_iter().map(|(channel_id, next_fire_at, paused_at, _)| {
             let last = last.remove(&channel_id);
             ScheduleStatus {
                 next_fire_at: Timestamp::from_naive(next_fire_at),
@@ -194,21 +194,21 @@ pub(super) async fn status(conn: &mut Conn, ids: &[String]) -> Result<Vec<Schedu
             }
         }));
     }
-    Ok(found)
+    Ok(statuses)
 }
 
 /// Returns the number of live slots per key. Keys without live slots are omitted.
 pub(super) async fn slots_held(conn: &mut Conn, keys: &[String]) -> Result<HashMap<String, i64>, StoreError> {
-    let mut held = HashMap::new();
+    let mut counts = HashMap::new();
     for keys in keys.chunks(IDS_PER_QUERY) {
         let live = cron_singletons::table
             .filter(cron_singletons::singleton_key.eq_any(keys))
             .filter(cron_singletons::lease_until.ge(Now))
             .group_by(cron_singletons::singleton_key)
             .select((cron_singletons::singleton_key, diesel::dsl::count_star()));
-        held.extend(on!(conn, c => live.load::<(String, i64)>(c).await)?);
+        counts.extend(on!(conn, c => live.load::<(String, i64)>(c).await)?);
     }
-    Ok(held)
+    Ok(counts)
 }
 
 pub(super) async fn backlog(conn: &mut Conn) -> Result<Backlog, StoreError> {

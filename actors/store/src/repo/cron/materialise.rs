@@ -79,10 +79,10 @@ pub(super) async fn materialise(
         );
         insert(conn, vec![NewRow::new(channel, Trigger::Cron, row)]).await?;
     }
-    let held = find_saturated_key(conn, order, now).await?;
+    let saturated_key = find_saturated_key(conn, order, now).await?;
     let rows = order.fire.iter().map(|due| {
         let id = new_ordered_id();
-        let row = match held {
+        let row = match saturated_key {
             Some(singleton) => Occurrence::skipped(
                 id,
                 *due,
@@ -95,7 +95,7 @@ pub(super) async fn materialise(
         NewRow::new(channel, Trigger::Cron, row)
     });
     let written = insert(conn, rows.collect()).await?;
-    let (inserted, skipped) = if held.is_some() { (0, written) } else { (written, 0) };
+    let (inserted, skipped) = if saturated_key.is_some() { (0, written) } else { (written, 0) };
     Ok(MaterialiseOutcome::Written { inserted, skipped })
 }
 
@@ -149,12 +149,12 @@ pub(super) async fn trigger(conn: &mut Conn, channel: &ChannelFacts) -> Result<O
     };
     for _ in 0..CHOICES {
         let now = clock::now(conn).await?;
-        let taken = cron_occurrences::table
+        let instants = cron_occurrences::table
             .filter(cron_occurrences::channel_id.eq(&channel.channel_id))
             .filter(cron_occurrences::scheduled_for.between(now, now + tick * INSTANTS))
             .select(cron_occurrences::scheduled_for);
-        let taken: Vec<NaiveDateTime> = on!(conn, c => taken.load(c).await)?;
-        let Some(due) = free_instant(now, tick, &taken.into_iter().collect()) else { return Ok(None) };
+        let instants: Vec<NaiveDateTime> = on!(conn, c => instants.load(c).await)?;
+        let Some(due) = free_instant(now, tick, &instants.into_iter().collect()) else { return Ok(None) };
         let row = Occurrence::pending(new_ordered_id(), due);
         let id = row.id;
         if insert(conn, vec![NewRow::new(channel, Trigger::Manual, row)]).await? > 0 {
@@ -179,7 +179,7 @@ fn free_instant(
 mod tests {
     use super::*;
 
-    fn at(time: &str) -> NaiveDateTime {
+    fn parse_time(time: &str) -> NaiveDateTime {
         NaiveDateTime::parse_from_str(&format!("2026-01-01 {time}"), "%Y-%m-%d %H:%M:%S%.f").unwrap()
     }
 
@@ -187,17 +187,17 @@ mod tests {
     fn a_trigger_takes_the_next_free_instant_and_no_whole_second() {
         let tick = TimeDelta::milliseconds(1);
         let free = |now: &str, taken: &[&str]| {
-            free_instant(at(now), tick, &taken.iter().map(|time| at(time)).collect())
+            free_instant(parse_time(now), tick, &taken.iter().map(|time| parse_time(time)).collect())
         };
-        assert_eq!(free("00:00:00.500", &["00:00:00.499"]), Some(at("00:00:00.500")));
-        assert_eq!(free("00:00:00.500", &["00:00:00.500", "00:00:00.501"]), Some(at("00:00:00.502")));
-        assert_eq!(free("00:00:00.999", &["00:00:00.999"]), Some(at("00:00:01.001")));
-        assert_eq!(free("00:00:02", &[]), Some(at("00:00:02.001")));
+        assert_eq!(free("00:00:00.500", &["00:00:00.499"]), Some(parse_time("00:00:00.500")));
+        assert_eq!(free("00:00:00.500", &["00:00:00.500", "00:00:00.501"]), Some(parse_time("00:00:00.502")));
+        assert_eq!(free("00:00:00.999", &["00:00:00.999"]), Some(parse_time("00:00:01.001")));
+        assert_eq!(free("00:00:02", &[]), Some(parse_time("00:00:02.001")));
     }
 
     #[test]
     fn a_trigger_does_not_wander_far() {
-        let (now, tick) = (at("00:00:00.500"), TimeDelta::microseconds(1));
+        let (now, tick) = (parse_time("00:00:00.500"), TimeDelta::microseconds(1));
         let taken: HashSet<_> = (0..INSTANTS).map(|n| now + tick * n).collect();
         assert_eq!(free_instant(now, tick, &taken), None);
     }

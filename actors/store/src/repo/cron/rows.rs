@@ -91,8 +91,8 @@ pub(super) async fn read(
     id: Uuid,
 ) -> Result<Option<(Occurrence, OccurrenceFacts)>, StoreError> {
     let row = cron_occurrences::table.find(id.to_string()).select(columns::<LoadedOccurrence>());
-    let found: Option<LoadedOccurrence> = on!(conn, c => row.first(c).await.optional())?;
-    Ok(found.and_then(LoadedOccurrence::split))
+    let loaded: Option<LoadedOccurrence> = on!(conn, c => row.first(c).await.optional())?;
+    Ok(loaded.and_then(LoadedOccurrence::split))
 }
 
 /// Reads a row like [`read`], and locks it. Waits for a transaction that has it locked.
@@ -102,8 +102,8 @@ pub(super) async fn lock(
 ) -> Result<Option<(Occurrence, OccurrenceFacts)>, StoreError> {
     let Conn::Postgres(c) = conn else { return read(conn, id).await };
     let row = cron_occurrences::table.find(id.to_string()).select(columns::<LoadedOccurrence>()).for_update();
-    let found: Option<LoadedOccurrence> = row.first(&mut **c).await.optional()?;
-    Ok(found.and_then(LoadedOccurrence::split))
+    let loaded: Option<LoadedOccurrence> = row.first(&mut **c).await.optional()?;
+    Ok(loaded.and_then(LoadedOccurrence::split))
 }
 
 /// Locks a row like [`lock`], if the claim `key` is still valid.

@@ -23,7 +23,7 @@ pub(super) struct StartRunRequest {
 }
 
 pub(super) async fn start(conn: &mut Conn, run: &StartRunRequest) -> Result<StartResult, StoreError> {
-    let held = match &run.singleton {
+    let slots = match &run.singleton {
         Some(singleton) => slots::lock(conn, &singleton.key).await?,
         None => Vec::new(),
     };
@@ -34,21 +34,21 @@ pub(super) async fn start(conn: &mut Conn, run: &StartRunRequest) -> Result<Star
         &run.key,
         StartRequest {
             version: run.executing_version,
-            singleton: run.singleton.as_ref().map(|singleton| (singleton, held.as_slice())),
+            singleton: run.singleton.as_ref().map(|singleton| (singleton, slots.as_slice())),
             trace_id: run.trace.as_ref().map(|trace| trace.id),
             lease: run.lease,
             now,
         },
     );
-    let taken = match started {
+    let slot = match started {
         svc_ledger::StartOutcome::Lost => return Ok(StartResult::Lost),
         svc_ledger::StartOutcome::Saturated => {
             rows::save(conn, &row, now).await?;
             return Ok(StartResult::Saturated);
         }
-        svc_ledger::StartOutcome::Running(taken) => taken,
+        svc_ledger::StartOutcome::Running(slot) => slot,
     };
-    if let (Some(singleton), Some(slot)) = (&run.singleton, &taken) {
+    if let (Some(singleton), Some(slot)) = (&run.singleton, &slot) {
         slots::save(conn, &singleton.key, slot, now).await?;
     }
     rows::save(conn, &row, now).await?;
@@ -90,12 +90,12 @@ pub(super) async fn renew(conn: &mut Conn, renewal: &RenewRequest) -> Result<boo
     };
     let Some(mut row) = rows::lock_held(conn, &renewal.key).await? else { return Ok(false) };
     let now = clock::now(conn).await?;
-    let held = renewal.slot.as_ref().map(|held| (held, slot.as_mut()));
-    if !row.renew(&renewal.key, held, renewal.lease, now) {
+    let renewed_slot = renewal.slot.as_ref().map(|held| (held, slot.as_mut()));
+    if !row.renew(&renewal.key, renewed_slot, renewal.lease, now) {
         return Ok(false);
     }
-    if let (Some(held), Some(slot)) = (&renewal.slot, &slot) {
-        slots::save(conn, &held.key, slot, now).await?;
+    if let (Some(renewed_slot), Some(slot)) = (&renewal.slot, &slot) {
+        slots::save(conn, &renewed_slot.key, slot, now).await?;
     }
     rows::save(conn, &row, now).await?;
     Ok(true)

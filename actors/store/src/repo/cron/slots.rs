@@ -82,7 +82,7 @@ pub(super) async fn save(
     slot: &ConcurrencySlot,
     now: NaiveDateTime,
 ) -> Result<(), StoreError> {
-    let held = (
+    let holder_columns = (
         cron_singletons::occurrence_id.eq(slot.occurrence.to_string()),
         cron_singletons::holder.eq(&slot.holder),
         cron_singletons::fencing_token.eq(slot.token),
@@ -91,10 +91,10 @@ pub(super) async fn save(
     );
     let place = (cron_singletons::singleton_key.eq(key), cron_singletons::slot.eq(slot.slot));
     let upsert = diesel::insert_into(cron_singletons::table)
-        .values((place, held.clone()))
+        .values((place, holder_columns.clone()))
         .on_conflict((cron_singletons::singleton_key, cron_singletons::slot))
         .do_update()
-        .set(held);
+        .set(holder_columns);
     on!(conn, c => upsert.execute(c).await)?;
     Ok(())
 }

@@ -44,12 +44,12 @@ pub(super) async fn claim_due(
         Conn::Postgres(c) => due.for_update().skip_locked().load(&mut **c).await?,
     };
     let ids: Vec<&str> = due.iter().map(|letter| letter.0.as_str()).collect();
-    let held = (
+    let claim_columns = (
         trace_dlq::claimed_by.eq(holder),
         trace_dlq::claimed_until.eq(FromNow::seconds(lease.as_secs_f64()).nullable()),
     );
     on!(conn, c => {
-        diesel::update(trace_dlq::table.filter(trace_dlq::id.eq_any(ids))).set(held).execute(c).await
+        diesel::update(trace_dlq::table.filter(trace_dlq::id.eq_any(ids))).set(claim_columns).execute(c).await
     })?;
     let claimed = |(id, trace_id, channel, payload_json, metadata_json, retry_count, max_retries): Due| {
         ClaimedLetter { id, trace_id, channel, payload_json, metadata_json, retry_count, max_retries }
@@ -75,12 +75,12 @@ pub(super) async fn take_into_trace(
     trace: NewTrace,
     holder: &str,
 ) -> Result<bool, StoreError> {
-    let held = trace_dlq::table.filter(trace_dlq::id.eq(id)).filter(trace_dlq::claimed_by.eq(holder));
-    let taken = on!(conn, c => diesel::delete(held).execute(c).await)? > 0;
-    if taken {
+    let claimed_row = trace_dlq::table.filter(trace_dlq::id.eq(id)).filter(trace_dlq::claimed_by.eq(holder));
+    let is_taken = on!(conn, c => diesel::delete(claimed_row).execute(c).await)? > 0;
+    if is_taken {
         TraceWrite::Insert(trace).apply(conn).await?;
     }
-    Ok(taken)
+    Ok(is_taken)
 }
 
 pub(super) async fn put_back(
@@ -89,11 +89,11 @@ pub(super) async fn put_back(
     holder: &str,
     delay: Duration,
 ) -> Result<bool, StoreError> {
-    let held = trace_dlq::table.filter(trace_dlq::id.eq(id)).filter(trace_dlq::claimed_by.eq(holder));
+    let claimed_row = trace_dlq::table.filter(trace_dlq::id.eq(id)).filter(trace_dlq::claimed_by.eq(holder));
     let free = (
         trace_dlq::next_retry_at.eq(FromNow::seconds(delay.as_secs_f64())),
         trace_dlq::claimed_by.eq(None::<&str>),
         trace_dlq::claimed_until.eq(None::<chrono::NaiveDateTime>),
     );
-    Ok(on!(conn, c => diesel::update(held).set(free).execute(c).await)? > 0)
+    Ok(on!(conn, c => diesel::update(claimed_row).set(free).execute(c).await)? > 0)
 }

@@ -73,8 +73,8 @@ impl DeadLetterRepository {
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
-    pub async fn exhausted(&self) -> Result<i64, StoreError> {
-        self.0.read(operation("exhausted"), |conn| Box::pin(rows::exhausted(conn))).await
+    pub async fn count_exhausted(&self) -> Result<i64, StoreError> {
+        self.0.read(operation("exhausted"), |conn| Box::pin(rows::count_exhausted(conn))).await
     }
 
     /// Restores all retries of a letter and makes it due now, even if it is held. Returns its new state.

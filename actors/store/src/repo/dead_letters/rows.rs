@@ -121,9 +121,9 @@ impl Columns {
             error_message: self.error_message,
             retry_count: self.retry_count,
             max_retries: self.max_retries,
-            next_retry_at: self.next_retry_at.shown()?,
-            created_at: self.created_at.shown()?,
-            updated_at: self.updated_at.shown()?,
+            next_retry_at: self.next_retry_at.into_timestamp()?,
+            created_at: self.created_at.into_timestamp()?,
+            updated_at: self.updated_at.into_timestamp()?,
         })
     }
 }
@@ -163,10 +163,10 @@ pub(super) async fn list(
 
 pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<DeadLetter>, StoreError> {
     let carried = (trace_dlq::payload_json, trace_dlq::metadata_json);
-    let found: Option<(Columns, (String, String))> = on!(conn, c => {
+    let row: Option<(Columns, (String, String))> = on!(conn, c => {
         trace_dlq::table.find(id).select((COLUMNS, carried)).first(c).await.optional()
     })?;
-    let Some((columns, (payload_json, metadata_json))) = found else { return Ok(None) };
+    let Some((columns, (payload_json, metadata_json))) = row else { return Ok(None) };
     let row = columns
         .into_row()
         .ok_or_else(|| StoreError::Database(format!("dead letter '{id}' has no readable time")))?;
@@ -177,7 +177,7 @@ pub(super) async fn depth(conn: &mut Conn) -> Result<i64, StoreError> {
     Ok(on!(conn, c => trace_dlq::table.count().get_result(c).await)?)
 }
 
-pub(super) async fn exhausted(conn: &mut Conn) -> Result<i64, StoreError> {
+pub(super) async fn count_exhausted(conn: &mut Conn) -> Result<i64, StoreError> {
     let exhausted = trace_dlq::table.filter(trace_dlq::retry_count.ge(trace_dlq::max_retries));
     Ok(on!(conn, c => exhausted.count().get_result(c).await)?)
 }

@@ -27,7 +27,7 @@ type Columns = (String, Option<String>, String, Option<String>, LenientTimestamp
 
 /// Rows with an unreadable id or time were written by another program and are skipped. A row without a
 /// readable time has no place in the order, so the page ends after the last row that has one.
-pub(super) async fn unfinished(
+pub(super) async fn list_unfinished(
     conn: &mut Conn,
     node: &str,
     after: Option<RowKey>,
@@ -86,14 +86,14 @@ pub(super) async fn adopt(
     for (id, owner) in found {
         by_owner.entry(owner.as_deref()).or_default().push(id.to_string());
     }
-    let gone = Gone::load(conn, by_owner.keys().filter_map(|owner| *owner).collect()).await?;
+    let owners = Gone::load(conn, by_owner.keys().filter_map(|owner| *owner).collect()).await?;
     let mut adopted = Vec::new();
     for (owner, ids) in by_owner {
-        if owner.is_none_or(|owner| gone.has(owner)) {
+        if owner.is_none_or(|owner| owners.has(owner)) {
             take(conn, node, owner, &ids).await?;
         }
-        let is_handed_back = owner.is_some_and(|owner| gone.stopped.contains(owner));
-        let taken: Vec<(String, i64)> = on!(conn, c => {
+        let is_handed_back = owner.is_some_and(|owner| owners.stopped.contains(owner));
+        let rows: Vec<(String, i64)> = on!(conn, c => {
             traces::table
                 .select((traces::id, traces::recoveries))
                 .filter(traces::id.eq_any(&ids))
@@ -102,7 +102,7 @@ pub(super) async fn adopt(
                 .load(c)
                 .await
         })?;
-        adopted.extend(taken.into_iter().filter_map(|(id, recoveries)| {
+        adopted.extend(rows.into_iter().filter_map(|(id, recoveries)| {
             Some(AdoptedRun { id: Uuid::try_parse(&id).ok()?, recoveries, is_handed_back })
         }));
     }
@@ -152,9 +152,9 @@ async fn take(conn: &mut Conn, node: &str, owner: Option<&str>, ids: &[String]) 
         Conn::Sqlite(c) => open.load(c).await?,
         Conn::Postgres(c) => open.for_update().skip_locked().load(&mut **c).await?,
     };
-    let taken = (traces::owner.eq(node), traces::updated_at.eq(Now));
+    let owner_columns = (traces::owner.eq(node), traces::updated_at.eq(Now));
     on!(conn, c => {
-        diesel::update(traces::table.filter(traces::id.eq_any(free))).set(taken).execute(c).await
+        diesel::update(traces::table.filter(traces::id.eq_any(free))).set(owner_columns).execute(c).await
     })?;
     Ok(())
 }

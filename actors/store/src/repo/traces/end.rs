@@ -45,7 +45,7 @@ pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool,
     let (channel, input): (String, Option<String>) = on!(conn, c => {
         traces::table.find(&id).select((traces::channel, traces::input_json)).first(c).await
     })?;
-    let (payload, metadata) = split(input.as_deref());
+    let (payload, metadata) = split_input(input.as_deref());
     let letter = (
         trace_dlq::id.eq(new_ordered_id().to_string()),
         trace_dlq::trace_id.eq(id),
@@ -65,7 +65,7 @@ pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool,
 }
 
 /// Returns the payload and the metadata of a stored input. Any other text is all payload.
-fn split(input: Option<&str>) -> (Value, Value) {
+fn split_input(input: Option<&str>) -> (Value, Value) {
     let none = || Value::Object(Map::new());
     let Some(input) = input else { return (Value::Null, none()) };
     match serde_json::from_str(input) {

@@ -62,18 +62,18 @@ impl Listing {
             let total = query.include_total.then_some(0);
             return Ok(TracePage { rows: Vec::new(), total, next_cursor: None });
         }
-        let mut found = self.rows(conn).await?;
+        let mut rows = self.rows(conn).await?;
         let total = if query.include_total { Some(self.count(conn).await?) } else { None };
         let limit = usize::try_from(query.page.limit).unwrap_or_default();
-        let more = found.len() > limit;
-        found.truncate(limit);
+        let more = rows.len() > limit;
+        rows.truncate(limit);
         // The key of the last row with a readable time.
-        let last = found
+        let last = rows
             .iter()
             .rev()
             .find_map(|columns| Some(RowKey { created_at: columns.created_at.0?, id: columns.id.clone() }));
         let next_cursor = last.filter(|_| more && self.is_default_order()).map(|key| keyset::encode(&key));
-        Ok(TracePage { rows: found.into_iter().filter_map(Columns::into_row).collect(), total, next_cursor })
+        Ok(TracePage { rows: rows.into_iter().filter_map(Columns::into_row).collect(), total, next_cursor })
     }
 
     /// Reads one row more than the page holds, to know whether more follow.

@@ -123,7 +123,7 @@ impl TraceRepository {
         let node = Arc::clone(node);
         self.0
             .read(operation("unfinished_async"), move |conn| {
-                Box::pin(async move { adopt::unfinished(conn, &node, after, limit).await })
+                Box::pin(async move { adopt::list_unfinished(conn, &node, after, limit).await })
             })
             .await
     }

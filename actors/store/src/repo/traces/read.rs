@@ -21,7 +21,7 @@ use crate::schema::traces;
 pub(in crate::repo) struct LenientTimestamp(pub(in crate::repo) Option<NaiveDateTime>);
 
 impl LenientTimestamp {
-    pub(in crate::repo) fn shown(self) -> Option<Timestamp> {
+    pub(in crate::repo) fn into_timestamp(self) -> Option<Timestamp> {
         self.0.map(Timestamp::from_naive)
     }
 }
@@ -102,29 +102,29 @@ impl Columns {
             status: self.status,
             error_message: self.error_message,
             duration_ms: self.duration_ms,
-            started_at: self.started_at.and_then(LenientTimestamp::shown),
-            completed_at: self.completed_at.and_then(LenientTimestamp::shown),
-            created_at: self.created_at.shown()?,
-            updated_at: self.updated_at.shown()?,
+            started_at: self.started_at.and_then(LenientTimestamp::into_timestamp),
+            completed_at: self.completed_at.and_then(LenientTimestamp::into_timestamp),
+            created_at: self.created_at.into_timestamp()?,
+            updated_at: self.updated_at.into_timestamp()?,
         })
     }
 }
 
 pub(super) async fn access(conn: &mut Conn, id: &str) -> Result<Option<TraceAccess>, StoreError> {
-    let found: Option<Option<String>> = on!(conn, c => {
+    let token_hash: Option<Option<String>> = on!(conn, c => {
         traces::table.find(id).select(traces::access_token_hash).first(c).await.optional()
     })?;
-    Ok(found.map(|token_hash| TraceAccess { token_hash }))
+    Ok(token_hash.map(|token_hash| TraceAccess { token_hash }))
 }
 
 type Carried = (Option<String>, Option<String>);
 
 pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<TraceRecord>, StoreError> {
     let carried = (traces::result_json, traces::task_trace_json);
-    let found: Option<(Columns, Carried)> = on!(conn, c => {
+    let row: Option<(Columns, Carried)> = on!(conn, c => {
         traces::table.find(id).select((COLUMNS, carried)).first(c).await.optional()
     })?;
-    let Some((columns, (result_json, task_trace_json))) = found else { return Ok(None) };
+    let Some((columns, (result_json, task_trace_json))) = row else { return Ok(None) };
     let row = columns
         .into_row()
         .ok_or_else(|| StoreError::Database(format!("trace '{id}' has no readable time")))?;
@@ -132,6 +132,6 @@ pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<TraceRecord>
 }
 
 pub(super) async fn exists(conn: &mut Conn, id: Uuid) -> Result<bool, StoreError> {
-    let found = diesel::select(diesel::dsl::exists(traces::table.find(id.to_string())));
-    Ok(on!(conn, c => found.get_result(c).await)?)
+    let query = diesel::select(diesel::dsl::exists(traces::table.find(id.to_string())));
+    Ok(on!(conn, c => query.get_result(c).await)?)
 }

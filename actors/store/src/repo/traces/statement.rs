@@ -18,7 +18,7 @@ pub(super) struct StartStatement<'a> {
 
 impl<'a> StartStatement<'a> {
     pub(super) fn new(id: Uuid, claim: &'a Option<Ownership>) -> Self {
-        Self { id: id.to_string(), claim: OwnershipCondition::of(claim.as_ref()) }
+        Self { id: id.to_string(), claim: OwnershipCondition::from_claim(claim.as_ref()) }
     }
 }
 
@@ -42,7 +42,7 @@ struct OwnershipCondition<'a> {
 }
 
 impl<'a> OwnershipCondition<'a> {
-    fn of(claim: Option<&'a Ownership>) -> Self {
+    fn from_claim(claim: Option<&'a Ownership>) -> Self {
         Self { owner: claim.map(|claim| &*claim.owner), recoveries: claim.map(|claim| claim.recoveries) }
     }
 }
@@ -62,7 +62,7 @@ pub(super) struct FinishStatement<'a> {
 impl<'a> FinishStatement<'a> {
     pub(super) fn new(end: &'a TraceEnd) -> Self {
         let began = FromNow::seconds(-end.duration_ms.unwrap_or_default() / 1000.0);
-        let claim = OwnershipCondition::of(end.ownership.as_ref());
+        let claim = OwnershipCondition::from_claim(end.ownership.as_ref());
         let workflow = end.workflow.as_ref();
         Self {
             id: end.id.to_string(),

@@ -9,14 +9,16 @@ use svc_model::{Page, Timestamp};
 use svc_store::{AuditFilter, OccurrenceFilter, OccurrencePage, StartResult};
 
 use super::super::refusal;
-use super::{TestDatabase, audit, claimed, facts, one, read, seconds, start, statuses, written};
+use super::{
+    TestDatabase, audit, claim_single, facts, read, seconds, singleton, start, statuses, write_occurrences,
+};
 
 pub(crate) async fn only_what_failed_or_was_skipped_is_retried_and_the_act_is_on_record(db: TestDatabase) {
     let store = db.store().await;
     let ledger = store.ledger();
     let records = async || store.audit().list(AuditFilter::default(), Page::default()).await.unwrap().0;
-    written(&db, &ledger, "c", 1).await;
-    let claim = claimed(&ledger, "a").await;
+    write_occurrences(&db, &ledger, "c", 1).await;
+    let claim = claim_single(&ledger, "a").await;
     let id = claim.key.id.to_string();
     for status in ["pending", "claimed", "running", "completed", "paused"] {
         db.execute(&format!("UPDATE cron_occurrences SET status = '{status}'")).await.unwrap();
@@ -29,7 +31,7 @@ pub(crate) async fn only_what_failed_or_was_skipped_is_retried_and_the_act_is_on
     assert!(records().await.is_empty(), "a refusal is no act");
     db.execute("UPDATE cron_occurrences SET status = 'claimed'").await.unwrap();
     let failed = Settlement::Failed { message: "no luck".into() };
-    ledger.start(&claim.key, 1, Some(&one("k")), super::LEASE, None).await.unwrap();
+    ledger.start(&claim.key, 1, Some(&singleton("k")), super::LEASE, None).await.unwrap();
     assert!(ledger.settle(&claim.key, None, failed, None).await.unwrap());
     let before = read(&ledger, &claim).await;
 
@@ -64,7 +66,7 @@ pub(crate) async fn what_an_admin_triggers_is_due_now_and_on_record(db: TestData
     );
     assert!((row.row.scheduled_for.naive() - before).abs() < seconds(2));
     assert_eq!(row, ledger.get(&row.row.id).await.unwrap().unwrap());
-    let claim = claimed(&ledger, "a").await;
+    let claim = claim_single(&ledger, "a").await;
     assert_eq!((claim.key.id.to_string(), claim.trigger.name()), (row.row.id, "manual"));
     let (records, _) = store.audit().list(AuditFilter::default(), Page::default()).await.unwrap();
     assert_eq!((records[0].action.as_str(), records[0].resource_id.as_str()), ("trigger", "c"));
@@ -75,9 +77,9 @@ pub(crate) async fn what_an_admin_triggers_is_due_now_and_on_record(db: TestData
 
 pub(crate) async fn occurrences_are_filtered_and_newest_first(db: TestDatabase) {
     let ledger = db.store().await.ledger();
-    let first = written(&db, &ledger, "c", 5).await;
-    written(&db, &ledger, "d", 2).await;
-    let claim = claimed(&ledger, "a").await;
+    let first = write_occurrences(&db, &ledger, "c", 5).await;
+    write_occurrences(&db, &ledger, "d", 2).await;
+    let claim = claim_single(&ledger, "a").await;
     assert!(ledger.settle(&claim.key, None, Settlement::Failed { message: "x".into() }, None).await.unwrap());
     let found = async |filter| {
         let OccurrencePage { rows, total, .. } = ledger.list(filter, Page::default(), None).await.unwrap();
@@ -103,7 +105,7 @@ pub(crate) async fn pages_show_each_row_once_and_rows_that_arrive_show_none_twic
     db: TestDatabase,
 ) {
     let ledger = db.store().await.ledger();
-    written(&db, &ledger, "c", 25).await;
+    write_occurrences(&db, &ledger, "c", 25).await;
     // One transaction writes them at the same instant, so the id determines their order.
     db.execute("UPDATE cron_occurrences SET created_at = '2026-01-01 00:00:00'").await.unwrap();
     let page = async |offset| {
@@ -126,8 +128,8 @@ pub(crate) async fn pages_show_each_row_once_and_rows_that_arrive_show_none_twic
 
 pub(crate) async fn pages_by_cursor_stay_what_they_were_while_rows_arrive(db: TestDatabase) {
     let ledger = db.store().await.ledger();
-    let first = written(&db, &ledger, "c", 25).await;
-    written(&db, &ledger, "d", 1).await;
+    let first = write_occurrences(&db, &ledger, "c", 25).await;
+    write_occurrences(&db, &ledger, "d", 1).await;
     let of_c = || OccurrenceFilter { channel_id: Some("c".into()), ..Default::default() };
     let before = ids(&ledger.list(of_c(), Page::default(), None).await.unwrap());
     let (mut cursor, mut found) = (None, Vec::new());
@@ -165,9 +167,9 @@ fn ids(page: &OccurrencePage) -> Vec<String> {
 pub(crate) async fn what_is_known_of_schedules_and_of_what_waits(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     assert_eq!(ledger.backlog().await.unwrap(), Default::default());
-    let first = written(&db, &ledger, "c", 3).await;
-    written(&db, &ledger, "d", 1).await;
-    let claim = claimed(&ledger, "a").await;
+    let first = write_occurrences(&db, &ledger, "c", 3).await;
+    write_occurrences(&db, &ledger, "d", 1).await;
+    let claim = claim_single(&ledger, "a").await;
     let backlog = ledger.backlog().await.unwrap();
     assert_eq!(backlog.pending, 3);
     assert!((998..=1060).contains(&backlog.oldest_pending_secs.unwrap()), "{backlog:?}");
@@ -188,7 +190,7 @@ pub(crate) async fn what_is_known_of_schedules_and_of_what_waits(db: TestDatabas
 
 pub(crate) async fn what_has_ended_goes_with_age_and_what_waits_never(db: TestDatabase) {
     let ledger = db.store().await.ledger();
-    written(&db, &ledger, "c", 9).await;
+    write_occurrences(&db, &ledger, "c", 9).await;
     for status in [
         "completed",
         "failed",

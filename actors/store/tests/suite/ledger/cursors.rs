@@ -9,20 +9,23 @@ use svc_ledger::{AlignRequest, Misfire, Missed};
 use svc_model::{LifecycleStatus, Page};
 use svc_store::{AlignOutcome, MaterialiseOutcome, OccurrenceFilter, OccurrencePage};
 
-use super::super::{any, channel, gates, workflow};
-use super::{TestDatabase, ago, align, aligned, claimed, one, order, seconds, start, statuses, written};
+use super::super::{any_mutation, channel, gates, workflow};
+use super::{
+    TestDatabase, ago, align, align_cursor, claim_single, order, seconds, singleton, start, statuses,
+    write_occurrences,
+};
 
 pub(crate) async fn a_cursor_is_made_taken_over_and_begun_anew(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let next = ago(&ledger, 10).await;
-    let made = aligned(&db, &ledger, align("c", next)).await;
+    let made = align_cursor(&db, &ledger, align("c", next)).await;
     assert_eq!((made.next_fire_at, made.paused_at, made.channel_version), (next, None, 1));
     let later = next + seconds(99);
     let edited = AlignRequest { version: 2, ..align("c", later) };
-    let kept = aligned(&db, &ledger, edited.clone()).await;
+    let kept = align_cursor(&db, &ledger, edited.clone()).await;
     assert_eq!((kept.next_fire_at, kept.channel_version), (next, 2), "it goes on where it stands");
     let other = AlignRequest { version: 3, config_hash: "other".into(), ..edited };
-    let anew = aligned(&db, &ledger, other).await;
+    let anew = align_cursor(&db, &ledger, other).await;
     assert_eq!((anew.next_fire_at, anew.config_hash.as_str()), (later, "other"));
     db.execute("UPDATE channels SET status = 'archived' WHERE version < 3").await.unwrap();
     let stale = ledger.align(align("c", next)).await.unwrap();
@@ -34,7 +37,7 @@ pub(crate) async fn of_many_nodes_that_are_as_far_one_writes(db: TestDatabase) {
     let nodes = [db.store().await.ledger(), db.store().await.ledger()];
     let from = ago(&nodes[0], 100).await;
     let mut next = from;
-    aligned(&db, &nodes[0], align("c", from)).await;
+    align_cursor(&db, &nodes[0], align("c", from)).await;
     for round in 1..=5 {
         let tries = (0..8).map(|n| nodes[n % 2].materialise(order("c", next, 3)));
         let answers = join_all(tries).await;
@@ -65,7 +68,7 @@ pub(crate) async fn what_was_missed_is_one_row_and_what_is_on_record_stays(db: T
         MaterialiseOutcome::Gone,
         "there is no cursor"
     );
-    aligned(&db, &ledger, align("c", from)).await;
+    align_cursor(&db, &ledger, align("c", from)).await;
     let written = ledger.materialise(plan.clone()).await.unwrap();
     assert_eq!(written, MaterialiseOutcome::Written { inserted: 2, skipped: 0 });
     assert_eq!(statuses(&ledger).await, ["skipped_misfire", "pending", "pending"]);
@@ -87,9 +90,9 @@ pub(crate) async fn what_was_missed_is_one_row_and_what_is_on_record_stays(db: T
 
 pub(crate) async fn what_could_not_begin_is_skipped_at_once(db: TestDatabase) {
     let ledger = db.store().await.ledger();
-    let from = written(&db, &ledger, "c", 1).await + seconds(1);
-    let singleton = one("shared");
-    let claim = claimed(&ledger, "a").await;
+    let from = write_occurrences(&db, &ledger, "c", 1).await + seconds(1);
+    let singleton = singleton("shared");
+    let claim = claim_single(&ledger, "a").await;
     start(&ledger, &claim, Some(&singleton)).await;
     let mut plan = order("c", from, 2);
     plan.singleton = Some(singleton.clone());
@@ -115,20 +118,20 @@ pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_le
 ) {
     let store = db.store().await;
     let (channels, ledger) = (store.channels(), store.ledger());
-    store.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
+    store.workflows().create(Some("w".into()), workflow("w"), any_mutation()).await.unwrap();
     store
         .workflows()
-        .set_status("w", LifecycleStatus::Active, None, Default::default(), any())
+        .set_status("w", LifecycleStatus::Active, None, Default::default(), any_mutation())
         .await
         .unwrap();
     let is_paused = async || ledger.cursors().await.unwrap()[0].paused_at.is_some();
-    channels.create(Some("c".into()), channel("c", None), any()).await.unwrap();
-    channels.set_status("c", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
-    let from = written(&db, &ledger, "c", 2).await + seconds(2);
-    channels.new_version("c", any()).await.unwrap();
-    channels.set_status("c", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
+    channels.create(Some("c".into()), channel("c", None), any_mutation()).await.unwrap();
+    channels.set_status("c", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
+    let from = write_occurrences(&db, &ledger, "c", 2).await + seconds(2);
+    channels.new_version("c", any_mutation()).await.unwrap();
+    channels.set_status("c", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
     assert!(!is_paused().await, "a new version takes over");
-    channels.set_status("c", LifecycleStatus::Archived, None, gates(), any()).await.unwrap();
+    channels.set_status("c", LifecycleStatus::Archived, None, gates(), any_mutation()).await.unwrap();
     assert!(is_paused().await);
     let moved = ledger.materialise(order("c", from, 1)).await.unwrap();
     assert!(
@@ -144,15 +147,15 @@ pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_le
         "a node that has not heard"
     );
     assert!(is_paused().await);
-    channels.new_version("c", any()).await.unwrap();
-    channels.set_status("c", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
+    channels.new_version("c", any_mutation()).await.unwrap();
+    channels.set_status("c", LifecycleStatus::Active, None, gates(), any_mutation()).await.unwrap();
     let third = AlignRequest { version: 3, ..late };
-    let anew = aligned(&db, &ledger, third.clone()).await;
+    let anew = align_cursor(&db, &ledger, third.clone()).await;
     assert_eq!((anew.next_fire_at, anew.paused_at), (later, None));
 
-    let claim = claimed(&ledger, "a").await;
-    start(&ledger, &claim, Some(&one("k"))).await;
-    channels.delete("c", any()).await.unwrap();
+    let claim = claim_single(&ledger, "a").await;
+    start(&ledger, &claim, Some(&singleton("k"))).await;
+    channels.delete("c", any_mutation()).await.unwrap();
     assert!(ledger.cursors().await.unwrap().is_empty() && statuses(&ledger).await.is_empty());
     assert_eq!(ledger.materialise(order("c", later, 1)).await.unwrap(), MaterialiseOutcome::Gone);
     assert!(!ledger.renew(&claim.key, None, super::LEASE).await.unwrap(), "a run of it is lost");
@@ -165,10 +168,10 @@ pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_le
 pub(crate) async fn a_cursor_left_by_a_channel_that_is_gone_begins_anew(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let next = ago(&ledger, 10).await;
-    aligned(&db, &ledger, AlignRequest { version: 3, ..align("c", next) }).await;
+    align_cursor(&db, &ledger, AlignRequest { version: 3, ..align("c", next) }).await;
     db.execute("DELETE FROM channels").await.unwrap();
     let later = next + seconds(99);
-    let anew = aligned(&db, &ledger, align("c", later)).await;
+    let anew = align_cursor(&db, &ledger, align("c", later)).await;
     assert_eq!((anew.next_fire_at, anew.channel_version), (later, 1));
 }
 
@@ -176,7 +179,7 @@ pub(crate) async fn a_cursor_that_nobody_moves_is_paused(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     for (channel, due) in [("active", 100), ("archived", 100), ("recent", 10), ("resting", 100)] {
         let next = ago(&ledger, due).await;
-        aligned(&db, &ledger, align(channel, next)).await;
+        align_cursor(&db, &ledger, align(channel, next)).await;
     }
     db.execute("UPDATE channels SET status = 'archived' WHERE channel_id IN ('archived', 'recent')")
         .await

@@ -42,7 +42,7 @@ pub(crate) fn align(channel: &str, next: NaiveDateTime) -> AlignRequest {
 }
 
 /// Aligns the cursor of an active channel.
-pub(crate) async fn aligned(db: &TestDatabase, ledger: &Ledger, align: AlignRequest) -> Cursor {
+pub(crate) async fn align_cursor(db: &TestDatabase, ledger: &Ledger, align: AlignRequest) -> Cursor {
     let patience = if db.is_sqlite() { "PRAGMA busy_timeout = 5000;" } else { "" };
     let AlignRequest { channel_id, version, .. } = &align;
     db.execute(&format!(
@@ -61,7 +61,7 @@ pub(crate) fn seconds(seconds: i64) -> TimeDelta {
     TimeDelta::seconds(seconds)
 }
 
-pub(crate) fn one(key: &str) -> Singleton {
+pub(crate) fn singleton(key: &str) -> Singleton {
     Singleton { key: key.into(), slots: 1 }
 }
 
@@ -87,9 +87,14 @@ pub(crate) fn order(channel: &str, from: NaiveDateTime, count: i64) -> Materiali
 }
 
 /// Records this many instants, all of them due, and returns the first.
-pub(crate) async fn written(db: &TestDatabase, ledger: &Ledger, channel: &str, count: i64) -> NaiveDateTime {
+pub(crate) async fn write_occurrences(
+    db: &TestDatabase,
+    ledger: &Ledger,
+    channel: &str,
+    count: i64,
+) -> NaiveDateTime {
     let from = ago(ledger, 1000).await;
-    aligned(db, ledger, align(channel, from)).await;
+    align_cursor(db, ledger, align(channel, from)).await;
     let written = ledger.materialise(order(channel, from, count)).await.unwrap();
     assert_eq!(
         written,
@@ -99,7 +104,7 @@ pub(crate) async fn written(db: &TestDatabase, ledger: &Ledger, channel: &str, c
 }
 
 /// Claims the row that is due longest.
-pub(crate) async fn claimed(ledger: &Ledger, holder: &str) -> OccurrenceClaim {
+pub(crate) async fn claim_single(ledger: &Ledger, holder: &str) -> OccurrenceClaim {
     let mut claims = ledger.claim(holder, LEASE, 1, MOST, Vec::new()).await.unwrap();
     assert_eq!((claims.claimed.len(), claims.exhausted.len()), (1, 0));
     claims.claimed.remove(0)

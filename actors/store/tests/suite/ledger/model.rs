@@ -9,7 +9,7 @@ use svc_model::Page;
 use svc_store::{Ledger, OccurrenceClaim, OccurrenceFilter, StartResult};
 use uuid::Uuid;
 
-use super::{LEASE, TestDatabase, audit, expire, written};
+use super::{LEASE, TestDatabase, audit, expire, write_occurrences};
 
 const ROWS: i64 = 4;
 const ROUNDS: usize = 12;
@@ -46,7 +46,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 type Row =
     (Uuid, String, i64, Option<String>, Option<bool>, Option<(String, i64, i64)>, Option<String>, bool);
 
-fn remembered(memory: &MemoryLedger) -> Vec<Row> {
+fn memory_rows(memory: &MemoryLedger) -> Vec<Row> {
     let row = |row: &svc_ledger::Occurrence| {
         let slot = row.slot.as_ref().map(|slot| (slot.key.clone(), slot.slot, slot.token));
         let live = row.claimed_until.map(|until| until >= now());
@@ -56,7 +56,7 @@ fn remembered(memory: &MemoryLedger) -> Vec<Row> {
     memory.rows.iter().map(row).collect()
 }
 
-async fn stored(ledger: &Ledger, memory: &MemoryLedger) -> Vec<Row> {
+async fn stored_rows(ledger: &Ledger, memory: &MemoryLedger) -> Vec<Row> {
     let now = ledger.now().await.unwrap();
     let mut rows = Vec::new();
     for row in &memory.rows {
@@ -159,7 +159,7 @@ pub(crate) async fn the_database_holds_what_the_rules_alone_leave(db: TestDataba
         )
         .await
         .unwrap();
-        written(&db, &ledger, "c", ROWS).await;
+        write_occurrences(&db, &ledger, "c", ROWS).await;
         let mut rows = ledger.list(OccurrenceFilter::default(), Page::default(), None).await.unwrap().rows;
         rows.sort_by_key(|row| row.scheduled_for);
         let mut memory = MemoryLedger::default();
@@ -172,7 +172,7 @@ pub(crate) async fn the_database_holds_what_the_rules_alone_leave(db: TestDataba
         let mut claims = Vec::new();
         for (step, next) in acts.iter().enumerate() {
             act(&db, &ledger, &mut memory, &mut claims, *next).await;
-            let (stored, remembered) = (stored(&ledger, &memory).await, remembered(&memory));
+            let (stored, remembered) = (stored_rows(&ledger, &memory).await, memory_rows(&memory));
             assert_eq!(stored, remembered, "round {round}, after {:?}", &acts[..=step]);
             let live = memory.slots.iter().filter(|slot| slot.is_live(now())).count();
             let held =

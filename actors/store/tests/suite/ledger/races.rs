@@ -7,8 +7,8 @@ use svc_ledger::{Settlement, Singleton};
 use svc_store::{Ledger, StartResult};
 
 use super::{
-    LEASE, MOST, TestDatabase, ago, align, aligned, audit, claimed, expire, facts, order, start, statuses,
-    written,
+    LEASE, MOST, TestDatabase, ago, align, align_cursor, audit, claim_single, expire, facts, order, start,
+    statuses, write_occurrences,
 };
 
 async fn nodes<const N: usize>(db: &TestDatabase) -> [Ledger; N] {
@@ -22,7 +22,7 @@ async fn nodes<const N: usize>(db: &TestDatabase) -> [Ledger; N] {
 pub(crate) async fn no_row_is_claimed_twice(db: TestDatabase) {
     let nodes = nodes::<3>(&db).await;
     for channel in ["a", "b", "c", "d"] {
-        written(&db, &nodes[0], channel, 30).await;
+        write_occurrences(&db, &nodes[0], channel, 30).await;
     }
     let holders: Vec<String> = (0..12).map(|n| format!("h{n}")).collect();
     let mut taken = HashSet::new();
@@ -51,7 +51,7 @@ pub(crate) async fn a_key_never_has_more_holders_than_slots(db: TestDatabase) {
     let singleton = Singleton { key: "shared".into(), slots: 3 };
     for round in 0..4 {
         let channel = format!("c{round}");
-        written(&db, &nodes[0], &channel, 12).await;
+        write_occurrences(&db, &nodes[0], &channel, 12).await;
         let claims = nodes[0].claim("n", LEASE, 12, MOST, Vec::new()).await.unwrap().claimed;
         let starts =
             claims.iter().enumerate().map(|(n, claim)| start(&nodes[n % 3], claim, Some(&singleton)));
@@ -78,9 +78,9 @@ pub(crate) async fn a_key_never_has_more_holders_than_slots(db: TestDatabase) {
 
 pub(crate) async fn one_of_those_who_take_an_abandoned_row_over_gets_it(db: TestDatabase) {
     let nodes = nodes::<3>(&db).await;
-    written(&db, &nodes[0], "c", 1).await;
+    write_occurrences(&db, &nodes[0], "c", 1).await;
     let mut attempt = 1;
-    let claim = claimed(&nodes[0], "first").await;
+    let claim = claim_single(&nodes[0], "first").await;
     for _ in 0..4 {
         expire(&db, &claim.key.id.to_string()).await;
         let holders = ["x", "y", "z"];
@@ -99,7 +99,7 @@ pub(crate) async fn in_the_crowd_nothing_fails_and_everything_ends(db: TestDatab
     let nodes = nodes::<3>(&db).await;
     let from = ago(&nodes[0], 500).await;
     for channel in ["a", "b"] {
-        aligned(&db, &nodes[0], align(channel, from)).await;
+        align_cursor(&db, &nodes[0], align(channel, from)).await;
     }
     let singleton = Singleton { key: "shared".into(), slots: 2 };
     let (singleton, db) = (&singleton, &db);

@@ -8,11 +8,11 @@ use uuid::Uuid;
 
 use super::super::traces::{end, status};
 use super::{
-    LEASE, MOST, TestDatabase, ago, align, aligned, claimed, expire, one, order, read, seconds, start,
-    statuses, written,
+    LEASE, MOST, TestDatabase, ago, align, align_cursor, claim_single, expire, order, read, seconds,
+    singleton, start, statuses, write_occurrences,
 };
 
-fn failed() -> Settlement {
+fn failure() -> Settlement {
     Settlement::Failed { message: "no luck".into() }
 }
 
@@ -23,7 +23,7 @@ fn trace() -> NewTrace {
 pub(crate) async fn a_run_is_claimed_started_renewed_and_settled(db: TestDatabase) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());
-    let due = written(&db, &ledger, "c", 1).await;
+    let due = write_occurrences(&db, &ledger, "c", 1).await;
     let claims = ledger.claim("node", LEASE, 10, MOST, Vec::new()).await.unwrap();
     let claim = &claims.claimed[0];
     assert_eq!((claim.key.holder.as_str(), claim.key.attempt, claim.scheduled_for), ("node", 1, due));
@@ -39,7 +39,7 @@ pub(crate) async fn a_run_is_claimed_started_renewed_and_settled(db: TestDatabas
         "it is held"
     );
 
-    let (singleton, trace) = (one("k"), trace());
+    let (singleton, trace) = (singleton("k"), trace());
     let trace_id = trace.id;
     let started = ledger.start(&claim.key, 7, Some(&singleton), LEASE, Some(trace)).await.unwrap();
     let StartResult::Running { slot, started_at } = started else { panic!("it starts: {started:?}") };
@@ -66,32 +66,32 @@ pub(crate) async fn a_run_is_claimed_started_renewed_and_settled(db: TestDatabas
     assert!(row.row.completed_at.is_some() && row.claimed_by.is_some() && row.singleton_key.is_some());
     assert_eq!(status(&traces, trace_id).await.as_deref(), Some("completed"));
     assert!(ledger.slots_held(vec!["k".into()]).await.unwrap().is_empty(), "the slot is free");
-    assert!(!ledger.settle(&claim.key, slot.as_ref(), failed(), None).await.unwrap(), "it has ended");
+    assert!(!ledger.settle(&claim.key, slot.as_ref(), failure(), None).await.unwrap(), "it has ended");
 }
 
 pub(crate) async fn report_of_a_failed_run_is_written_with_its_end(db: TestDatabase) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());
-    written(&db, &ledger, "a", 1).await;
-    let claim = claimed(&ledger, "node").await;
+    write_occurrences(&db, &ledger, "a", 1).await;
+    let claim = claim_single(&ledger, "node").await;
     let report = trace();
     let id = report.id;
     assert!(matches!(start(&ledger, &claim, None).await, StartResult::Running { .. }));
-    assert!(ledger.settle_with(&claim.key, None, failed(), None, Some(report.clone())).await.unwrap());
+    assert!(ledger.settle_with(&claim.key, None, failure(), None, Some(report.clone())).await.unwrap());
     assert_eq!(status(&traces, id).await.as_deref(), Some("running"), "as it was given");
     let late = trace();
-    assert!(!ledger.settle_with(&claim.key, None, failed(), None, Some(late.clone())).await.unwrap());
+    assert!(!ledger.settle_with(&claim.key, None, failure(), None, Some(late.clone())).await.unwrap());
     assert_eq!(status(&traces, late.id).await, None, "a late end brings none");
 }
 
 pub(crate) async fn what_is_due_longest_is_claimed_first_and_nothing_before_its_time(db: TestDatabase) {
     let ledger = db.store().await.ledger();
-    let first = written(&db, &ledger, "b", 3).await;
+    let first = write_occurrences(&db, &ledger, "b", 3).await;
     let ahead = ago(&ledger, -3600).await;
-    aligned(&db, &ledger, align("later", ahead)).await;
+    align_cursor(&db, &ledger, align("later", ahead)).await;
     ledger.materialise(order("later", ahead, 1)).await.unwrap();
     let earlier = first - seconds(5);
-    aligned(&db, &ledger, align("a", earlier)).await;
+    align_cursor(&db, &ledger, align("a", earlier)).await;
     ledger.materialise(order("a", earlier, 1)).await.unwrap();
     let two = ledger.claim("n", LEASE, 2, MOST, Vec::new()).await.unwrap().claimed;
     assert_eq!(two.iter().map(|claim| claim.scheduled_for).collect::<Vec<_>>(), [earlier, first]);
@@ -106,15 +106,15 @@ pub(crate) async fn what_is_due_longest_is_claimed_first_and_nothing_before_its_
 pub(crate) async fn a_late_write_changes_no_row(db: TestDatabase) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());
-    written(&db, &ledger, "c", 1).await;
-    let (singleton, first) = (one("k"), trace());
+    write_occurrences(&db, &ledger, "c", 1).await;
+    let (singleton, first) = (singleton("k"), trace());
     let first_trace = first.id;
-    let late = claimed(&ledger, "a").await;
+    let late = claim_single(&ledger, "a").await;
     let started = ledger.start(&late.key, 1, Some(&singleton), LEASE, Some(first)).await.unwrap();
     let StartResult::Running { slot: late_slot, .. } = started else { panic!("it starts") };
     expire(&db, &late.key.id.to_string()).await;
 
-    let claim = claimed(&ledger, "b").await;
+    let claim = claim_single(&ledger, "b").await;
     assert_eq!((claim.key.attempt, claim.recovered, claim.raised), (2, true, true));
     for is_running in [false, true] {
         if is_running {
@@ -127,7 +127,7 @@ pub(crate) async fn a_late_write_changes_no_row(db: TestDatabase) {
         let ended = Some(end(first_trace, TraceStatus::Completed));
         assert!(!ledger.renew(&late.key, late_slot.as_ref(), LEASE).await.unwrap());
         assert!(!ledger.settle(&late.key, late_slot.as_ref(), Settlement::Completed, ended).await.unwrap());
-        assert!(!ledger.settle(&late.key, None, failed(), None).await.unwrap());
+        assert!(!ledger.settle(&late.key, None, failure(), None).await.unwrap());
         assert!(!ledger.give_back(&late, late_slot.as_ref()).await.unwrap());
         assert_eq!(start(&ledger, &late, Some(&singleton)).await, StartResult::Lost);
         assert_eq!(read(&ledger, &claim).await, before);
@@ -139,8 +139,8 @@ pub(crate) async fn a_late_write_changes_no_row(db: TestDatabase) {
 pub(crate) async fn a_row_whose_leases_keep_ending_fails_and_frees_its_slot(db: TestDatabase) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());
-    written(&db, &ledger, "c", 1).await;
-    let singleton = one("k");
+    write_occurrences(&db, &ledger, "c", 1).await;
+    let singleton = singleton("k");
     let mut last = None;
     for recoveries in 0..=2 {
         let claims = ledger.claim("n", LEASE, 5, 2, Vec::new()).await.unwrap();
@@ -167,18 +167,18 @@ pub(crate) async fn a_row_whose_leases_keep_ending_fails_and_frees_its_slot(db: 
     db.execute("UPDATE cron_singletons SET lease_until = '2100-01-01 00:00:00'").await.unwrap();
     assert!(ledger.slots_held(vec!["k".into()]).await.unwrap().is_empty(), "there is no such row");
     ledger.retry(&row.row.id, super::audit("retry")).await.unwrap();
-    let claim = claimed(&ledger, "n").await;
+    let claim = claim_single(&ledger, "n").await;
     assert_eq!((claim.key.attempt, claim.raised), (4, false), "an admin's retry always runs");
 }
 
 pub(crate) async fn what_is_given_back_waits_as_if_it_had_not_been_claimed(db: TestDatabase) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());
-    written(&db, &ledger, "c", 1).await;
-    let unclaimed = claimed(&ledger, "a").await;
+    write_occurrences(&db, &ledger, "c", 1).await;
+    let unclaimed = claim_single(&ledger, "a").await;
     assert!(ledger.give_back(&unclaimed, None).await.unwrap());
-    let singleton = one("k");
-    let claim = claimed(&ledger, "a").await;
+    let singleton = singleton("k");
+    let claim = claim_single(&ledger, "a").await;
     assert_eq!(claim.key.attempt, 1);
     assert!(!ledger.give_back(&unclaimed, None).await.unwrap(), "an answer that was lost is asked for again");
     let trace = trace();
@@ -194,12 +194,12 @@ pub(crate) async fn what_is_given_back_waits_as_if_it_had_not_been_claimed(db: T
     assert!(ledger.slots_held(vec!["k".into()]).await.unwrap().is_empty());
 
     // A retry counts at once; its claims do not, given back or not.
-    let claim = claimed(&ledger, "a").await;
-    assert!(ledger.settle(&claim.key, None, failed(), None).await.unwrap());
+    let claim = claim_single(&ledger, "a").await;
+    assert!(ledger.settle(&claim.key, None, failure(), None).await.unwrap());
     let row = ledger.retry(&claim.key.id.to_string(), super::audit("retry")).await.unwrap();
     assert_eq!(row.row.attempt, 2);
     for _ in 0..2 {
-        let claim = claimed(&ledger, "a").await;
+        let claim = claim_single(&ledger, "a").await;
         assert_eq!((claim.key.attempt, claim.raised), (2, false));
         assert!(ledger.give_back(&claim, None).await.unwrap());
         assert_eq!(read(&ledger, &claim).await.row.attempt, 2);
@@ -208,11 +208,14 @@ pub(crate) async fn what_is_given_back_waits_as_if_it_had_not_been_claimed(db: T
 
 pub(crate) async fn a_key_that_is_held_skips_who_comes_after(db: TestDatabase) {
     let ledger = db.store().await.ledger();
-    written(&db, &ledger, "c", 2).await;
-    written(&db, &ledger, "d", 1).await;
-    let singleton = one("shared");
-    let (first, second, third) =
-        (claimed(&ledger, "a").await, claimed(&ledger, "b").await, claimed(&ledger, "a").await);
+    write_occurrences(&db, &ledger, "c", 2).await;
+    write_occurrences(&db, &ledger, "d", 1).await;
+    let singleton = singleton("shared");
+    let (first, second, third) = (
+        claim_single(&ledger, "a").await,
+        claim_single(&ledger, "b").await,
+        claim_single(&ledger, "a").await,
+    );
     let StartResult::Running { slot, .. } = start(&ledger, &first, Some(&singleton)).await else {
         panic!("it starts")
     };
@@ -221,16 +224,16 @@ pub(crate) async fn a_key_that_is_held_skips_who_comes_after(db: TestDatabase) {
     assert_eq!((row.row.status.as_str(), row.claimed_until), ("skipped_singleton", None));
     assert_eq!((row.error_message, row.row.attempt), (Some(singleton.skip_message()), 1));
     assert!(row.row.completed_at.is_some());
-    assert!(ledger.settle(&first.key, slot.as_ref(), failed(), None).await.unwrap());
+    assert!(ledger.settle(&first.key, slot.as_ref(), failure(), None).await.unwrap());
     assert_eq!(read(&ledger, &first).await.error_message.as_deref(), Some("no luck"));
     assert!(matches!(start(&ledger, &third, Some(&singleton)).await, StartResult::Running { .. }));
 }
 
 pub(crate) async fn a_run_that_lost_its_slot_is_not_renewed(db: TestDatabase) {
     let ledger = db.store().await.ledger();
-    written(&db, &ledger, "c", 2).await;
-    let singleton = one("k");
-    let (first, second) = (claimed(&ledger, "a").await, claimed(&ledger, "b").await);
+    write_occurrences(&db, &ledger, "c", 2).await;
+    let singleton = singleton("k");
+    let (first, second) = (claim_single(&ledger, "a").await, claim_single(&ledger, "b").await);
     let StartResult::Running { slot, .. } = start(&ledger, &first, Some(&singleton)).await else {
         panic!("it starts")
     };
@@ -240,15 +243,15 @@ pub(crate) async fn a_run_that_lost_its_slot_is_not_renewed(db: TestDatabase) {
     assert!(!ledger.renew(&first.key, slot.as_ref(), LEASE).await.unwrap());
     assert_eq!((read(&ledger, &first).await, read(&ledger, &second).await), before);
     // No other worker has taken the row over, so the failure is accepted, but no slot is freed.
-    assert!(ledger.settle(&first.key, slot.as_ref(), failed(), None).await.unwrap());
+    assert!(ledger.settle(&first.key, slot.as_ref(), failure(), None).await.unwrap());
     assert_eq!(ledger.slots_held(vec!["k".into()]).await.unwrap().get("k"), Some(&1));
 }
 
 pub(crate) async fn a_start_whose_trace_is_refused_begins_nothing(db: TestDatabase) {
     let ledger = db.store().await.ledger();
-    written(&db, &ledger, "c", 2).await;
-    let (first, second) = (claimed(&ledger, "a").await, claimed(&ledger, "a").await);
-    let (singleton, trace) = (one("k"), trace());
+    write_occurrences(&db, &ledger, "c", 2).await;
+    let (first, second) = (claim_single(&ledger, "a").await, claim_single(&ledger, "a").await);
+    let (singleton, trace) = (singleton("k"), trace());
     ledger.start(&first.key, 1, None, LEASE, Some(trace.clone())).await.unwrap();
     let before = read(&ledger, &second).await;
     ledger.start(&second.key, 1, Some(&singleton), LEASE, Some(trace)).await.expect_err("the id is taken");

@@ -11,7 +11,7 @@ use super::issuer::{Issuer, encode, pem};
 use super::{ALGORITHMS, NOW, auth, build, verify};
 
 /// Returns for each algorithm an issuer and a verifier with its key, under the id `1`.
-fn each() -> impl Iterator<Item = (Issuer, JwtVerifier)> {
+fn issuers() -> impl Iterator<Item = (Issuer, JwtVerifier)> {
     ALGORITHMS.into_iter().map(|algorithm| {
         let issuer = Issuer::new(algorithm);
         let verifier = build(&auth(vec![issuer.key(Some("1"))]));
@@ -36,26 +36,26 @@ fn parts(token: &str) -> [String; 3] {
     token.split('.').map(str::to_owned).collect::<Vec<_>>().try_into().unwrap()
 }
 
-fn refused(verifier: &JwtVerifier, token: &str, reason: RefusalReason) {
+fn expect_refusal(verifier: &JwtVerifier, token: &str, reason: RefusalReason) {
     assert_eq!(verify(verifier, token).err(), Some(reason), "{token}");
 }
 
 #[test]
 fn a_token_without_a_signature_algorithm_is_refused() {
-    for (issuer, verifier) in each() {
+    for (issuer, verifier) in issuers() {
         for alg in
             ["none", "None", "nOnE", "NONE", "", " ", "none\0", "HS1", "ES512", "ES256K", "RSA-OAEP", "dir"]
         {
             let token = issuer.token(&json!({"alg": alg, "kid": "1"}), &claims());
-            refused(&verifier, &token, RefusalReason::AlgRejected);
+            expect_refusal(&verifier, &token, RefusalReason::AlgRejected);
             let [header, payload, _] = parts(&token);
-            refused(&verifier, &format!("{header}.{payload}."), RefusalReason::AlgRejected);
+            expect_refusal(&verifier, &format!("{header}.{payload}."), RefusalReason::AlgRejected);
             for rest in ["", ".", "..", ".=", ".!.", ".e30.=", ".e30.e30.e30"] {
-                refused(&verifier, &format!("{header}{rest}"), RefusalReason::AlgRejected);
+                expect_refusal(&verifier, &format!("{header}{rest}"), RefusalReason::AlgRejected);
             }
         }
         let lower = issuer.algorithm.name().to_lowercase();
-        refused(
+        expect_refusal(
             &verifier,
             &issuer.token(&json!({"alg": lower, "kid": "1"}), &claims()),
             RefusalReason::AlgRejected,
@@ -65,25 +65,25 @@ fn a_token_without_a_signature_algorithm_is_refused() {
 
 #[test]
 fn an_algorithm_outside_the_list_is_refused_whatever_keys_there_are() {
-    for (issuer, _) in each() {
+    for (issuer, _) in issuers() {
         let mut config = auth(vec![issuer.key(Some("1")), issuer.key(None)]);
         config.algorithms.retain(|algorithm| *algorithm != issuer.algorithm);
-        refused(&build(&config), &good(&issuer), RefusalReason::AlgRejected);
+        expect_refusal(&build(&config), &good(&issuer), RefusalReason::AlgRejected);
     }
 }
 
 #[test]
 fn a_public_key_signs_nothing() {
-    for (victim, verifier) in each().filter(|(issuer, _)| issuer.algorithm.min_key_bytes().is_none()) {
+    for (victim, verifier) in issuers().filter(|(issuer, _)| issuer.algorithm.min_key_bytes().is_none()) {
         let public = pem(&victim.private);
         let der = victim.private.public_key_to_der().unwrap();
         for algorithm in [JwtAlgorithm::Hs256, JwtAlgorithm::Hs384, JwtAlgorithm::Hs512] {
             for secret in [public.as_bytes(), public.trim().as_bytes(), &der] {
                 let mut forger = Issuer::new(algorithm);
                 forger.private = openssl::pkey::PKey::hmac(secret).unwrap();
-                refused(&verifier, &good(&forger), RefusalReason::UnknownKid);
+                expect_refusal(&verifier, &good(&forger), RefusalReason::UnknownKid);
                 let anonymous = build(&auth(vec![victim.key(None)]));
-                refused(&anonymous, &good(&forger), RefusalReason::UnknownKid);
+                expect_refusal(&anonymous, &good(&forger), RefusalReason::UnknownKid);
             }
         }
     }
@@ -91,29 +91,29 @@ fn a_public_key_signs_nothing() {
 
 #[test]
 fn a_key_verifies_no_other_algorithm_than_its_own() {
-    for (issuer, verifier) in each() {
+    for (issuer, verifier) in issuers() {
         for other in ALGORITHMS.into_iter().filter(|other| *other != issuer.algorithm) {
             let mut forger = Issuer::new(other);
             // Uses the same secret or RSA key with another algorithm; an EC key has only one algorithm.
             if forger.private.id() == issuer.private.id() && issuer.private.id() != Id::EC {
                 forger.private = issuer.private.clone();
             }
-            refused(&verifier, &good(&forger), RefusalReason::UnknownKid);
+            expect_refusal(&verifier, &good(&forger), RefusalReason::UnknownKid);
         }
     }
 }
 
 #[test]
 fn the_signature_of_another_key_is_refused() {
-    for (issuer, verifier) in each() {
+    for (issuer, verifier) in issuers() {
         let forged = good(&Issuer::stranger(issuer.algorithm));
-        refused(&verifier, &forged, RefusalReason::BadSignature);
+        expect_refusal(&verifier, &forged, RefusalReason::BadSignature);
     }
 }
 
 #[test]
 fn a_key_the_token_brings_along_is_not_looked_at() {
-    for (issuer, verifier) in each() {
+    for (issuer, verifier) in issuers() {
         let stranger = Issuer::stranger(issuer.algorithm);
         for (name, value) in [
             ("jwk", json!({"kty": "oct", "k": encode(&stranger.text), "kid": "1"})),
@@ -124,7 +124,7 @@ fn a_key_the_token_brings_along_is_not_looked_at() {
         ] {
             let mut header = header(&issuer);
             header[name] = value;
-            refused(&verifier, &stranger.token(&header, &claims()), RefusalReason::BadSignature);
+            expect_refusal(&verifier, &stranger.token(&header, &claims()), RefusalReason::BadSignature);
             assert_eq!(verify(&verifier, &issuer.token(&header, &claims())).err(), None, "{name} is ignored");
         }
     }
@@ -132,26 +132,26 @@ fn a_key_the_token_brings_along_is_not_looked_at() {
 
 #[test]
 fn a_key_id_is_compared_and_nothing_else() {
-    for (issuer, verifier) in each() {
+    for (issuer, verifier) in issuers() {
         let long = "1".repeat(2000);
         for kid in
             ["../../../../dev/null", "/dev/null", "1' OR '1'='1", "1\0", " 1", "", "*", "env://X", &long]
         {
             let token = issuer.token(&json!({"alg": issuer.algorithm.name(), "kid": kid}), &claims());
-            refused(&verifier, &token, RefusalReason::UnknownKid);
+            expect_refusal(&verifier, &token, RefusalReason::UnknownKid);
         }
         for kid in [json!(1), json!(null), json!(["1"]), json!({"1": "1"}), json!(true)] {
             let token = issuer.token(&json!({"alg": issuer.algorithm.name(), "kid": kid}), &claims());
-            refused(&verifier, &token, RefusalReason::Malformed);
+            expect_refusal(&verifier, &token, RefusalReason::Malformed);
         }
         let none = issuer.token(&json!({"alg": issuer.algorithm.name()}), &claims());
-        refused(&verifier, &none, RefusalReason::UnknownKid);
+        expect_refusal(&verifier, &none, RefusalReason::UnknownKid);
     }
 }
 
 #[test]
 fn static_keys_of_the_id_come_first_then_those_without_one() {
-    for (issuer, _) in each() {
+    for (issuer, _) in issuers() {
         let stranger = Issuer::stranger(issuer.algorithm);
         let keys = vec![stranger.key(None), stranger.key(Some("1")), issuer.key(None), issuer.key(Some("2"))];
         let verifier = build(&auth(keys));
@@ -163,7 +163,7 @@ fn static_keys_of_the_id_come_first_then_those_without_one() {
 
 #[test]
 fn a_header_that_asks_for_more_is_refused() {
-    for (issuer, verifier) in each() {
+    for (issuer, verifier) in issuers() {
         for (name, value) in [
             ("crit", json!(["exp"])),
             ("crit", json!([])),
@@ -178,15 +178,15 @@ fn a_header_that_asks_for_more_is_refused() {
         ] {
             let mut header = header(&issuer);
             header[name] = value;
-            refused(&verifier, &issuer.token(&header, &claims()), RefusalReason::Malformed);
+            expect_refusal(&verifier, &issuer.token(&header, &claims()), RefusalReason::Malformed);
         }
-        refused(&verifier, &issuer.token(&json!({"kid": "1"}), &claims()), RefusalReason::Malformed);
+        expect_refusal(&verifier, &issuer.token(&json!({"kid": "1"}), &claims()), RefusalReason::Malformed);
     }
 }
 
 #[test]
 fn a_header_or_claim_that_appears_twice_is_refused() {
-    for (issuer, verifier) in each() {
+    for (issuer, verifier) in issuers() {
         let (name, claims) = (issuer.algorithm.name(), claims().to_string());
         for header in [
             format!(r#"{{"alg":"{name}","kid":"1","alg":"{name}"}}"#),
@@ -194,29 +194,33 @@ fn a_header_or_claim_that_appears_twice_is_refused() {
             format!(r#"{{"alg":"{name}","kid":"1","\u006bid":"1"}}"#),
             format!(r#"{{"alg":"{name}","kid":"1","x":1,"x":1}}"#),
         ] {
-            refused(&verifier, &issuer.sign(header, &claims), RefusalReason::Malformed);
+            expect_refusal(&verifier, &issuer.sign(header, &claims), RefusalReason::Malformed);
         }
         for payload in [
             format!(r#"{{"exp":1,"exp":{}}}"#, NOW + 60),
             format!(r#"{{"exp":{0},"sub":"a","\u0065xp":{0}}}"#, NOW + 60),
         ] {
-            refused(&verifier, &issuer.sign(header(&issuer).to_string(), payload), RefusalReason::Malformed);
+            expect_refusal(
+                &verifier,
+                &issuer.sign(header(&issuer).to_string(), payload),
+                RefusalReason::Malformed,
+            );
         }
     }
 }
 
 #[test]
 fn a_header_or_payload_that_is_no_object_is_refused() {
-    for (issuer, verifier) in each() {
+    for (issuer, verifier) in issuers() {
         let (header, claims) = (header(&issuer).to_string(), claims().to_string());
         let deep = format!("{{\"exp\":{}}}", "[".repeat(500));
         let bom = format!("\u{feff}{claims}");
         for other in ["", "null", "[]", "\"a\"", "1", "{", "{}}", "{\"a\":1e999}", &deep, &bom] {
-            refused(&verifier, &issuer.sign(other, &claims), RefusalReason::Malformed);
-            refused(&verifier, &issuer.sign(&header, other), RefusalReason::Malformed);
+            expect_refusal(&verifier, &issuer.sign(other, &claims), RefusalReason::Malformed);
+            expect_refusal(&verifier, &issuer.sign(&header, other), RefusalReason::Malformed);
         }
-        refused(&verifier, &issuer.sign(b"{\"alg\":\"\xff\"}", &claims), RefusalReason::Malformed);
-        refused(
+        expect_refusal(&verifier, &issuer.sign(b"{\"alg\":\"\xff\"}", &claims), RefusalReason::Malformed);
+        expect_refusal(
             &verifier,
             &issuer.sign(&header, b"{\"exp\":9999999999,\"a\":\"\xff\"}"),
             RefusalReason::Malformed,
@@ -226,7 +230,7 @@ fn a_header_or_payload_that_is_no_object_is_refused() {
 
 #[test]
 fn a_token_has_three_parts_of_strict_base64url() {
-    for (issuer, verifier) in each() {
+    for (issuer, verifier) in issuers() {
         let token = good(&issuer);
         let [header, payload, signature] = parts(&token);
         for other in [
@@ -246,7 +250,7 @@ fn a_token_has_three_parts_of_strict_base64url() {
             format!("{token}\0"),
             format!(r#"{{"protected":"{header}","payload":"{payload}","signature":"{signature}"}}"#),
         ] {
-            refused(&verifier, &other, RefusalReason::Malformed);
+            expect_refusal(&verifier, &other, RefusalReason::Malformed);
         }
         for (at, part) in [&header, &payload, &signature].into_iter().enumerate() {
             let (start, end) = part.split_at(part.len() / 2);
@@ -254,13 +258,13 @@ fn a_token_has_three_parts_of_strict_base64url() {
                 for changed in [format!("{part}{broken}"), format!("{start}{broken}{end}")] {
                     let mut parts = parts(&token);
                     parts[at] = changed;
-                    refused(&verifier, &parts.join("."), RefusalReason::Malformed);
+                    expect_refusal(&verifier, &parts.join("."), RefusalReason::Malformed);
                     // Refused even if the issuer signed this form.
                     let [header, payload, signature] = &mut parts;
                     if at < 2 {
                         *signature = encode(issuer.signature(format!("{header}.{payload}").as_bytes()));
                     }
-                    refused(&verifier, &parts.join("."), RefusalReason::Malformed);
+                    expect_refusal(&verifier, &parts.join("."), RefusalReason::Malformed);
                 }
             }
         }
@@ -269,7 +273,7 @@ fn a_token_has_three_parts_of_strict_base64url() {
 
 #[test]
 fn blanks_between_the_members_of_a_header_are_json() {
-    for (issuer, verifier) in each() {
+    for (issuer, verifier) in issuers() {
         let name = issuer.algorithm.name();
         for header in [
             format!("{{ \"kid\" : \"1\", \"alg\" : \"{name}\" }}"),
@@ -283,7 +287,7 @@ fn blanks_between_the_members_of_a_header_are_json() {
 #[test]
 fn the_last_character_has_one_spelling() {
     const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    for (issuer, verifier) in each() {
+    for (issuer, verifier) in issuers() {
         let token = good(&issuer);
         let (start, last) = token.split_at(token.len() - 1);
         for other in ALPHABET.iter().map(|byte| char::from(*byte)).filter(|other| !last.starts_with(*other)) {
@@ -294,7 +298,7 @@ fn the_last_character_has_one_spelling() {
 
 #[test]
 fn a_signature_is_exactly_over_what_it_stands_behind() {
-    for (issuer, verifier) in each() {
+    for (issuer, verifier) in issuers() {
         let token = good(&issuer);
         let [header, payload, signature] = parts(&token);
         let admin = encode(json!({"sub": "admin", "exp": NOW + 60}).to_string());
@@ -312,14 +316,14 @@ fn a_signature_is_exactly_over_what_it_stands_behind() {
             format!("{header}.{payload}.AAAA{signature}"),
             format!("{header}.{payload}.{}", encode(issuer.signature(payload.as_bytes()))),
         ] {
-            refused(&verifier, &forged, RefusalReason::BadSignature);
+            expect_refusal(&verifier, &forged, RefusalReason::BadSignature);
         }
     }
 }
 
 #[test]
 fn an_ecdsa_signature_is_two_numbers_of_full_length_within_range() {
-    for (issuer, verifier) in each().filter(|(issuer, _)| issuer.algorithm.name().starts_with("ES")) {
+    for (issuer, verifier) in issuers().filter(|(issuer, _)| issuer.algorithm.name().starts_with("ES")) {
         let [header, payload, _] = parts(&good(&issuer));
         let raw = issuer.signature(format!("{header}.{payload}").as_bytes());
         let (r, s) = raw.split_at(raw.len() / 2);
@@ -342,7 +346,7 @@ fn an_ecdsa_signature_is_two_numbers_of_full_length_within_range() {
             [&raw[..], &[0]].concat(),
             raw[1..].to_vec(),
         ] {
-            refused(
+            expect_refusal(
                 &verifier,
                 &format!("{header}.{payload}.{}", encode(forged)),
                 RefusalReason::BadSignature,

@@ -141,10 +141,10 @@ fn only_listed_claims_are_exposed_and_absent_ones_are_left_out() {
     let mut config = auth(vec![Issuer::new(JwtAlgorithm::Hs256).key(None)]);
     let claims = json!({"sub": "a", "roles": {"admin": false}, "email": null, "a.b": 1});
     let claims = claims.as_object().unwrap();
-    assert_eq!(&build(&config).exposed(claims), claims);
+    assert_eq!(&build(&config).exposed_claims(claims), claims);
     config.claims_to_metadata = Some(["roles", "email", "absent", "roles.admin"].map(String::from).into());
-    let exposed = build(&config).exposed(claims);
+    let exposed = build(&config).exposed_claims(claims);
     assert_eq!(Value::Object(exposed), json!({"roles": {"admin": false}, "email": null}));
     config.claims_to_metadata = Some(Vec::new());
-    assert!(build(&config).exposed(claims).is_empty());
+    assert!(build(&config).exposed_claims(claims).is_empty());
 }

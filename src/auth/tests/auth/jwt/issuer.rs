@@ -48,28 +48,28 @@ impl Issuer {
     pub(super) fn new(algorithm: JwtAlgorithm) -> Self {
         use JwtAlgorithm as A;
         match algorithm {
-            A::Hs256 | A::Hs384 | A::Hs512 => Self::shared(algorithm, &"shared secret, ".repeat(5)),
-            A::Es256 => Self::of(algorithm, ec(Nid::X9_62_PRIME256V1)),
-            A::Es384 => Self::of(algorithm, ec(Nid::SECP384R1)),
-            A::EdDsa => Self::of(algorithm, PKey::generate_ed25519().unwrap()),
-            _ => Self::of(algorithm, RSA.clone()),
+            A::Hs256 | A::Hs384 | A::Hs512 => Self::with_secret(algorithm, &"shared secret, ".repeat(5)),
+            A::Es256 => Self::with_key(algorithm, ec(Nid::X9_62_PRIME256V1)),
+            A::Es384 => Self::with_key(algorithm, ec(Nid::SECP384R1)),
+            A::EdDsa => Self::with_key(algorithm, PKey::generate_ed25519().unwrap()),
+            _ => Self::with_key(algorithm, RSA.clone()),
         }
     }
 
     /// Returns an issuer with another key of the same algorithm.
     pub(super) fn stranger(algorithm: JwtAlgorithm) -> Self {
         match algorithm.min_key_bytes() {
-            Some(_) => Self::shared(algorithm, &"another secret, ".repeat(5)),
-            None if Self::new(algorithm).private.id() == Id::RSA => Self::of(algorithm, rsa(2048)),
+            Some(_) => Self::with_secret(algorithm, &"another secret, ".repeat(5)),
+            None if Self::new(algorithm).private.id() == Id::RSA => Self::with_key(algorithm, rsa(2048)),
             None => Self::new(algorithm),
         }
     }
 
-    pub(super) fn shared(algorithm: JwtAlgorithm, secret: &str) -> Self {
+    pub(super) fn with_secret(algorithm: JwtAlgorithm, secret: &str) -> Self {
         Self { algorithm, private: PKey::hmac(secret.as_bytes()).unwrap(), text: secret.to_owned() }
     }
 
-    pub(super) fn of(algorithm: JwtAlgorithm, private: PKey<Private>) -> Self {
+    pub(super) fn with_key(algorithm: JwtAlgorithm, private: PKey<Private>) -> Self {
         Self { algorithm, text: pem(&private), private }
     }
 

@@ -40,11 +40,11 @@ impl FakeSet {
         set
     }
 
-    pub(super) fn obtained(&self) -> usize {
+    pub(super) fn fetch_count(&self) -> usize {
         self.0.obtained.load(Ordering::Relaxed)
     }
 
-    pub(super) fn renewed(&self) -> usize {
+    pub(super) fn renewal_count(&self) -> usize {
         self.0.renewed.load(Ordering::Relaxed)
     }
 }
@@ -109,7 +109,7 @@ fn set(keys: &[Value]) -> Result<Jwks, JwksError> {
     Jwks::parse(json!({"keys": keys}).to_string().as_bytes())
 }
 
-fn shared(keys: &[Value]) -> Arc<Jwks> {
+fn shared_keys(keys: &[Value]) -> Arc<Jwks> {
     Arc::new(set(keys).unwrap())
 }
 
@@ -237,7 +237,7 @@ fn no_more_than_sixteen_keys_are_tried_for_one_token() {
         // A key of another algorithm is not a candidate.
         keys.push(elsewhere.clone());
         keys.push(jwk(&issuer.private, &json!({"kid": "1"})));
-        let verifier = verifier(Vec::new(), &FakeSet::holding(Some(shared(&keys))));
+        let verifier = verifier(Vec::new(), &FakeSet::holding(Some(shared_keys(&keys))));
         for kid in [None, Some("1")] {
             assert_eq!(verify(&verifier, &token(&issuer, kid)).is_ok(), accepted, "{before} {kid:?}");
         }
@@ -250,11 +250,11 @@ fn a_key_without_an_algorithm_serves_all_of_its_family_and_one_with_it_only_that
     for declared in [None, Some(JwtAlgorithm::Ps256)] {
         let key = rsa(2048);
         let more = declared.map_or(json!({}), |algorithm| json!({"alg": algorithm.name()}));
-        let set = FakeSet::holding(Some(shared(&[jwk(&key, &more)])));
+        let set = FakeSet::holding(Some(shared_keys(&[jwk(&key, &more)])));
         let verifier = verifier(Vec::new(), &set);
         let family = ALGORITHMS.into_iter().filter(|algorithm| algorithm.name().starts_with(['R', 'P']));
         for algorithm in family {
-            let accepted = verify(&verifier, &token(&Issuer::of(algorithm, key.clone()), None)).is_ok();
+            let accepted = verify(&verifier, &token(&Issuer::with_key(algorithm, key.clone()), None)).is_ok();
             assert_eq!(accepted, declared.is_none_or(|declared| declared == algorithm), "{algorithm:?}");
         }
     }
@@ -268,7 +268,7 @@ fn a_key_id_selects_exactly_and_none_tries_every_key() {
         jwk(&two.private, &json!({})),
         jwk(&rsa(2048), &json!({"kid": "r"})),
     ];
-    let verifier = verifier(Vec::new(), &FakeSet::holding(Some(shared(&keys))));
+    let verifier = verifier(Vec::new(), &FakeSet::holding(Some(shared_keys(&keys))));
     for (issuer, kid, expected) in [
         (&one, Some("1"), None),
         (&one, None, None),
@@ -290,10 +290,10 @@ fn static_keys_are_tried_before_the_set() {
     let set = FakeSet::holding(None);
     let static_first = verifier(vec![ours.key(Some("1"))], &set);
     assert_eq!(verify(&static_first, &token(&ours, Some("1"))).err(), None);
-    assert_eq!(set.obtained(), 0, "the set was not needed");
+    assert_eq!(set.fetch_count(), 0, "the set was not needed");
     assert_eq!(verify(&static_first, &token(&theirs, Some("1"))).err(), Some(RefusalReason::KeysUnavailable));
 
-    let set = FakeSet::holding(Some(shared(&[jwk(&theirs.private, &json!({"kid": "1"}))])));
+    let set = FakeSet::holding(Some(shared_keys(&[jwk(&theirs.private, &json!({"kid": "1"}))])));
     let both = verifier(vec![ours.key(Some("1"))], &set);
     assert_eq!(verify(&both, &token(&ours, Some("1"))).err(), None);
     assert_eq!(verify(&both, &token(&theirs, Some("1"))).err(), None);
@@ -305,9 +305,9 @@ fn keys_that_are_not_fresh_are_obtained() {
     let set = FakeSet::holding(None);
     let verifier = verifier(Vec::new(), &set);
     assert_eq!(verify(&verifier, &token(&issuer, Some("1"))).err(), Some(RefusalReason::KeysUnavailable));
-    *set.0.obtainable.lock() = Some(shared(&[jwk(&issuer.private, &json!({"kid": "1"}))]));
+    *set.0.obtainable.lock() = Some(shared_keys(&[jwk(&issuer.private, &json!({"kid": "1"}))]));
     assert_eq!(verify(&verifier, &token(&issuer, Some("1"))).err(), None);
-    assert_eq!((set.obtained(), set.renewed()), (2, 0));
+    assert_eq!((set.fetch_count(), set.renewal_count()), (2, 0));
 }
 
 #[test]
@@ -315,18 +315,18 @@ fn a_rotated_key_is_found_by_asking_once() {
     let [old, new] = [0; 2].map(|_| Issuer::new(JwtAlgorithm::EdDsa));
     let before = jwk(&old.private, &json!({"kid": "old"}));
     let after = jwk(&new.private, &json!({"kid": "new"}));
-    let set = FakeSet::holding(Some(shared(std::slice::from_ref(&before))));
-    *set.0.newer.lock() = Some(shared(&[before, after]));
+    let set = FakeSet::holding(Some(shared_keys(std::slice::from_ref(&before))));
+    *set.0.newer.lock() = Some(shared_keys(&[before, after]));
     let verifier = verifier(Vec::new(), &set);
     assert_eq!(verify(&verifier, &token(&new, Some("new"))).err(), None);
-    assert_eq!(set.renewed(), 1);
+    assert_eq!(set.renewal_count(), 1);
 }
 
 #[test]
 fn a_set_is_renewed_for_unknown_ids_only_and_once_for_each_token() {
     let issuer = Issuer::new(JwtAlgorithm::Es256);
     let stranger = Issuer::stranger(JwtAlgorithm::Es256);
-    let set = FakeSet::holding(Some(shared(&[jwk(&issuer.private, &json!({"kid": "1"}))])));
+    let set = FakeSet::holding(Some(shared_keys(&[jwk(&issuer.private, &json!({"kid": "1"}))])));
     let mut config = auth(Vec::new());
     config.jwks_url = Some("https://issuer.example/jwks".into());
     config.algorithms.retain(|algorithm| *algorithm != JwtAlgorithm::Ps512);
@@ -345,14 +345,14 @@ fn a_set_is_renewed_for_unknown_ids_only_and_once_for_each_token() {
     ] {
         assert_eq!(verify(&verifier, &token).err(), Some(reason), "{token}");
     }
-    assert_eq!(set.renewed(), 0);
+    assert_eq!(set.renewal_count(), 0);
 
     for n in 1..=1000 {
         let token = token(&stranger, Some(&format!("unknown-{n}")));
         assert_eq!(verify(&verifier, &token).err(), Some(RefusalReason::UnknownKid));
-        assert_eq!(set.renewed(), n);
+        assert_eq!(set.renewal_count(), n);
     }
-    assert_eq!(set.obtained(), 0);
+    assert_eq!(set.fetch_count(), 0);
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn a_shared_secret_has_at_least_the_length_of_its_hash() {
 #[test]
 fn a_shared_secret_is_read_in_its_encoding() {
     let secret = "0123456789abcdef0123456789abcdef";
-    let issuer = Issuer::shared(JwtAlgorithm::Hs256, secret);
+    let issuer = Issuer::with_secret(JwtAlgorithm::Hs256, secret);
     for (encoding, text) in [
         (KeyEncoding::Utf8, secret.to_owned()),
         (KeyEncoding::Hex, format!("{}\n", hex::encode(secret))),

@@ -65,5 +65,5 @@ fn every_key_of_a_published_set_is_used() {
         let shared = algorithm.min_key_bytes().is_some();
         assert_eq!(verify(&verifier, token).is_err(), shared, "{algorithm:?}");
     }
-    assert_eq!((set.obtained(), set.renewed()), (0, 0), "the keys were at hand");
+    assert_eq!((set.fetch_count(), set.renewal_count()), (0, 0), "the keys were at hand");
 }

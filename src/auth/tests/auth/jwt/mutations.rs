@@ -18,7 +18,7 @@ impl Random {
         usize::try_from((mixed ^ (mixed >> 31)) % u64::try_from(limit).unwrap()).unwrap()
     }
 
-    fn mutated(&mut self, token: &str, other: &str) -> Vec<u8> {
+    fn mutate(&mut self, token: &str, other: &str) -> Vec<u8> {
         const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ ";
         let mut bytes = token.as_bytes().to_vec();
         let at = self.below(bytes.len());
@@ -59,7 +59,7 @@ fn no_mutated_token_is_accepted() {
     while refused.iter().map(|(_, refused)| refused).sum::<u64>() < count {
         let (algorithm, token) = tokens[random.below(tokens.len())];
         let (_, other) = tokens[random.below(tokens.len())];
-        let mutated = random.mutated(token, other);
+        let mutated = random.mutate(token, other);
         if tokens.iter().any(|(_, token)| token.as_bytes() == mutated) {
             continue;
         }

@@ -158,7 +158,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the operator that a misspelt name was probably meant to be.
-pub fn meant(name: &str) -> Option<&'static str> {
+pub fn suggest_operator(name: &str) -> Option<&'static str> {
     let foreign = FOREIGN.iter().map(|(foreign, _)| *foreign);
     let near = nearest(name, names().chain(foreign))?;
     Some(FOREIGN.iter().find(|(foreign, _)| *foreign == near).map_or(near, |(_, operator)| operator))

@@ -74,8 +74,8 @@ fn a_misspelt_operator_and_one_of_other_languages_are_told_apart_from_data() {
     for (name, operator) in
         [("inn", "in"), ("conct", "cat"), ("concat", "cat"), ("=", "=="), ("not", "!"), ("flter", "filter")]
     {
-        assert_eq!(meant(name), Some(operator), "{name}");
+        assert_eq!(suggest_operator(name), Some(operator), "{name}");
     }
-    assert_eq!(meant("customer"), None);
+    assert_eq!(suggest_operator("customer"), None);
     assert!(FOREIGN.iter().all(|(name, operator)| find(operator).is_some() && find(name).is_none()));
 }

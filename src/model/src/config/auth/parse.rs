@@ -144,8 +144,8 @@ fn jwt(block: &mut ConfigBlock<'_>) -> Result<JwtAuth, FieldError> {
     let keys = block.blocks("jwt_keys", jwt_key)?.unwrap_or_default();
     let jwks_url = block.string("jwks_url")?;
     let algorithms = block.strings("algorithms")?.unwrap_or_default();
-    let issuers = accepted(block, "issuer")?;
-    let audiences = accepted(block, "audience")?;
+    let issuers = accepted_values(block, "issuer")?;
+    let audiences = accepted_values(block, "audience")?;
     let leeway_secs = block.unsigned("leeway_secs")?.unwrap_or(30);
     let require_exp = block.boolean("require_exp")?.unwrap_or(true);
     let required = block.boolean("required")?.unwrap_or(true);
@@ -189,7 +189,7 @@ fn jwt(block: &mut ConfigBlock<'_>) -> Result<JwtAuth, FieldError> {
 
 /// Reads the accepted values of a claim. An author who writes the field wants the claim checked, so an empty
 /// list is refused instead of disabling the check.
-fn accepted(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Vec<String>, FieldError> {
+fn accepted_values(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Vec<String>, FieldError> {
     let Some(values) = block.one_or_many(name)? else { return Ok(Vec::new()) };
     if values.is_empty() {
         return Err(invalid(format!("auth.{name} is empty")));

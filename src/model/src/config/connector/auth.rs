@@ -55,9 +55,9 @@ pub(super) fn read(block: &mut ConfigBlock<'_>, errors: &mut Vec<FieldError>) ->
         return None;
     }
     let mut problems = Vec::new();
-    let made = keep_or_report(block.block("auth", |block| parse(block, &mut problems)), errors).flatten();
+    let auth = keep_or_report(block.block("auth", |block| parse(block, &mut problems)), errors).flatten();
     errors.append(&mut problems);
-    made
+    auth
 }
 
 /// Returns true if the `type` of the block `auth` is still a placeholder or reference.

@@ -43,10 +43,10 @@ pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<CacheConfig, Vec<Fiel
         fields.read(|block| block.string("url"));
         CacheBackend::Memory
     };
-    let made = CacheConfig {
+    let config = CacheConfig {
         backend,
         allow_private_urls: fields.flag("allow_private_urls"),
         operations: OperationSwitches::read(&mut fields, &["read", "write"]),
     };
-    fields.finish(made)
+    fields.finish(config)
 }

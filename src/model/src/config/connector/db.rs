@@ -67,7 +67,7 @@ pub struct DbConfig {
 
 pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<DbConfig, Vec<FieldError>> {
     let mut fields = ConnectorFields::new(block);
-    let made = DbConfig {
+    let config = DbConfig {
         connection_string: SecretText::new(fields.require(connection_string)),
         max_connections: fields.read(|block| block.positive("max_connections")),
         connect_timeout_ms: fields.positive("connect_timeout_ms", CONNECT_TIMEOUT_MS),
@@ -78,7 +78,7 @@ pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<DbConfig, Vec<FieldEr
         dialect: DialectConfig::read(&mut fields),
         aggregate_write_stages: fields.flag("aggregate_write_stages"),
     };
-    fields.finish(made)
+    fields.finish(config)
 }
 
 fn connection_string(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
@@ -86,6 +86,6 @@ fn connection_string(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> 
     if is_unresolved(&text) || DatabaseKind::from_connection_string(&text).is_some() {
         return Ok(text);
     }
-    let known: Vec<_> = SCHEMES.iter().map(|(scheme, _)| *scheme).collect();
-    Err(block.invalid("connection_string", format!("the scheme must be one of {}", known.join(", "))))
+    let schemes: Vec<_> = SCHEMES.iter().map(|(scheme, _)| *scheme).collect();
+    Err(block.invalid("connection_string", format!("the scheme must be one of {}", schemes.join(", "))))
 }

@@ -34,7 +34,7 @@ pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<EsConfig, Vec<FieldEr
         let error = fields.block.invalid("auth.type", "use one of bearer, basic, apikey");
         fields.refuse(error);
     }
-    let made = EsConfig {
+    let config = EsConfig {
         url,
         auth,
         request_timeout_ms: fields.read(|block| block.positive("request_timeout_ms")),
@@ -43,5 +43,5 @@ pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<EsConfig, Vec<FieldEr
         operations: OperationSwitches::read(&mut fields, &OPERATIONS),
         dialect: DialectConfig::read(&mut fields),
     };
-    fields.finish(made)
+    fields.finish(config)
 }

@@ -132,7 +132,7 @@ pub(super) fn url(
 }
 
 /// Reads a string that is not blank.
-pub(super) fn filled(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<String, FieldError> {
+pub(super) fn required_text(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<String, FieldError> {
     let text = block.required_string(name)?;
     if text.trim().is_empty() { Err(block.invalid(name, "must not be empty")) } else { Ok(text) }
 }

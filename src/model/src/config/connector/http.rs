@@ -9,7 +9,7 @@ use super::unresolved::is_unresolved;
 use crate::config::SecretText;
 use crate::config::block::{ConfigBlock, keep_or_report};
 use crate::field::FieldError;
-use crate::mask::decoded;
+use crate::mask::decode_query_name;
 
 /// Maximum number of retries.
 const MAX_RETRIES: u64 = 16;
@@ -108,7 +108,7 @@ fn names_in_query(url: &str) -> impl Iterator<Item = String> {
     let query = url.split_once('?').map_or("", |(_, query)| query);
     let query = query.split('#').next().unwrap_or_default();
     let names = query.split('&').map(|pair| pair.split('=').next().unwrap_or_default());
-    names.filter(|name| !name.is_empty()).map(decoded)
+    names.filter(|name| !name.is_empty()).map(decode_query_name)
 }
 
 fn retry(block: &mut ConfigBlock<'_>) -> Result<Retry, FieldError> {
@@ -121,8 +121,8 @@ fn retry(block: &mut ConfigBlock<'_>) -> Result<Retry, FieldError> {
 
 fn methods(block: &mut ConfigBlock<'_>) -> Result<Vec<String>, FieldError> {
     let methods = block.strings("methods")?.unwrap_or_default();
-    let known = |method: &String| METHODS.contains(&method.as_str()) || is_unresolved(method);
-    match methods.iter().position(|method| !known(method)) {
+    let is_known = |method: &String| METHODS.contains(&method.as_str()) || is_unresolved(method);
+    match methods.iter().position(|method| !is_known(method)) {
         Some(index) => {
             Err(block.invalid(&format!("methods[{index}]"), format!("use one of {}", METHODS.join(", "))))
         }

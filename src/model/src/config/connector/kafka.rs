@@ -3,7 +3,7 @@
 //! The credentials in the settings of the server are used only for the brokers in those settings. A connector
 //! with other brokers needs its own credentials.
 
-use super::fields::{ConnectorFields, OperationSwitches, check_host, filled, split_port};
+use super::fields::{ConnectorFields, OperationSwitches, check_host, required_text, split_port};
 use super::unresolved::is_unresolved;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
@@ -95,14 +95,14 @@ pub struct KafkaSasl {
 
 pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<KafkaConfig, Vec<FieldError>> {
     let mut fields = ConnectorFields::new(block);
-    let made = KafkaConfig {
+    let config = KafkaConfig {
         brokers: fields.require(brokers),
         topic: fields.read(topic),
         auth: fields.read(auth).flatten(),
         allow_private_urls: fields.flag("allow_private_urls"),
         operations: OperationSwitches::read(&mut fields, &["publish"]),
     };
-    fields.finish(made)
+    fields.finish(config)
 }
 
 fn topic(block: &mut ConfigBlock<'_>) -> Result<Option<String>, FieldError> {
@@ -127,8 +127,8 @@ fn credentials(block: &mut ConfigBlock<'_>) -> Result<KafkaSecurity, FieldError>
     let mechanism = block.choice("sasl_mechanism", &MECHANISMS)?;
     if protocol.authenticates() {
         let mechanism = mechanism.ok_or_else(|| block.missing("sasl_mechanism"))?;
-        let username = filled(block, "sasl_username")?;
-        let password = SecretText::new(filled(block, "sasl_password")?);
+        let username = required_text(block, "sasl_username")?;
+        let password = SecretText::new(required_text(block, "sasl_password")?);
         return Ok(KafkaSecurity { protocol, sasl: Some(KafkaSasl { mechanism, username, password }) });
     }
     for name in ["sasl_mechanism", "sasl_username", "sasl_password"] {

@@ -82,7 +82,7 @@ enum View {
 }
 
 impl View {
-    fn below(self, key: &str) -> Self {
+    fn member_view(self, key: &str) -> Self {
         match self {
             Self::Sealed => Self::Sealed,
             _ if HIDDEN.contains(&key) => Self::Sealed,
@@ -107,17 +107,17 @@ impl View {
 
 /// Returns the settings with all possible secrets masked.
 pub fn mask_connector_config(config: &Value) -> Value {
-    masked(View::Hidden, config)
+    mask_value(View::Hidden, config)
 }
 
-fn masked(view: View, value: &Value) -> Value {
+fn mask_value(view: View, value: &Value) -> Value {
     match value {
         Value::Object(members) => members
             .iter()
-            .map(|(key, member)| (key.clone(), masked(view.below(key), member)))
+            .map(|(key, member)| (key.clone(), mask_value(view.member_view(key), member)))
             .collect::<serde_json::Map<_, _>>()
             .into(),
-        Value::Array(items) => items.iter().map(|item| masked(view, item)).collect(),
+        Value::Array(items) => items.iter().map(|item| mask_value(view, item)).collect(),
         scalar => view.mask(scalar),
     }
 }
@@ -134,7 +134,7 @@ fn restore(view: View, sent: &mut Value, stored: &Value) {
         (Value::Object(sent), Value::Object(stored)) => {
             for (key, member) in sent {
                 if let Some(stored) = stored.get(key) {
-                    restore(view.below(key), member, stored);
+                    restore(view.member_view(key), member, stored);
                 }
             }
         }

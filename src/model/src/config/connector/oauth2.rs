@@ -96,16 +96,16 @@ const CLIENT_AUTHS: [(&str, OAuth2ClientAuth); 2] =
 
 /// Reads the rest of a block after its type.
 pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<OAuth2, FieldError> {
-    let kind = chosen(block, "grant", &GRANTS)?;
+    let kind = read_choice(block, "grant", &GRANTS)?;
     let grant = block.string("grant")?.ok_or_else(|| block.missing("grant"))?;
     let token_url = fields::url(block, "token_url", &["http", "https"])?;
     if fields::has_credentials(&token_url) {
         return Err(block.invalid("token_url", "credentials belong in client_id and client_secret"));
     }
-    let client_id = fields::filled(block, "client_id")?;
+    let client_id = fields::required_text(block, "client_id")?;
     let client_secret = SecretText::new(block.required_string("client_secret")?);
-    let given_auth = chosen(block, "client_auth", &CLIENT_AUTHS)?;
-    let made = OAuth2 {
+    let given_auth = read_choice(block, "client_auth", &CLIENT_AUTHS)?;
+    let oauth = OAuth2 {
         grant: read_grant(block, &grant, kind, given_auth)?,
         token_url,
         client_id,
@@ -119,17 +119,17 @@ pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<OAuth2, FieldError> {
         fingerprint: content_hash(&block.value()),
     };
     if kind == Some(Kind::AccountCredentials) {
-        for (name, given) in [("audience", &made.audience), ("resource", &made.resource)] {
+        for (name, given) in [("audience", &oauth.audience), ("resource", &oauth.resource)] {
             if given.is_some() {
                 return Err(block.invalid(name, "the grant account_credentials has no such parameter"));
             }
         }
     }
-    Ok(made)
+    Ok(oauth)
 }
 
 /// Reads one of a set of names; returns `None` if it is absent, or a placeholder or reference.
-fn chosen<T: Copy>(
+fn read_choice<T: Copy>(
     block: &mut ConfigBlock<'_>,
     name: &'static str,
     choices: &[(&str, T)],
@@ -162,14 +162,14 @@ fn read_grant(
     match kind {
         Kind::ClientCredentials => Ok(OAuth2Grant::ClientCredentials),
         Kind::RefreshToken => {
-            let seed = SecretText::new(fields::filled(block, "refresh_token")?);
+            let seed = SecretText::new(fields::required_text(block, "refresh_token")?);
             Ok(OAuth2Grant::RefreshToken { seed })
         }
         Kind::AccountCredentials if auth == Some(OAuth2ClientAuth::Body) => {
             Err(block.invalid("client_auth", "the grant account_credentials takes basic alone"))
         }
         Kind::AccountCredentials => {
-            Ok(OAuth2Grant::AccountCredentials { account_id: fields::filled(block, "account_id")? })
+            Ok(OAuth2Grant::AccountCredentials { account_id: fields::required_text(block, "account_id")? })
         }
     }
 }
@@ -224,7 +224,7 @@ mod tests {
         json!({"url": "https://api.example", "auth": auth})
     }
 
-    fn parsed(more: Value) -> Result<OAuth2, String> {
+    fn parse_settings(more: Value) -> Result<OAuth2, String> {
         match ConnectorConfig::parse(ConnectorType::Http, &config(more)) {
             Ok(ConnectorConfig::Http(http)) => match http.auth {
                 Some(HttpAuth::OAuth2(oauth)) => Ok(*oauth),
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn the_least_block_has_its_defaults_and_prints_no_secret() {
-        let oauth = parsed(json!({"extra_params": {"k": "swordfish", "n": 1}})).unwrap();
+        let oauth = parse_settings(json!({"extra_params": {"k": "swordfish", "n": 1}})).unwrap();
         assert_eq!(
             (&oauth.grant, oauth.client_auth),
             (&OAuth2Grant::ClientCredentials, OAuth2ClientAuth::Basic)
@@ -277,7 +277,7 @@ mod tests {
             (json!({"refresh_margin_secs": -1}), "refresh_margin_secs"),
             (json!({"scope": "read"}), "scope"),
         ] {
-            assert_eq!(parsed(more.clone()).unwrap_err(), place, "{more}");
+            assert_eq!(parse_settings(more.clone()).unwrap_err(), place, "{more}");
         }
     }
 
@@ -288,13 +288,13 @@ mod tests {
             json!({"grant": "refresh_token", "refresh_token": "env://SEED", "client_secret": "vault://kv#s"}),
             json!({"grant": "account_credentials", "account_id": "a", "client_auth": "${HOW}"}),
         ] {
-            assert!(parsed(more.clone()).is_ok(), "{more}");
+            assert!(parse_settings(more.clone()).is_ok(), "{more}");
         }
     }
 
     #[test]
     fn the_fingerprint_changes_with_anything_but_the_order_of_keys() {
-        let of = |more| parsed(more).unwrap().fingerprint;
+        let of = |more| parse_settings(more).unwrap().fingerprint;
         assert_eq!(
             of(json!({"audience": "a", "resource": "r"})),
             of(json!({"resource": "r", "audience": "a"}))

@@ -1,6 +1,6 @@
 //! The `config` of a mail connector.
 
-use super::fields::{ConnectorFields, check_host, filled, port, split_port};
+use super::fields::{ConnectorFields, check_host, port, required_text, split_port};
 use super::unresolved::is_unresolved;
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
@@ -46,7 +46,7 @@ pub struct SmtpConfig {
 
 pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<SmtpConfig, Vec<FieldError>> {
     let mut fields = ConnectorFields::new(block);
-    let made = SmtpConfig {
+    let config = SmtpConfig {
         host: fields.require(host),
         port: port(&mut fields, SUBMISSION),
         tls: fields.choice("tls", &TLS).unwrap_or(SmtpTls::StartTls),
@@ -56,11 +56,11 @@ pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<SmtpConfig, Vec<Field
         allow_private_urls: fields.flag("allow_private_urls"),
         timeout_ms: fields.positive("timeout_ms", TIMEOUT_MS),
     };
-    fields.finish(made)
+    fields.finish(config)
 }
 
 fn host(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
-    let host = filled(block, "host")?;
+    let host = required_text(block, "host")?;
     check_host(&host).map_err(|why| block.invalid("host", why))?;
     if !is_unresolved(&host) && split_port(&host).1.is_some() {
         return Err(block.invalid("host", "the port has a field of its own"));
@@ -86,7 +86,7 @@ fn credentials(block: &mut ConfigBlock<'_>) -> Result<Option<(SecretText, Secret
 /// Reads a mailbox, `user@host` or `Name <user@host>`. The mail library validates it fully when a mail is
 /// sent.
 fn from(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
-    let text = filled(block, "from")?;
+    let text = required_text(block, "from")?;
     let address = match text.split_once('<') {
         Some((_, rest)) => rest.strip_suffix('>').unwrap_or_default(),
         None => text.as_str(),

@@ -1,6 +1,6 @@
 //! The `config` of an object store connector.
 
-use super::fields::{ConnectorFields, OperationSwitches, filled, url};
+use super::fields::{ConnectorFields, OperationSwitches, required_text, url};
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::field::FieldError;
@@ -35,17 +35,17 @@ pub struct StorageConfig {
 pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<StorageConfig, Vec<FieldError>> {
     let mut fields = ConnectorFields::new(block);
     fields.choice("provider", &[("s3", ())]);
-    let made = StorageConfig {
+    let config = StorageConfig {
         endpoint: fields.require(|block| url(block, "endpoint", &["http", "https"])),
-        region: fields.require(|block| filled(block, "region")),
-        bucket: fields.require(|block| filled(block, "bucket")),
-        access_key: SecretText::new(fields.require(|block| filled(block, "access_key"))),
-        secret_key: SecretText::new(fields.require(|block| filled(block, "secret_key"))),
+        region: fields.require(|block| required_text(block, "region")),
+        bucket: fields.require(|block| required_text(block, "bucket")),
+        access_key: SecretText::new(fields.require(|block| required_text(block, "access_key"))),
+        secret_key: SecretText::new(fields.require(|block| required_text(block, "secret_key"))),
         session_token: fields.read(|block| block.string("session_token")).map(SecretText::new),
         force_path_style: fields.flag("force_path_style"),
         allow_private_urls: fields.flag("allow_private_urls"),
         timeout_ms: fields.positive("timeout_ms", TIMEOUT_MS),
         operations: OperationSwitches::read(&mut fields, &["presign_get", "presign_put", "head"]),
     };
-    fields.finish(made)
+    fields.finish(config)
 }

@@ -10,7 +10,7 @@ fn http(config: Value) -> Result<HttpConfig, Vec<FieldError>> {
     }
 }
 
-fn refused(config: Value) -> (String, FieldCode) {
+fn refusal(config: Value) -> (String, FieldCode) {
     let error = http(config).unwrap_err().remove(0);
     (error.path, error.code)
 }
@@ -47,7 +47,7 @@ fn what_is_wrong_is_named_by_its_field() {
         (json!({"url": url, "auth": {"type": "bearer", "token": "t", "x": 1}}), "connector.config.auth.x"),
         (json!({"url": url, "max_response_size": 0}), "connector.config.max_response_size"),
     ] {
-        assert_eq!(refused(config.clone()).0, path, "{config}");
+        assert_eq!(refusal(config.clone()).0, path, "{config}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::refused;
+use super::refusal;
 use crate::config::auth::*;
 use crate::config::*;
 
@@ -11,21 +11,21 @@ fn parse(auth: Value) -> AuthConfig {
 }
 
 fn hmac(extra: Value) -> Value {
-    merged(json!({"mode": "hmac", "secret": "s"}), extra)
+    merge(json!({"mode": "hmac", "secret": "s"}), extra)
 }
 
 fn jwt(extra: Value) -> Value {
-    merged(json!({"mode": "jwt", "algorithms": ["RS256"], "jwks_url": "https://id.test/keys"}), extra)
+    merge(json!({"mode": "jwt", "algorithms": ["RS256"], "jwks_url": "https://id.test/keys"}), extra)
 }
 
-fn merged(mut base: Value, extra: Value) -> Value {
+fn merge(mut base: Value, extra: Value) -> Value {
     base.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
     base
 }
 
 #[test]
 fn every_structural_fault_is_refused_with_a_text_that_names_it() {
-    let key = |extra: Value| jwt(json!({"jwt_keys": [merged(json!({"algorithm": "HS256"}), extra)]}));
+    let key = |extra: Value| jwt(json!({"jwt_keys": [merge(json!({"algorithm": "HS256"}), extra)]}));
     for (auth, text) in [
         (json!({"mode": "api_key"}), "api_key mode needs at least one entry in auth.keys"),
         (json!({"mode": "api_key", "keys": []}), "api_key mode needs at least one entry in auth.keys"),
@@ -144,7 +144,7 @@ fn every_structural_fault_is_refused_with_a_text_that_names_it() {
             "auth.source takes a header or a cookie, not both",
         ),
     ] {
-        let error = refused(&json!({"auth": auth}));
+        let error = refusal(&json!({"auth": auth}));
         assert_eq!((error.path.as_str(), error.message.as_str()), ("channel.config.auth", text), "{auth}");
     }
 }
@@ -169,7 +169,7 @@ fn a_wrong_type_or_mode_is_refused_at_its_field() {
         (jwt(json!({"leeway_secs": -1})), ".leeway_secs", Invalid),
         (jwt(json!({"source": "cookie"})), ".source", TypeMismatch),
     ] {
-        let error = refused(&json!({"auth": auth}));
+        let error = refusal(&json!({"auth": auth}));
         assert_eq!((error.path, error.code), (format!("channel.config.auth{field}"), code), "{auth}");
     }
 }
@@ -189,7 +189,7 @@ fn a_field_of_another_mode_is_unknown() {
         (hmac(json!({"keys": ["k"]})), "keys"),
         (jwt(json!({"header": "x"})), "header"),
     ] {
-        let error = refused(&json!({"auth": auth}));
+        let error = refusal(&json!({"auth": auth}));
         assert_eq!(error.path, format!("channel.config.auth.{field}"));
         assert_eq!(error.code, crate::FieldCode::UnknownField);
     }
@@ -208,7 +208,7 @@ fn key_material_that_can_be_told_to_be_wrong_is_refused_at_its_path() {
         (json!({"algorithm": "ES256", "key": "-----BEGIN PRIVATE KEY-----"}), "key"),
         (json!({"algorithm": "HS256", "key": "k".repeat(32), "key_encoding": "utf16"}), "key_encoding"),
     ] {
-        let error = refused(&json!({"auth": key(entry)}));
+        let error = refusal(&json!({"auth": key(entry)}));
         assert_eq!(error.path, format!("channel.config.auth.jwt_keys[0].{field}"));
     }
     for entry in [
@@ -223,7 +223,7 @@ fn key_material_that_can_be_told_to_be_wrong_is_refused_at_its_path() {
 
 #[test]
 fn an_api_key_is_a_bearer_unless_its_header_is_another() {
-    let key = |extra: Value| match parse(merged(json!({"mode": "api_key", "keys": ["k"]}), extra)) {
+    let key = |extra: Value| match parse(merge(json!({"mode": "api_key", "keys": ["k"]}), extra)) {
         AuthConfig::ApiKey(auth) => (auth.header, auth.scheme),
         other => panic!("{other:?}"),
     };

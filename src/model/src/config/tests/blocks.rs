@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::refused;
+use super::refusal;
 use crate::config::*;
 use crate::field::FieldCode;
 
@@ -24,7 +24,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one() {
         (json!({"tracing": {"level": 1}}), "tracing.level", "known:"),
         (json!({"request": {"zzz": 1}}), "request.zzz", "known: body"),
     ] {
-        let error = refused(&config);
+        let error = refusal(&config);
         assert_eq!((error.path, error.code), (format!("channel.config.{path}"), FieldCode::UnknownField));
         let told = error.message.strip_prefix("config does not match the channel schema: unknown field, ");
         assert!(told.is_some_and(|told| told.contains(hint)), "{}", error.message);
@@ -50,7 +50,7 @@ fn a_wrong_type_is_named_by_field_and_never_by_value() {
         (json!({"origin_allow_list": "*"}), ".origin_allow_list", "array", "string"),
         (json!({"cache": {"enabled": "yes"}}), ".cache.enabled", "boolean", "string"),
     ] {
-        let error = refused(&config);
+        let error = refusal(&config);
         assert_eq!(
             (error.path.as_str(), error.code),
             (&*format!("channel.config{path}"), FieldCode::TypeMismatch)
@@ -73,7 +73,7 @@ fn a_missing_member_is_required_where_it_belongs() {
         (json!({"auth": {"keys": ["k"]}}), "auth.mode"),
         (json!({"response": {"error_bodies": {"400": {}}}}), "response.error_bodies.400.body"),
     ] {
-        let error = refused(&config);
+        let error = refusal(&config);
         assert_eq!((error.path, error.code), (format!("channel.config.{path}"), FieldCode::Required));
     }
 }
@@ -87,7 +87,7 @@ fn a_name_out_of_a_set_is_invalid_at_its_member() {
         (json!({"response": {"mode": "s3cret"}}), "response.mode", json!(["envelope", "shaped"])),
         (json!({"auth": {"mode": "s3cret"}}), "auth.mode", json!(["api_key", "hmac", "jwt"])),
     ] {
-        let error = refused(&config);
+        let error = refusal(&config);
         assert_eq!((error.path.clone(), error.code), (format!("channel.config.{path}"), FieldCode::Invalid));
         assert_eq!(error.expected, Some(Box::new(known)));
         assert!(!format!("{error:?}").contains("s3cret"), "{error:?}");
@@ -145,9 +145,9 @@ fn broken_rules_are_reported_at_their_field() {
         (json!({"request": {"cookies_to_metadata": [""]}}), "request.cookies_to_metadata[0]"),
         (json!({"response": {"allowed_headers": ["a:b"]}}), "response.allowed_headers[0]"),
     ] {
-        assert_eq!(refused(&config).path, format!("channel.config.{path}"), "{config}");
+        assert_eq!(refusal(&config).path, format!("channel.config.{path}"), "{config}");
     }
-    let missing = refused(&json!({"principal_rate_limit": quota}));
+    let missing = refusal(&json!({"principal_rate_limit": quota}));
     assert_eq!(missing.code, FieldCode::Required);
 }
 

@@ -10,7 +10,7 @@ use crate::config::connector::reference::{CONNECTORS, ConnectorReference};
 use crate::config::reference::{BlockReference, KeyReference};
 
 /// Returns a config that holds the block.
-fn placed(reference: &ConnectorReference, block: &BlockReference, object: Map<String, Value>) -> Value {
+fn place_block(reference: &ConnectorReference, block: &BlockReference, object: Map<String, Value>) -> Value {
     if block.path.is_empty() {
         return Value::Object(object);
     }
@@ -42,7 +42,7 @@ fn each_key_of_a_connector_takes_its_example_and_its_default() {
     each_block(|reference, block| {
         for key in block.keys {
             for text in [key.example, key.default].into_iter().filter(|text| !text.is_empty()) {
-                let mut config = placed(reference, block, with(block, key, json_of(text)));
+                let mut config = place_block(reference, block, with(block, key, json_of(text)));
                 if (reference.kind.name(), key.name) == ("smtp", "auth") {
                     config["auth"] = json!({"type": "none"});
                 }
@@ -59,7 +59,7 @@ fn connector_without_a_required_key_is_refused() {
         for key in block.keys.iter().filter(|key| key.required) {
             let mut object = minimal(block);
             object.remove(key.name);
-            let config = placed(reference, block, object);
+            let config = place_block(reference, block, object);
             let parsed = ConnectorConfig::parse(reference.kind, &config);
             assert!(parsed.is_err(), "{} {}: {config}", reference.kind, key.name);
         }
@@ -75,7 +75,7 @@ fn readers_of_connectors_look_for_exactly_the_keys_of_the_reference() {
             ("kafka", "auth") => sasl.as_object().unwrap().clone(),
             _ => minimal(block),
         };
-        let config = placed(reference, block, object);
+        let config = place_block(reference, block, object);
         ConnectorConfig::parse(reference.kind, &config)
             .unwrap_or_else(|errors| panic!("{config}: {errors:?}"));
         let path = format!("connector.config.{}", block.path);

@@ -12,7 +12,7 @@ use super::ChannelConfig;
 use crate::field::FieldError;
 
 /// Returns the only problem of a config.
-fn refused(config: &Value) -> FieldError {
+fn refusal(config: &Value) -> FieldError {
     let errors = ChannelConfig::parse(config).map(|parsed| panic!("accepted: {parsed:?}")).unwrap_err();
     assert_eq!(errors.len(), 1, "{errors:?}");
     errors[0].clone()

@@ -49,7 +49,7 @@ fn with(block: &BlockReference, key: &KeyReference, value: Value) -> Map<String,
 }
 
 /// Returns a config that contains the block.
-fn placed(block: &BlockReference, mut object: Map<String, Value>) -> Value {
+fn place_block(block: &BlockReference, mut object: Map<String, Value>) -> Value {
     let jwt = || {
         let form = BLOCKS.iter().find(|block| block.form.contains("jwt")).unwrap();
         Value::Object(minimal(form))
@@ -85,8 +85,8 @@ fn placed(block: &BlockReference, mut object: Map<String, Value>) -> Value {
     config
 }
 
-fn parsed(block: &BlockReference, object: Map<String, Value>) -> ChannelConfig {
-    let config = placed(block, object);
+fn parse(block: &BlockReference, object: Map<String, Value>) -> ChannelConfig {
+    let config = place_block(block, object);
     ChannelConfig::parse(&config).unwrap_or_else(|errors| panic!("{config}: {errors:?}"))
 }
 
@@ -94,7 +94,7 @@ fn parsed(block: &BlockReference, object: Map<String, Value>) -> ChannelConfig {
 fn each_key_of_the_reference_takes_its_example() {
     for block in &BLOCKS {
         for key in block.keys {
-            parsed(block, with(block, key, json_of(key.example)));
+            parse(block, with(block, key, json_of(key.example)));
         }
     }
 }
@@ -105,7 +105,7 @@ fn block_without_a_required_key_is_refused() {
         for key in block.keys.iter().filter(|key| key.required) {
             let mut object = minimal(block);
             object.remove(key.name);
-            let config = placed(block, object);
+            let config = place_block(block, object);
             assert!(ChannelConfig::parse(&config).is_err(), "{}: {config}", key.name);
         }
     }
@@ -115,10 +115,10 @@ fn block_without_a_required_key_is_refused() {
 fn default_of_the_reference_is_the_same_as_an_absent_key() {
     for block in &BLOCKS {
         for key in block.keys.iter().filter(|key| !key.default.is_empty()) {
-            let given = parsed(block, with(block, key, json_of(key.default)));
+            let given = parse(block, with(block, key, json_of(key.default)));
             let mut absent = with(block, key, Value::Null);
             absent.remove(key.name);
-            assert_eq!(given, parsed(block, absent), "{}.{}", block.path, key.name);
+            assert_eq!(given, parse(block, absent), "{}.{}", block.path, key.name);
             assert_ne!(key.default, key.example, "{}.{}", block.path, key.name);
         }
     }
@@ -128,7 +128,7 @@ fn default_of_the_reference_is_the_same_as_an_absent_key() {
 fn reader_looks_for_exactly_the_keys_of_the_reference() {
     for block in &BLOCKS {
         looked_up("");
-        parsed(block, minimal(block));
+        parse(block, minimal(block));
         let path = match block.path {
             "" => "channel.config".to_owned(),
             path => format!("channel.config.{}", path.replace("[]", "[0]").replace('*', "default")),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::refused;
+use super::refusal;
 use crate::config::*;
 use crate::field::FieldCode;
 
@@ -60,11 +60,11 @@ fn a_template_that_cannot_be_used_is_refused() {
             FieldCode::Invalid,
         ),
     ] {
-        let error = refused(&bodies(json!({"400": body})));
+        let error = refusal(&bodies(json!({"400": body})));
         assert_eq!((error.path, error.code), (format!("channel.config.{path}"), code));
     }
     for key in ["399", "600", "4xx", "+400", "0400", "Default"] {
-        let error = refused(&bodies(json!({key: {"body": "{}"}})));
+        let error = refusal(&bodies(json!({key: {"body": "{}"}})));
         let path = format!("channel.config.response.error_bodies.{key}");
         assert_eq!((error.path, error.code), (path, FieldCode::Invalid));
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Marked, found};
+use super::{Marked, codes};
 use crate::field::FieldCode::{Invalid, Required, RequiredForProtocol, TooLong, TypeMismatch};
 use crate::{
     ChannelContent, ChannelType, FieldCode, MASK, Protocol, mask_channel_config, parse_channel_update,
@@ -22,12 +22,12 @@ fn content(body: &Value) -> ChannelContent {
     parse_new_channel(body, &Marked).unwrap().1
 }
 
-fn refused(body: &Value) -> Vec<(String, FieldCode)> {
+fn refusals(body: &Value) -> Vec<(String, FieldCode)> {
     let errors = parse_new_channel(body, &Marked).unwrap_err();
-    found(&errors).into_iter().map(|(path, code)| (path.to_owned(), code)).collect()
+    codes(&errors).into_iter().map(|(path, code)| (path.to_owned(), code)).collect()
 }
 
-fn one(path: &str, code: FieldCode) -> Vec<(String, FieldCode)> {
+fn single_error(path: &str, code: FieldCode) -> Vec<(String, FieldCode)> {
     vec![(path.to_owned(), code)]
 }
 
@@ -53,7 +53,7 @@ fn names_of_types_protocols_and_methods_are_read_whatever_their_case() {
 #[test]
 fn every_missing_field_is_reported_together() {
     assert_eq!(
-        refused(&json!({})),
+        refusals(&json!({})),
         [
             ("channel.channel_type".to_owned(), Required),
             ("channel.name".to_owned(), Required),
@@ -61,26 +61,29 @@ fn every_missing_field_is_reported_together() {
         ]
     );
     assert_eq!(
-        refused(&json!({"name": "c", "channel_type": "sync", "protocol": "rest"})),
+        refusals(&json!({"name": "c", "channel_type": "sync", "protocol": "rest"})),
         [
             ("channel.methods".to_owned(), RequiredForProtocol),
             ("channel.route_pattern".to_owned(), RequiredForProtocol),
         ]
     );
     assert_eq!(
-        refused(&json!({"name": "c", "channel_type": "async", "protocol": "kafka"})),
-        one("channel.topic", RequiredForProtocol)
+        refusals(&json!({"name": "c", "channel_type": "async", "protocol": "kafka"})),
+        single_error("channel.topic", RequiredForProtocol)
     );
-    assert_eq!(refused(&rest(json!({"methods": [], "route_pattern": ""}))).len(), 2);
+    assert_eq!(refusals(&rest(json!({"methods": [], "route_pattern": ""}))).len(), 2);
 }
 
 #[test]
 fn an_unknown_name_says_which_are_known() {
     let errors = parse_new_channel(&rest(json!({"protocol": "carrier"})), &Marked).unwrap_err();
-    assert_eq!(found(&errors), [("channel.protocol", Invalid)]);
+    assert_eq!(codes(&errors), [("channel.protocol", Invalid)]);
     assert_eq!(errors[0].expected.as_deref(), Some(&json!(["rest", "http", "kafka", "cron"])));
     assert_eq!(errors[0].got.as_deref(), Some(&json!("carrier")));
-    assert_eq!(refused(&rest(json!({"channel_type": "both"}))), one("channel.channel_type", Invalid));
+    assert_eq!(
+        refusals(&rest(json!({"channel_type": "both"}))),
+        single_error("channel.channel_type", Invalid)
+    );
 }
 
 #[test]
@@ -88,19 +91,22 @@ fn a_body_of_the_wrong_shape_is_named_field_by_field() {
     let wrong =
         rest(json!({"name": 1, "channel_type": 2, "protocol": 3, "methods": "GET", "route_pattern": 4,
         "topic": 5, "transport_config": [], "workflow_id": 6, "config": "x", "priority": "1", "tags": {}}));
-    let errors = refused(&wrong);
+    let errors = refusals(&wrong);
     assert!(
         errors.iter().all(|(path, code)| path.starts_with("body.") && *code == TypeMismatch),
         "{errors:?}"
     );
     assert_eq!(errors.len(), 11);
-    assert_eq!(refused(&json!(1)), one("body", TypeMismatch));
+    assert_eq!(refusals(&json!(1)), single_error("body", TypeMismatch));
 }
 
 #[test]
 fn methods_are_known_and_named_once() {
-    assert_eq!(refused(&rest(json!({"methods": ["GET", "get"]}))), one("channel.methods[1]", Invalid));
-    assert_eq!(refused(&rest(json!({"methods": ["FETCH"]}))), one("channel.methods[0]", Invalid));
+    assert_eq!(
+        refusals(&rest(json!({"methods": ["GET", "get"]}))),
+        single_error("channel.methods[1]", Invalid)
+    );
+    assert_eq!(refusals(&rest(json!({"methods": ["FETCH"]}))), single_error("channel.methods[0]", Invalid));
 }
 
 #[test]
@@ -108,18 +114,27 @@ fn three_columns_hold_255_characters() {
     for field in ["topic", "consumer_group"] {
         assert!(parse_new_channel(&rest(json!({field: "é".repeat(255)})), &Marked).is_ok());
         assert_eq!(
-            refused(&rest(json!({field: "é".repeat(256)}))),
-            one(&format!("channel.{field}"), TooLong)
+            refusals(&rest(json!({field: "é".repeat(256)}))),
+            single_error(&format!("channel.{field}"), TooLong)
         );
     }
     let long = format!("/{}", "p".repeat(255));
-    assert_eq!(refused(&rest(json!({"route_pattern": long}))), one("channel.route_pattern", TooLong));
-    assert_eq!(refused(&rest(json!({"route_pattern": "no-slash"}))), one("channel.route_pattern", Invalid));
+    assert_eq!(
+        refusals(&rest(json!({"route_pattern": long}))),
+        single_error("channel.route_pattern", TooLong)
+    );
+    assert_eq!(
+        refusals(&rest(json!({"route_pattern": "no-slash"}))),
+        single_error("channel.route_pattern", Invalid)
+    );
 }
 
 #[test]
 fn a_reserved_id_is_refused() {
-    assert_eq!(refused(&rest(json!({"channel_id": "trigger"}))), one("channel.channel_id", Invalid));
+    assert_eq!(
+        refusals(&rest(json!({"channel_id": "trigger"}))),
+        single_error("channel.channel_id", Invalid)
+    );
     let (id, _) = parse_new_channel(&rest(json!({"channel_id": "c-1"})), &Marked).unwrap();
     assert_eq!(id.as_deref(), Some("c-1"));
 }
@@ -144,7 +159,7 @@ fn expressions_are_compiled_and_read_no_secret() {
             ),
         ] {
             let errors = parse_new_channel(&rest(json!({"config": config})), &Marked).unwrap_err();
-            assert_eq!(found(&errors), [(path, Invalid)]);
+            assert_eq!(codes(&errors), [(path, Invalid)]);
             assert!(errors[0].message.contains("does not compile"), "{}", errors[0].message);
         }
     }
@@ -161,7 +176,7 @@ fn an_update_keeps_what_is_absent_and_empties_on_request() {
     assert_eq!((emptied.topic, emptied.workflow_id, emptied.description), (None, None, None));
     let errors = update(json!({"methods": [], "route_pattern": ""})).unwrap_err();
     assert_eq!(
-        found(&errors),
+        codes(&errors),
         [("channel.methods", RequiredForProtocol), ("channel.route_pattern", RequiredForProtocol)]
     );
 }
@@ -176,10 +191,13 @@ fn a_masked_secret_is_restored_on_update_and_refused_without_a_stored_one() {
     let more = json!({"config": {"auth": {"mode": "api_key", "keys": [MASK, MASK, MASK]}}});
     let errors = parse_channel_update(&more, &current, &Marked).unwrap_err();
     assert_eq!(
-        found(&errors),
+        codes(&errors),
         [("channel.config.auth.keys[1]", Invalid), ("channel.config.auth.keys[2]", Invalid)]
     );
-    assert_eq!(refused(&rest(json!({"config": masked}))), one("channel.config.auth.keys[0]", Invalid));
+    assert_eq!(
+        refusals(&rest(json!({"config": masked}))),
+        single_error("channel.config.auth.keys[0]", Invalid)
+    );
 }
 
 #[test]
@@ -192,8 +210,8 @@ fn cache_behind_auth_must_say_who_shares_its_answers() {
         rest(json!({"config": config}))
     };
     let path = "channel.config.cache.per_principal";
-    assert_eq!(refused(&config(true, Value::Null)), one(path, Required));
-    assert_eq!(refused(&config(false, json!(true))), one(path, Invalid));
+    assert_eq!(refusals(&config(true, Value::Null)), single_error(path, Required));
+    assert_eq!(refusals(&config(false, json!(true))), single_error(path, Invalid));
     let warned = |body: &Value| {
         let report = validate_channel(body, &Marked);
         assert!(report.valid());

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::found;
+use super::codes;
 use crate::config::connector::{ConnectorConfig, mask_connector_config};
 use crate::field::FieldCode::Invalid;
 use crate::{
@@ -17,7 +17,7 @@ impl ConnectorChecks for Lenient {
     }
 }
 
-fn stored() -> ConnectorContent {
+fn stored_content() -> ConnectorContent {
     ConnectorContent {
         name: "api".into(),
         connector_type: "http".into(),
@@ -29,12 +29,13 @@ fn stored() -> ConnectorContent {
 }
 
 /// Asserts that create and update refuse a config with a problem at this path.
-fn refused(config: &Value, path: &str) {
+fn expect_refusal(config: &Value, path: &str) {
     let body = json!({"name": "api", "connector_type": "http", "config": config});
     let created = parse_new_connector(&body, &Lenient).unwrap_err();
-    assert!(found(&created).contains(&(path, Invalid)), "{config}: {created:?}");
-    let updated = parse_connector_update(&json!({"config": config}), &stored(), &Lenient).unwrap_err();
-    assert!(found(&updated).contains(&(path, Invalid)), "{config}: {updated:?}");
+    assert!(codes(&created).contains(&(path, Invalid)), "{config}: {created:?}");
+    let updated =
+        parse_connector_update(&json!({"config": config}), &stored_content(), &Lenient).unwrap_err();
+    assert!(codes(&updated).contains(&(path, Invalid)), "{config}: {updated:?}");
 }
 
 #[test]
@@ -48,16 +49,16 @@ fn mask_that_no_masking_made_is_refused_at_every_depth() {
         (json!({"url": url, "x": [{"deep": [[MASK]]}]}), "connector.config.x[0].deep[0][0]"),
         (json!({"url": url, "operations": {"methods": [MASK]}}), "connector.config.operations.methods[0]"),
     ] {
-        refused(&config, path);
+        expect_refusal(&config, path);
     }
     let body = json!({"name": MASK, "connector_type": "http", "config": {"url": url}, "tags": [MASK]});
     let errors = parse_new_connector(&body, &Lenient).unwrap_err();
-    assert_eq!(found(&errors), [("connector.name", Invalid), ("connector.tags[0]", Invalid)]);
+    assert_eq!(codes(&errors), [("connector.name", Invalid), ("connector.tags[0]", Invalid)]);
 }
 
 #[test]
 fn what_was_read_is_taken_back_and_masks_in_other_places_are_not() {
-    let stored = stored();
+    let stored = stored_content();
     let shown = mask_connector_config(&stored.config);
     let updated = parse_connector_update(&json!({"config": shown}), &stored, &Lenient).unwrap();
     assert_eq!(updated.config, stored.config);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Marked, found};
+use super::{Marked, codes};
 use crate::field::FieldCode::{Invalid, Required, TooLong, TypeMismatch, UnknownField, UnresolvedSecretRef};
 use crate::{FieldCode, parse_new_channel};
 
@@ -10,16 +10,16 @@ fn cron(transport: Value) -> Value {
     json!({"name": "c", "channel_type": "async", "protocol": "cron", "transport_config": transport})
 }
 
-fn refused(body: &Value) -> Vec<(String, FieldCode)> {
+fn refusals(body: &Value) -> Vec<(String, FieldCode)> {
     let errors = parse_new_channel(body, &Marked).unwrap_err();
-    found(&errors).into_iter().map(|(path, code)| (path.to_owned(), code)).collect()
+    codes(&errors).into_iter().map(|(path, code)| (path.to_owned(), code)).collect()
 }
 
 fn transport_refused(transport: Value) -> Vec<(String, FieldCode)> {
     let strip = |(path, code): (String, FieldCode)| {
         (path.strip_prefix("channel.transport_config.").unwrap_or(&path).to_owned(), code)
     };
-    refused(&cron(transport)).into_iter().map(strip).collect()
+    refusals(&cron(transport)).into_iter().map(strip).collect()
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn what_needs_a_caller_is_refused() {
     body["consumer_group"] = json!("g");
     body["config"] = json!({"auth": {"mode": "?"}, "origin_allow_list": [], "rate_limit": {}, "principal_rate_limit": {},
         "deduplication": {}, "cache": {}, "request": {}, "response": {}, "timeout_ms": 5, "tracing": {"mode": "off"}});
-    let errors = refused(&body);
+    let errors = refusals(&body);
     assert!(errors.iter().all(|(_, code)| *code == Invalid));
     let paths: Vec<_> = errors.iter().map(|(path, _)| path.strip_prefix("channel.").unwrap()).collect();
     assert_eq!(
@@ -178,6 +178,6 @@ fn what_needs_a_caller_is_refused() {
 fn what_is_left_of_the_config_is_still_checked() {
     let mut body = cron(json!({"schedule": "@daily"}));
     body["config"] = json!({"auth": {}, "timeout_ms": 0});
-    let paths: Vec<_> = refused(&body).into_iter().map(|(path, _)| path).collect();
+    let paths: Vec<_> = refusals(&body).into_iter().map(|(path, _)| path).collect();
     assert_eq!(paths, ["channel.config.auth", "channel.config.timeout_ms"]);
 }

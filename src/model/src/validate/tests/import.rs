@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::found;
+use super::codes;
 use crate::field::FieldCode::Invalid;
 use crate::{EntityKind, MASK, check_import_item};
 
@@ -12,7 +12,7 @@ fn every_mask_of_an_item_is_named() {
         json!({"name": MASK, "config": {"auth": {"keys": ["a", MASK]}, "cache": {"connector": MASK}}});
     let errors = check_import_item(EntityKind::Channel, &channel);
     assert_eq!(
-        found(&errors),
+        codes(&errors),
         [
             ("channel.config.auth.keys[1]", Invalid),
             ("channel.config.cache.connector", Invalid),
@@ -23,7 +23,7 @@ fn every_mask_of_an_item_is_named() {
         json!({"description": MASK, "tasks": [{"function": {"input": {"key": MASK}}}], "condition": MASK});
     let errors = check_import_item(EntityKind::Workflow, &workflow);
     assert_eq!(
-        found(&errors),
+        codes(&errors),
         [("condition", Invalid), ("tasks[0].function.input.key", Invalid), ("workflow.description", Invalid),]
     );
 }

@@ -39,7 +39,7 @@ impl ChannelChecks for Marked {
 }
 
 /// Returns the paths and codes of problems, sorted.
-fn found(errors: &[FieldError]) -> Vec<(&str, FieldCode)> {
+fn codes(errors: &[FieldError]) -> Vec<(&str, FieldCode)> {
     let mut found: Vec<_> = errors.iter().map(|error| (error.path.as_str(), error.code)).collect();
     found.sort_unstable_by_key(|(path, code)| (*path, code.name()));
     found

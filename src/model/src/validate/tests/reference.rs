@@ -19,25 +19,25 @@ use crate::{
 const UNKNOWN: &str = "zzzzzzzzzzzz";
 
 /// Returns the keys that the refusal of an unknown key lists.
-fn known(errors: Vec<FieldError>) -> BTreeSet<String> {
+fn known_keys(errors: Vec<FieldError>) -> BTreeSet<String> {
     let error = errors.into_iter().find(|error| error.path.ends_with(UNKNOWN)).expect("it is refused");
     let (_, known) = error.message.split_once("known: ").expect("it lists what is known");
     known.split(", ").map(str::to_owned).collect()
 }
 
-fn listed(keys: &[KeyReference]) -> BTreeSet<String> {
+fn listed_keys(keys: &[KeyReference]) -> BTreeSet<String> {
     keys.iter().map(|key| key.name.to_owned()).collect()
 }
 
 #[test]
 fn readers_of_documents_know_exactly_the_keys_of_the_reference() {
     let body = json!({UNKNOWN: 1});
-    assert_eq!(known(parse_new_channel(&body, &Marked).unwrap_err()), listed(&CHANNEL));
-    assert_eq!(known(parse_new_workflow(&body, &Marked).unwrap_err()), listed(&WORKFLOW));
-    assert_eq!(known(parse_new_connector(&body, &Lenient).unwrap_err()), listed(&CONNECTOR));
-    assert_eq!(known(CronTransport::parse(&body).unwrap_err()), listed(&CRON));
+    assert_eq!(known_keys(parse_new_channel(&body, &Marked).unwrap_err()), listed_keys(&CHANNEL));
+    assert_eq!(known_keys(parse_new_workflow(&body, &Marked).unwrap_err()), listed_keys(&WORKFLOW));
+    assert_eq!(known_keys(parse_new_connector(&body, &Lenient).unwrap_err()), listed_keys(&CONNECTOR));
+    assert_eq!(known_keys(CronTransport::parse(&body).unwrap_err()), listed_keys(&CRON));
     let body = json!({"schedule": "0 0 0 * * ?", "concurrency": {UNKNOWN: 1}});
-    assert_eq!(known(CronTransport::parse(&body).unwrap_err()), listed(&CONCURRENCY));
+    assert_eq!(known_keys(CronTransport::parse(&body).unwrap_err()), listed_keys(&CONCURRENCY));
 }
 
 #[test]

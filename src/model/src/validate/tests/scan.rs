@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Marked, found};
+use super::{Marked, codes};
 use crate::field::FieldCode::{UncompiledSource, UnresolvedSecretRef};
 use crate::{FieldCode, FieldError, parse_new_channel, parse_new_workflow};
 
@@ -20,7 +20,7 @@ fn a_reference_is_refused_wherever_nothing_resolves_it() {
         "condition": {"==": ["env://A", 1]}, "loop": {"max": 2, "counter": "env://A"},
         "tasks": call("http_call", json!({"headers": {"authorization": "env://A"}, "list": [["vault://x#y"]]}))});
     let errors = parse_new_workflow(&body, &Marked).unwrap_err();
-    let paths: Vec<_> = found(&errors)
+    let paths: Vec<_> = codes(&errors)
         .into_iter()
         .filter(|(_, code)| *code == UnresolvedSecretRef)
         .map(|(path, _)| path)
@@ -55,7 +55,7 @@ fn references_are_accepted_only_where_the_checks_say_that_they_are_resolved() {
     ] {
         let errors = of_tasks(call(function, input));
         let expected = format!("tasks[0].function.input{path}");
-        assert_eq!(found(&errors), [(expected.as_str(), UnresolvedSecretRef)], "{function}");
+        assert_eq!(codes(&errors), [(expected.as_str(), UnresolvedSecretRef)], "{function}");
     }
 }
 
@@ -64,7 +64,7 @@ fn references_inside_groups_are_found_and_accepted_alike() {
     let group = |tasks: Value| json!([{"id": "g", "tasks": tasks}]);
     assert!(of_tasks(group(call("sign", json!({"key": "env://K"})))).is_empty());
     let errors = of_tasks(group(call("map", json!({"x": "env://K"}))));
-    assert_eq!(found(&errors), [("tasks[0].tasks[0].function.input.x", UnresolvedSecretRef)]);
+    assert_eq!(codes(&errors), [("tasks[0].tasks[0].function.input.x", UnresolvedSecretRef)]);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn markers_of_uncompiled_source_are_named_with_their_target() {
 #[test]
 fn a_fragment_call_is_reported_once_and_not_as_a_broken_task() {
     let errors = of_tasks(json!([{"use": "session"}]));
-    assert_eq!(found(&errors), [("tasks[0]", UncompiledSource)]);
+    assert_eq!(codes(&errors), [("tasks[0]", UncompiledSource)]);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn condition_and_loop_of_a_workflow_are_scanned() {
     let body = json!({"name": "n", "condition": {"$from": "c.x"}, "loop": {"max": 1, "counter": "a", "x": {"$from": "c.y"}},
         "tasks": call("map", json!({}))});
     let errors = parse_new_workflow(&body, &Marked).unwrap_err();
-    assert_eq!(found(&errors), [("condition", UncompiledSource), ("loop.x", UncompiledSource)]);
+    assert_eq!(codes(&errors), [("condition", UncompiledSource), ("loop.x", UncompiledSource)]);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn the_blocks_of_a_channel_are_scanned() {
     };
     let refused = |body: &Value| -> Vec<(String, FieldCode)> {
         let errors = parse_new_channel(body, &Marked).unwrap_err();
-        found(&errors).into_iter().map(|(path, code)| (path.to_owned(), code)).collect()
+        codes(&errors).into_iter().map(|(path, code)| (path.to_owned(), code)).collect()
     };
     let both = channel(json!({"x": {"use": "f"}}), json!({"rate_limit": {"$from": "constants.limit"}}));
     assert_eq!(
@@ -144,7 +144,7 @@ fn u0000_is_refused_wherever_text_is_stored() {
     )
     .unwrap_err();
     assert_eq!(
-        found(&errors),
+        codes(&errors),
         [
             ("condition.==[0]", FieldCode::Invalid),
             ("tasks[0].function.input", FieldCode::Invalid),
@@ -159,7 +159,7 @@ fn u0000_is_refused_wherever_text_is_stored() {
         "transport_config": {"x": "\u{0}"}});
     let errors = parse_new_channel(&channel, &Marked).unwrap_err();
     assert_eq!(
-        found(&errors),
+        codes(&errors),
         [
             ("channel.config.origin_allow_list[0]", FieldCode::Invalid),
             ("channel.topic", FieldCode::Invalid),

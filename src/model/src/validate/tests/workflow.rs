@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Marked, found};
+use super::{Marked, codes};
 use crate::field::FieldCode::{DuplicateTaskId, Invalid, Required, TooLong, TypeMismatch, UnknownField};
 use crate::{WorkflowContent, parse_new_workflow, parse_workflow_update, validate_workflow};
 
@@ -14,12 +14,12 @@ fn content(body: &Value) -> WorkflowContent {
     parse_new_workflow(body, &Marked).unwrap().1
 }
 
-fn refused(body: &Value) -> Vec<(String, crate::FieldCode)> {
+fn refusals(body: &Value) -> Vec<(String, crate::FieldCode)> {
     let errors = parse_new_workflow(body, &Marked).unwrap_err();
-    found(&errors).into_iter().map(|(path, code)| (path.to_owned(), code)).collect()
+    codes(&errors).into_iter().map(|(path, code)| (path.to_owned(), code)).collect()
 }
 
-fn one(path: &str, code: crate::FieldCode) -> Vec<(String, crate::FieldCode)> {
+fn single_error(path: &str, code: crate::FieldCode) -> Vec<(String, crate::FieldCode)> {
     vec![(path.to_owned(), code)]
 }
 
@@ -40,7 +40,7 @@ fn an_unknown_key_is_refused_and_what_a_read_shows_is_not() {
         body[key] = json!(1);
         body
     };
-    assert_eq!(refused(&body("conditon")), one("workflow.conditon", UnknownField));
+    assert_eq!(refusals(&body("conditon")), single_error("workflow.conditon", UnknownField));
     for key in crate::entity::Workflow::ONLY_READ.into_iter().filter(|key| *key != "workflow_id") {
         assert!(parse_new_workflow(&body(key), &Marked).is_ok(), "{key}");
     }
@@ -50,19 +50,19 @@ fn an_unknown_key_is_refused_and_what_a_read_shows_is_not() {
 fn the_callers_id_is_returned_and_checked() {
     let body = |id: &str| json!({"workflow_id": id, "name": "n", "tasks": [task("a")]});
     assert_eq!(parse_new_workflow(&body("w-1"), &Marked).unwrap().0.as_deref(), Some("w-1"));
-    assert_eq!(refused(&body("Export")), one("workflow.workflow_id", Invalid));
-    assert_eq!(refused(&body("")), one("workflow.workflow_id", Invalid));
-    assert_eq!(refused(&body(&"x".repeat(129))), one("workflow.workflow_id", TooLong));
+    assert_eq!(refusals(&body("Export")), single_error("workflow.workflow_id", Invalid));
+    assert_eq!(refusals(&body("")), single_error("workflow.workflow_id", Invalid));
+    assert_eq!(refusals(&body(&"x".repeat(129))), single_error("workflow.workflow_id", TooLong));
 }
 
 #[test]
 fn a_body_of_the_wrong_shape_is_named_field_by_field() {
     for body in [json!([]), json!("x"), json!(null)] {
-        assert_eq!(refused(&body), one("body", TypeMismatch));
+        assert_eq!(refusals(&body), single_error("body", TypeMismatch));
     }
     let wrong = json!({"workflow_id": 1, "name": 2, "description": 3, "priority": 1.5, "tasks": {}, "tags": ["a", 4],
         "loop": [], "continue_on_error": "yes"});
-    let paths: Vec<_> = refused(&wrong)
+    let paths: Vec<_> = refusals(&wrong)
         .into_iter()
         .map(|(path, code)| {
             assert_eq!(code, TypeMismatch);
@@ -87,16 +87,16 @@ fn type_mismatches_say_what_was_wanted_and_found_but_not_the_value() {
 fn names_and_descriptions_have_their_bounds_in_bytes() {
     let body = |name: String, description: String| json!({"name": name, "description": description, "tasks": [task("a")]});
     assert!(parse_new_workflow(&body("é".repeat(127), "d".repeat(2048)), &Marked).is_ok());
-    assert_eq!(refused(&body("é".repeat(128), String::new())), one("workflow.name", TooLong));
-    assert_eq!(refused(&body("n".into(), "d".repeat(2049))), one("workflow.description", TooLong));
-    assert_eq!(refused(&body(" \t".into(), String::new())), one("workflow.name", Invalid));
-    assert_eq!(refused(&json!({"tasks": [task("a")]})), one("workflow.name", Required));
+    assert_eq!(refusals(&body("é".repeat(128), String::new())), single_error("workflow.name", TooLong));
+    assert_eq!(refusals(&body("n".into(), "d".repeat(2049))), single_error("workflow.description", TooLong));
+    assert_eq!(refusals(&body(" \t".into(), String::new())), single_error("workflow.name", Invalid));
+    assert_eq!(refusals(&json!({"tasks": [task("a")]})), single_error("workflow.name", Required));
 }
 
 #[test]
 fn a_workflow_has_at_least_one_task() {
-    assert_eq!(refused(&json!({"name": "n"})), one("tasks", Required));
-    assert_eq!(refused(&json!({"name": "n", "tasks": []})), one("tasks", Invalid));
+    assert_eq!(refusals(&json!({"name": "n"})), single_error("tasks", Required));
+    assert_eq!(refusals(&json!({"name": "n", "tasks": []})), single_error("tasks", Invalid));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn every_malformed_step_is_reported_where_it_stands() {
     ]);
     let errors = parse_new_workflow(&json!({"name": "n", "tasks": tasks}), &Marked).unwrap_err();
     assert_eq!(
-        found(&errors),
+        codes(&errors),
         [
             ("tasks[0]", TypeMismatch),
             ("tasks[1].function", Required),
@@ -141,7 +141,7 @@ fn tasks_and_groups_share_one_space_of_ids() {
     let tasks = json!([task("a"), {"id": "g", "tasks": [task("b"), {"id": "a", "tasks": [task("g")]}]}]);
     let errors = parse_new_workflow(&json!({"name": "n", "tasks": tasks}), &Marked).unwrap_err();
     assert_eq!(
-        found(&errors),
+        codes(&errors),
         [("tasks[1].tasks[1].id", DuplicateTaskId), ("tasks[1].tasks[1].tasks[0].id", DuplicateTaskId)]
     );
 }
@@ -152,7 +152,7 @@ fn ids_and_names_of_functions_have_a_length() {
     let (fits, long) = ("x".repeat(255), "x".repeat(256));
     assert!(parse_new_workflow(&tasks(&fits, &fits), &Marked).is_ok());
     let due = [("tasks[0].function.name", TooLong), ("tasks[0].id", TooLong)];
-    assert_eq!(refused(&tasks(&long, &long)), due.map(|(path, code)| (path.to_owned(), code)));
+    assert_eq!(refusals(&tasks(&long, &long)), due.map(|(path, code)| (path.to_owned(), code)));
 }
 
 #[test]
@@ -162,12 +162,12 @@ fn groups_nest_eight_levels_and_no_more() {
     };
     assert!(parse_new_workflow(&json!({"name": "n", "tasks": [nested(8)]}), &Marked).is_ok());
     let ninth = format!("tasks[0]{}.tasks", ".tasks[0]".repeat(8));
-    assert_eq!(refused(&json!({"name": "n", "tasks": [nested(9)]})), one(&ninth, Invalid));
+    assert_eq!(refusals(&json!({"name": "n", "tasks": [nested(9)]})), single_error(&ninth, Invalid));
 }
 
 #[test]
 fn the_engine_is_asked_whatever_the_model_found() {
-    let errors = refused(&json!({"name": "", "condition": "broken", "tasks": []}));
+    let errors = refusals(&json!({"name": "", "condition": "broken", "tasks": []}));
     let paths: Vec<_> = errors.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(paths, ["condition", "tasks", "workflow.name"]);
 }
@@ -191,7 +191,7 @@ fn an_update_keeps_what_is_absent_and_clears_only_description_and_loop() {
     assert_eq!((changed.name.as_str(), changed.priority, changed.tags.len()), ("m", 0, 0));
     assert_eq!((&changed.tasks[0]["id"], changed.continue_on_error), (&json!("b"), false));
     let errors = parse_workflow_update(&json!({"name": " ", "tasks": []}), &current, &Marked).unwrap_err();
-    assert_eq!(found(&errors), [("tasks", Invalid), ("workflow.name", Invalid)]);
+    assert_eq!(codes(&errors), [("tasks", Invalid), ("workflow.name", Invalid)]);
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn a_path_leads_to_its_element() {
         ("tasks", (3, 3, "\"tasks\"")),
         ("tasks[0]", (4, 5, "{\"id\": \"a\"}")),
     ] {
-        assert_eq!(placed(&file, path), expected, "{path}");
+        assert_eq!(locate(&file, path), expected, "{path}");
     }
 }
 
@@ -49,7 +49,7 @@ fn a_path_that_is_not_there_leads_to_its_nearest_ancestor() {
         ("channel.protocol", (1, 1, "{")),
         ("tasks[\"unterminated", (3, 3, "\"tasks\"")),
     ] {
-        assert_eq!(placed(&file, path), expected, "{path}");
+        assert_eq!(locate(&file, path), expected, "{path}");
     }
 }
 
@@ -145,7 +145,7 @@ fn a_duplicate_key_is_refused_with_both_places() {
 #[test]
 fn a_byte_order_mark_is_ignored() {
     let file = SourceFile::from_bytes("a", SourceFormat::Json, b"\xEF\xBB\xBF{\"a\": 1}".to_vec()).unwrap();
-    assert_eq!((file.value.clone(), placed(&file, "a")), (json!({"a": 1}), (1, 7, "1")));
+    assert_eq!((file.value.clone(), locate(&file, "a")), (json!({"a": 1}), (1, 7, "1")));
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn read(format: SourceFormat, text: &str) -> Result<Value, String> {
 }
 
 /// Returns line, column and text of the place at a path.
-fn placed<'f>(file: &'f SourceFile, path: &str) -> (usize, usize, &'f str) {
+fn locate<'f>(file: &'f SourceFile, path: &str) -> (usize, usize, &'f str) {
     let place = file.place(path).unwrap();
     (place.line, place.column, &file.text[place.span])
 }

@@ -116,7 +116,7 @@ fn what_json_does_not_have_is_refused_with_its_place() {
 fn aliases_repeat_values_and_keep_the_places_of_the_original() {
     let file = parse(SourceFormat::Yaml, "base: &b\n  k: [1, 2]\nuse: *b\n").unwrap();
     assert_eq!(file.value, json!({"base": {"k": [1, 2]}, "use": {"k": [1, 2]}}));
-    assert_eq!(placed(&file, "use.k[1]"), (2, 10, "2"));
+    assert_eq!(locate(&file, "use.k[1]"), (2, 10, "2"));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn places_are_those_of_the_source() {
         ("tasks[0]", (4, 5, "id: a")),
         ("", (2, 1, "workflow_id: w")),
     ] {
-        assert_eq!(placed(&file, path), expected, "{path}");
+        assert_eq!(locate(&file, path), expected, "{path}");
     }
 }
 

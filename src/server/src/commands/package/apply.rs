@@ -80,7 +80,7 @@ pub(super) fn apply(args: &ApplyArgs, streams: &mut Streams<'_>) -> io::Result<u
 
 /// Tells every mask of a read that stands in an item; returns `false` if there is one.
 fn report_masked(artifact: &PackageArtifact, streams: &mut Streams<'_>) -> io::Result<bool> {
-    let masked = artifact.masked();
+    let masked = artifact.masked_values();
     for (item, error) in &masked {
         writeln!(streams.err, "Error: {} '{}': {}: {}", item.kind, item.key, error.path, error.message)?;
     }
@@ -126,7 +126,7 @@ struct ApplyRun<'a> {
 impl ApplyRun<'_> {
     async fn perform(&self) -> Result<ApplyReport, PackageError> {
         let detail = self.server.package(&self.artifact.name).await?;
-        let state = PackageState::of(self.artifact, detail.as_ref());
+        let state = PackageState::from_detail(self.artifact, detail.as_ref());
         if let Some(refusal) = state.refusal(self.artifact) {
             return Err(PackageError::Refused(refusal));
         }
@@ -177,7 +177,7 @@ impl ApplyRun<'_> {
         let receipts = self.receipts().await?;
         let current = receipts.iter().find(|receipt| receipt.state == ReceiptState::Applied);
         if let Some(other) = current.filter(|current| current.version != self.artifact.version) {
-            return Err(self.overtaken(other));
+            return Err(self.overtaken_error(other));
         }
         match self.verify().await {
             Ok(()) => Ok(()),
@@ -274,7 +274,7 @@ impl ApplyRun<'_> {
             if is_same { **receipt != staged } else { receipt.state == ReceiptState::Staged && came_after }
         };
         match receipts.iter().find(is_later) {
-            Some(receipt) => Err(self.overtaken(receipt)),
+            Some(receipt) => Err(self.overtaken_error(receipt)),
             None => Ok(receipts),
         }
     }
@@ -284,7 +284,7 @@ impl ApplyRun<'_> {
         Ok(detail.map(|detail| detail.versions).unwrap_or_default())
     }
 
-    fn overtaken(&self, by: &Receipt) -> PackageError {
+    fn overtaken_error(&self, by: &Receipt) -> PackageError {
         PackageError::Refused(format!(
             "another apply of package '{}' (version {}, by {}) has taken over; this one stopped",
             self.artifact.name, by.version, by.principal
@@ -305,7 +305,7 @@ impl ApplyRun<'_> {
     /// Checks that no other run has written a receipt of this package since.
     async fn check_claim(&self, claim: &[Receipt]) -> Result<(), PackageError> {
         match self.receipts().await?.iter().find(|receipt| !claim.contains(receipt)) {
-            Some(newer) => Err(self.overtaken(newer)),
+            Some(newer) => Err(self.overtaken_error(newer)),
             None => Ok(()),
         }
     }

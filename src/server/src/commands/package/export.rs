@@ -64,11 +64,11 @@ async fn collect(server: &PackageServer, args: &PackageExportArgs) -> Result<Exp
         }
         workflows.push(workflow.clone());
     }
-    let held: BTreeSet<String> = channels.iter().filter_map(|row| text(row, "name")).collect();
+    let channel_names: BTreeSet<String> = channels.iter().filter_map(|row| text(row, "name")).collect();
     let stored = by_member(server.export(EntityKind::Connector).await?, "name");
     let (own, missing): (Vec<_>, Vec<_>) = connectors.into_iter().partition(|name| stored.contains_key(name));
     let own: Vec<Value> = own.iter().filter_map(|name| stored.get(name).cloned()).collect();
-    let requires = Boundary::new(calls.into_iter().filter(|name| !held.contains(name)), missing);
+    let requires = Boundary::new(calls.into_iter().filter(|name| !channel_names.contains(name)), missing);
     let counts =
         format!("{} connector(s), {} workflow(s), {} channel(s)", own.len(), workflows.len(), channels.len());
     let lists =

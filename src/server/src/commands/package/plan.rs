@@ -94,7 +94,7 @@ struct Planner<'a> {
 impl Planner<'_> {
     async fn make(&self) -> Result<PlanReport, PackageError> {
         let detail = self.server.package(&self.artifact.name).await?;
-        let state = PackageState::of(self.artifact, detail.as_ref());
+        let state = PackageState::from_detail(self.artifact, detail.as_ref());
         let mut report = PlanReport {
             package: self.artifact.name.clone(),
             version: self.artifact.version.clone(),
@@ -141,12 +141,12 @@ impl Planner<'_> {
         if items.is_empty() {
             return Ok(());
         }
-        let tried = self.server.import(kind, &items, true, |_| {}).await;
-        let tried =
-            tried.map_err(PackageError::step(format!("the import of {} cannot be tried", kind.plural())))?;
+        let trial = self.server.import(kind, &items, true, |_| {}).await;
+        let trial =
+            trial.map_err(PackageError::step(format!("the import of {} cannot be tried", kind.plural())))?;
         let mut actions: HashMap<usize, String> =
-            tried.results.into_iter().map(|item| (item.index, item.action)).collect();
-        for refused in tried.errors {
+            trial.results.into_iter().map(|item| (item.index, item.action)).collect();
+        for refused in trial.errors {
             let key = items.get(refused.index).map(|item| item.key.as_str()).unwrap_or_default();
             report.blocking.push(format!("{kind} '{key}': {}", refused.error));
             actions.insert(refused.index, REFUSED.to_owned());
@@ -172,16 +172,16 @@ impl Planner<'_> {
             if planned.action == REFUSED {
                 continue;
             }
-            let tried = self.server.try_activation(item, self.args.replace_canary).await?;
+            let trial = self.server.try_activation(item, self.args.replace_canary).await?;
             let name = format!("{} '{}'", item.kind, item.key);
-            for issue in &tried.errors {
+            for issue in &trial.errors {
                 match self.judge(issue, &planned.action) {
                     Judgement::Met => {}
                     Judgement::Pending => report.pending.push(format!("{name}: {}", issue.message)),
                     Judgement::Blocking => report.blocking.push(format!("{name}: {}", issue.message)),
                 }
             }
-            let is_new_draft = planned.action != UNCHANGED && tried.errors.iter().any(is_without_draft);
+            let is_new_draft = planned.action != UNCHANGED && trial.errors.iter().any(is_without_draft);
             if is_new_draft {
                 self.check_canary(item, report).await?;
             }

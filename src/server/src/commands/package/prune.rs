@@ -60,11 +60,11 @@ pub(super) async fn delete_stale(
     server: &PackageServer,
     stale: &[StaleEntity],
 ) -> Result<Vec<(StaleEntity, String)>, PackageError> {
-    let mut kept = Vec::new();
+    let mut retained = Vec::new();
     for entity in stale {
         match server.delete(entity.kind, &entity.id).await {
             Ok(_) => {}
-            Err(error) if error.status() == Some(409) => kept.push((entity.clone(), error.to_string())),
+            Err(error) if error.status() == Some(409) => retained.push((entity.clone(), error.to_string())),
             Err(error) => {
                 return Err(PackageError::step(format!("{} '{}' was not deleted", entity.kind, entity.key))(
                     error,
@@ -72,7 +72,7 @@ pub(super) async fn delete_stale(
             }
         }
     }
-    Ok(kept)
+    Ok(retained)
 }
 
 /// The keys that the current versions, and the unfinished ones, of other packages hold.

@@ -109,13 +109,13 @@ impl PackageServer {
                 // What is stored already is unchanged the second time.
                 .repeatable()
                 .json(&body)?;
-            let done: ImportSummary = self.client.send(&request).await?.data()?;
+            let summary: ImportSummary = self.client.send(&request).await?.data()?;
             let shift = |index: usize| index + first;
             whole.errors.extend(
-                done.errors.into_iter().map(|item| ImportFailure { index: shift(item.index), ..item }),
+                summary.errors.into_iter().map(|item| ImportFailure { index: shift(item.index), ..item }),
             );
             whole.results.extend(
-                done.results.into_iter().map(|item| ImportedItem { index: shift(item.index), ..item }),
+                summary.results.into_iter().map(|item| ImportedItem { index: shift(item.index), ..item }),
             );
             first += batch.len();
             advance(first);

@@ -34,7 +34,7 @@ pub(super) enum PackageState {
 
 impl PackageState {
     /// Reads the state of a version.
-    pub(super) fn of(artifact: &PackageArtifact, detail: Option<&PackageDetail>) -> Self {
+    pub(super) fn from_detail(artifact: &PackageArtifact, detail: Option<&PackageDetail>) -> Self {
         let Some((detail, stored)) = detail.and_then(|detail| Some((detail, receipt(artifact, detail)?)))
         else {
             return Self::Unknown;
@@ -106,8 +106,8 @@ mod tests {
             requires: Boundary::default(),
             items: Vec::new(),
         };
-        let state = |receipts: &[_]| PackageState::of(&artifact, Some(&detail(receipts)));
-        assert_eq!(PackageState::of(&artifact, None), PackageState::Unknown);
+        let state = |receipts: &[_]| PackageState::from_detail(&artifact, Some(&detail(receipts)));
+        assert_eq!(PackageState::from_detail(&artifact, None), PackageState::Unknown);
         assert_eq!(state(&[("2", "a", Applied)]), PackageState::Unknown);
         assert!(matches!(
             state(&[("1", "b", Staged)]),

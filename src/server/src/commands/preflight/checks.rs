@@ -60,7 +60,7 @@ impl Checks<'_> {
         let mut references = BTreeSet::new();
         references.extend(svc_engine::secret_uses(&workflow.content).references);
         if may_serve(workflow.status) {
-            findings.extend(self.unresolved(&entity, &references));
+            findings.extend(self.unresolved_findings(&entity, &references));
         }
         if findings.is_empty() && may_serve(workflow.status) {
             findings.extend(self.does_not_load(&entity, workflow));
@@ -98,13 +98,13 @@ impl Checks<'_> {
         if may_serve(channel.status) {
             let mut references = BTreeSet::new();
             svc_secrets::collect(&content.config["auth"], &mut references);
-            findings.extend(self.unresolved(&entity, &references));
+            findings.extend(self.unresolved_findings(&entity, &references));
         }
         findings
     }
 
     /// Reports references that have no value on this machine, now.
-    fn unresolved(&self, entity: &str, references: &BTreeSet<Reference>) -> Vec<Finding> {
+    fn unresolved_findings(&self, entity: &str, references: &BTreeSet<Reference>) -> Vec<Finding> {
         let failed = references.iter().filter_map(|reference| self.readings.resolve(reference).err());
         let fix = "give the reference a value where the server runs, or name another one";
         failed.map(|error| finding(SECRET_REFERENCES, entity, error.to_string(), fix)).collect()

@@ -65,12 +65,12 @@ async fn scan(config: &Config, environment: &[(String, String)]) -> Result<Scan,
 
 /// Returns the references of everything that could be served.
 fn references(stored: &StoredDefinitions) -> BTreeSet<Reference> {
-    let mut found = BTreeSet::new();
+    let mut references = BTreeSet::new();
     for workflow in stored.workflows.iter().filter(|workflow| checks::may_serve(workflow.status)) {
-        found.extend(svc_engine::secret_uses(&workflow.content).references);
+        references.extend(svc_engine::secret_uses(&workflow.content).references);
     }
     for channel in stored.channels.iter().filter(|channel| checks::may_serve(channel.status)) {
-        svc_secrets::collect(&channel.content.config["auth"], &mut found);
+        svc_secrets::collect(&channel.content.config["auth"], &mut references);
     }
-    found
+    references
 }

@@ -18,7 +18,7 @@ pub(super) fn write(report: &FindingReport<'_>, color: bool, err: &mut dyn Write
     for finding in report.findings {
         let lines = finding.place.as_ref().and_then(|place| {
             let path = report.path(place);
-            let excerpt = Excerpt::cut(files.text(report, place)?, place)?;
+            let excerpt = Excerpt::from_place(files.text(report, place)?, place)?;
             Some((path, excerpt))
         });
         writeln!(err, "{}\n", renderer.render(&[group(finding, lines.as_ref())]))?;
@@ -55,7 +55,7 @@ struct Excerpt<'t> {
 impl<'t> Excerpt<'t> {
     /// Cuts the lines out of a text; `None` where they are too long, or the text is not the one that was
     /// checked.
-    fn cut(text: &'t str, place: &SourcePlace) -> Option<Self> {
+    fn from_place(text: &'t str, place: &SourcePlace) -> Option<Self> {
         if place.column > MAX_LINE {
             return None;
         }

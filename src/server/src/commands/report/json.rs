@@ -21,7 +21,7 @@ pub(super) fn write_findings(
 /// Writes `{cases, summary}`.
 pub(super) fn write_cases(report: &TestReport, out: &mut dyn Write) -> io::Result<()> {
     let cases: Vec<_> = report.cases.iter().map(case_document).collect();
-    let failed = report.failed();
+    let failed = report.failure_count();
     let summary = json!({"passed": cases.len() - failed, "failed": failed, "cases": cases.len()});
     write_document(&json!({"cases": cases, "summary": summary}), out)
 }

@@ -12,7 +12,7 @@ const SUITE: &str = "svc-server test";
 
 /// Writes the results. Durations are left out, so that equal results give equal files.
 pub(super) fn write(report: &TestReport, out: &mut dyn Write) -> io::Result<()> {
-    let (tests, failures) = (report.cases.len().to_string(), report.failed().to_string());
+    let (tests, failures) = (report.cases.len().to_string(), report.failure_count().to_string());
     let counts =
         [("name", SUITE), ("tests", tests.as_str()), ("failures", failures.as_str()), ("errors", "0")];
     let mut xml = Writer::new_with_indent(Vec::new(), b' ', 2);

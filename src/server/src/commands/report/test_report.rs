@@ -41,7 +41,7 @@ pub(super) const CASE_FAILED: ReportRule = ReportRule {
 
 impl TestReport {
     /// Returns the number of cases that failed.
-    pub fn failed(&self) -> usize {
+    pub fn failure_count(&self) -> usize {
         self.cases.iter().filter(|case| !case.failures.is_empty()).count()
     }
 

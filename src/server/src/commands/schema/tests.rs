@@ -117,16 +117,16 @@ fn documented_inputs() -> Vec<Value> {
     blocks
 }
 
-fn parsed(text: &str) -> Value {
+fn parse(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
 /// A document for each key of each block of a channel or connector.
 fn documented_blocks() -> Vec<Value> {
     let minimal = |form: &str, keys: &[KeyReference]| {
-        let mut object = if form.is_empty() { json!({}) } else { parsed(form) };
+        let mut object = if form.is_empty() { json!({}) } else { parse(form) };
         for key in keys.iter().filter(|key| key.required) {
-            object[key.name] = parsed(key.example);
+            object[key.name] = parse(key.example);
         }
         object
     };
@@ -134,7 +134,7 @@ fn documented_blocks() -> Vec<Value> {
     for block in BLOCKS.iter().filter(|block| !block.path.contains('.')) {
         for key in block.keys {
             let mut object = minimal(block.form, block.keys);
-            object[key.name] = parsed(key.example);
+            object[key.name] = parse(key.example);
             let config = if block.path.is_empty() { object } else { json!({block.path: object}) };
             documents
                 .push(json!({"name": "c", "channel_type": "sync", "protocol": "REST", "methods": ["post"],
@@ -145,7 +145,7 @@ fn documented_blocks() -> Vec<Value> {
         for block in reference.blocks {
             for key in block.keys.iter().filter(|key| !key.example.is_empty()) {
                 let mut object = minimal(block.form, block.keys);
-                object[key.name] = parsed(key.example);
+                object[key.name] = parse(key.example);
                 let mut config = minimal("", reference.blocks[0].keys);
                 if block.path.is_empty() {
                     config = object

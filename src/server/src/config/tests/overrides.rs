@@ -6,7 +6,7 @@ use super::super::{Config, show};
 use super::{problems, read};
 
 fn value(config: &Config, key: &str) -> Json {
-    show::shown(config).into_iter().find(|(path, _)| path == key).unwrap().1
+    show::shown_settings(config).into_iter().find(|(path, _)| path == key).unwrap().1
 }
 
 #[test]

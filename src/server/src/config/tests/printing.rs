@@ -88,7 +88,7 @@ fn manual() -> String {
                     text,
                     "\n## `[{}]`\n\n{prose}\n\nIn the file only: {}.\n",
                     entry.path,
-                    setting.expected()
+                    setting.describe_expected()
                 );
             }
             Some(setting) => {
@@ -101,7 +101,7 @@ fn manual() -> String {
                     text,
                     "| `{}` | {name} | {} | {} | {doc} |",
                     entry.path,
-                    setting.expected(),
+                    setting.describe_expected(),
                     default(entry)
                 );
             }
@@ -111,7 +111,7 @@ fn manual() -> String {
 }
 
 fn default(entry: &SettingEntry<'_>) -> String {
-    match show::masked(entry) {
+    match show::mask_setting(entry) {
         None | Some(serde_json::Value::Null) => "unset".to_owned(),
         Some(value) => format!("`{value}`"),
     }

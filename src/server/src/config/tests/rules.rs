@@ -6,7 +6,7 @@ use super::super::{Config, ConfigError, load, parse, unavailable};
 use super::{environment, problems, read};
 
 /// The subjects of all problems.
-fn refused(text: &str) -> Vec<String> {
+fn refusals(text: &str) -> Vec<String> {
     match read(text, &[]) {
         Ok(_) => Vec::new(),
         Err(ConfigError { problems }) => problems.into_iter().map(|problem| problem.subject).collect(),
@@ -103,7 +103,7 @@ fn a_value_outside_its_rule_is_refused_by_key() {
         ("secrets.a = \"aws-sm://x\"", "secrets.a"),
         ("secrets.allowed_env = [\"A-B\"]", "secrets.allowed_env"),
     ] {
-        assert_eq!(refused(text), [key], "{text}");
+        assert_eq!(refusals(text), [key], "{text}");
     }
 }
 
@@ -112,12 +112,12 @@ fn a_data_mount_is_a_plain_path_of_its_own() {
     for mount in
         ["hooks", "/hooks/", "/a//b", "/a b", "/%41", "/{id}", "/api", "/api/v2", "/health", "/docs/x", ""]
     {
-        assert_eq!(refused(&format!("server.data_mounts = [{mount:?}]")), ["server.data_mounts"], "{mount}");
+        assert_eq!(refusals(&format!("server.data_mounts = [{mount:?}]")), ["server.data_mounts"], "{mount}");
     }
     for mounts in [r#"["/a", "/a"]"#, r#"["/a", "/a/b"]"#, r#"["/a/b", "/a"]"#, r#"["/", "/a"]"#] {
-        assert_eq!(refused(&format!("server.data_mounts = {mounts}")), ["server.data_mounts"], "{mounts}");
+        assert_eq!(refusals(&format!("server.data_mounts = {mounts}")), ["server.data_mounts"], "{mounts}");
     }
-    assert_eq!(refused(r#"server.data_mounts = ["/a", "/ab", "/apis", "/x/y"]"#), [""; 0]);
+    assert_eq!(refusals(r#"server.data_mounts = ["/a", "/ab", "/apis", "/x/y"]"#), [""; 0]);
     assert!(notes("server.data_mounts = [\"/\"]")[0].starts_with("server.data_mounts: "));
 }
 
@@ -132,37 +132,37 @@ fn the_metrics_listener_keeps_out_of_the_way_of_the_main_one() {
         ("0.0.0.0", "127.0.0.1:9090", false),
     ] {
         let text = format!("server.host = {host:?}\nmetrics.bind_addr = {address:?}");
-        assert_eq!(refused(&text) == ["metrics.bind_addr"], clash, "{host} {address}");
+        assert_eq!(refusals(&text) == ["metrics.bind_addr"], clash, "{host} {address}");
     }
 }
 
 #[test]
 fn rules_of_a_section_that_is_off_wait_until_it_is_on() {
     let off = "[kafka]\nbrokers = []\ngroup_id = \"\"\n[rate_limit]\ndefault_rps = 0\n[tracing]\notlp_endpoint = \"\"";
-    assert_eq!(refused(off), [""; 0]);
+    assert_eq!(refusals(off), [""; 0]);
     let kafka = "[kafka]\nenabled = true\nbrokers = [\"h\"]\ngroup_id = \"\"\n\
                  topics = [{ topic = \"t\", channel = \"c\" }, { topic = \"t\", channel = \"c\" }, { topic = \"\", channel = \"d\" }]\n\
                  [kafka.auth]\nsecurity_protocol = \"sasl_ssl\"";
     let topics = ["kafka.topics"; 3];
     let sasl = ["kafka.auth.sasl_mechanism", "kafka.auth.sasl_username", "kafka.auth.sasl_password"];
     let expected = [&["kafka.brokers", "kafka.group_id"][..], &topics, &sasl].concat();
-    assert_eq!(refused(kafka), expected);
+    assert_eq!(refusals(kafka), expected);
     let kafka = "[kafka]\nenabled = true\nprocessing_timeout_ms = 0\nmax_parallel_partitions = 0\n\
                  session_timeout_ms = 0\n[kafka.dlq]\nenabled = true\ntopic = \"\"\n\
                  [kafka.extra_config]\n\"Enable.Auto.Commit\" = \"true\"\n\"client.id\" = \"x\"";
     let numbers = ["processing_timeout_ms", "max_parallel_partitions", "session_timeout_ms"];
     let expected: Vec<_> =
         numbers.into_iter().chain(["dlq.topic", "extra_config"]).map(|key| format!("kafka.{key}")).collect();
-    assert_eq!(refused(kafka), expected);
+    assert_eq!(refusals(kafka), expected);
     let traces = "[trace_storage]\nmode = \"async\"\nmax_pending = 0\nasync_workers = 0";
-    assert_eq!(refused(traces), ["trace_storage.max_pending", "trace_storage.async_workers"]);
+    assert_eq!(refusals(traces), ["trace_storage.max_pending", "trace_storage.async_workers"]);
     let limit = "[rate_limit]\nenabled = true\ndefault_rps = 0\ndefault_burst = 0\nendpoints.data_rps = 0";
     assert_eq!(
-        refused(limit),
+        refusals(limit),
         ["rate_limit.default_rps", "rate_limit.default_burst", "rate_limit.endpoints.data_rps"]
     );
     let cluster = "[cluster]\nenabled = true";
-    assert_eq!(refused(cluster), ["cluster.redis_url", "storage.url"]);
+    assert_eq!(refusals(cluster), ["cluster.redis_url", "storage.url"]);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn production_refuses_what_elsewhere_is_a_warning() {
     let keys = ["admin_auth.enabled", "admin_auth.api_keys", "cors.allowed_origins"];
     let noted: Vec<_> = notes(weak).iter().map(|note| note.split(':').next().unwrap().to_owned()).collect();
     assert_eq!(noted, keys);
-    let refused = refused(&format!("environment = \"production\"\n{weak}"));
+    let refused = refusals(&format!("environment = \"production\"\n{weak}"));
     assert_eq!(refused, [&keys[..], &["server.verbose_errors"]].concat());
     let strict = "environment = \"production\"\ncron.enabled = false\n[admin_auth]\nenabled = true\n\
                   api_keys = [\"0123456789012345678901234567890x\"]\n[cors]\nallowed_origins = []";
@@ -210,7 +210,7 @@ fn production_refuses_what_elsewhere_is_a_warning() {
 #[test]
 fn cluster_takes_a_postgres_database_and_a_redis_url() {
     let cluster = "cluster.enabled = true\nstorage.url = \"postgres://h/d\"\n";
-    assert_eq!(refused(&format!("{cluster}cluster.redis_url = \"rediss://u:p@h:6380/1\"")), [""; 0]);
+    assert_eq!(refusals(&format!("{cluster}cluster.redis_url = \"rediss://u:p@h:6380/1\"")), [""; 0]);
     for url in ["http://h", "redis://:swordfish@", "h:6379"] {
         let problems = problems(&format!("{cluster}cluster.redis_url = {url:?}"), &[]);
         assert_eq!(problems.len(), 1, "{problems:?}");
@@ -222,7 +222,7 @@ fn cluster_takes_a_postgres_database_and_a_redis_url() {
 fn a_migrating_cluster_is_refused_in_production() {
     let text = "environment = \"production\"\ncluster.enabled = true\nstorage.url = \"postgres://h/d\"\n\
                 cluster.redis_url = \"redis://h\"";
-    assert!(refused(text).contains(&"storage.auto_migrate".to_owned()));
+    assert!(refusals(text).contains(&"storage.auto_migrate".to_owned()));
 }
 
 #[test]
@@ -240,19 +240,19 @@ fn every_unavailable_setting_is_refused() {
 
 #[test]
 fn tls_needs_both_of_its_files() {
-    let problems = refused("server.tls.enabled = true\nserver.tls.cert_path = \"/nowhere.pem\"");
+    let problems = refusals("server.tls.enabled = true\nserver.tls.cert_path = \"/nowhere.pem\"");
     assert_eq!(problems, ["server.tls.cert_path", "server.tls.key_path"]);
     let file = tempfile::NamedTempFile::new().unwrap();
     let files = format!("cert_path = {:?}\nkey_path = {:?}", file.path(), file.path());
-    assert_eq!(refused(&format!("[server.tls]\nenabled = true\n{files}")), [""; 0]);
+    assert_eq!(refusals(&format!("[server.tls]\nenabled = true\n{files}")), [""; 0]);
     let clients = format!("[server.tls]\nenabled = true\n{files}\nclient_ca_path = \"/nowhere.pem\"");
-    assert_eq!(refused(&clients), ["server.tls.client_ca_path"]);
+    assert_eq!(refusals(&clients), ["server.tls.client_ca_path"]);
 }
 
 #[test]
 fn settings_of_tls_need_tls() {
     let unused = "server.tls.client_ca_path = \"/ca.pem\"\nmetrics.tls_enabled = true";
-    assert_eq!(refused(unused), ["server.tls.client_ca_path", "metrics.tls_enabled"]);
+    assert_eq!(refusals(unused), ["server.tls.client_ca_path", "metrics.tls_enabled"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use futures_util::stream;
 use h2::RecvStream;
 use tokio::time::Instant;
 
-use crate::transport::timer::{LINGER, within};
+use crate::transport::timer::{LINGER, timeout};
 use crate::transport::transfer_window::{ConnectionTimeouts, TransferWindow};
 
 /// A body that its handler reads, and the exchange after it.
@@ -47,7 +47,7 @@ pub(super) async fn discard(stream: &SharedBody) {
         }
     };
     // A client that goes on has had its time.
-    let _ = within(LINGER, rest).await;
+    let _ = timeout(LINGER, rest).await;
 }
 
 impl StreamBody {
@@ -61,8 +61,9 @@ impl StreamBody {
         }
         let end = began + self.timeouts.body;
         let next = loop {
-            let left = window.ends_at(&self.timeouts).min(end).saturating_duration_since(Instant::now());
-            let received = within(left, poll_fn(|context| self.stream.borrow_mut().poll_data(context))).await;
+            let remaining = window.ends_at(&self.timeouts).min(end).saturating_duration_since(Instant::now());
+            let received =
+                timeout(remaining, poll_fn(|context| self.stream.borrow_mut().poll_data(context))).await;
             let now = Instant::now();
             match received {
                 Some(next) => break next?,

@@ -20,7 +20,7 @@ use super::budget::ExchangeEnd;
 use super::limits::{HEAD, Http2Client, Http2Limits, SEND_BUFFER};
 use super::message;
 use crate::transport::refusal::ConnectionRefusal;
-use crate::transport::timer::within;
+use crate::transport::timer::timeout;
 use crate::transport::transfer_window::{ConnectionTimeouts, TransferWindow};
 
 /// Serves one request. Its handler is dropped when the client resets it.
@@ -145,8 +145,8 @@ async fn send_chunk(
     let mut window = TransferWindow::starting_at(Instant::now());
     while !chunk.is_empty() {
         stream.reserve_capacity(chunk.len().min(SEND_BUFFER));
-        let left = window.ends_at(timeouts).saturating_duration_since(Instant::now());
-        let capacity = within(left, poll_fn(|context| stream.poll_capacity(context))).await;
+        let remaining = window.ends_at(timeouts).saturating_duration_since(Instant::now());
+        let capacity = timeout(remaining, poll_fn(|context| stream.poll_capacity(context))).await;
         match capacity {
             Some(Some(Ok(capacity))) => {
                 let part = chunk.split_to(capacity.min(chunk.len()));

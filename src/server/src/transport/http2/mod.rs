@@ -28,7 +28,7 @@ use self::exchange::exchange;
 pub(super) use self::limits::{Http2Client, Http2Limits};
 use super::refusal::ConnectionRefusal;
 use super::stream::ClientStream;
-use super::timer::{LINGER, within};
+use super::timer::{LINGER, timeout};
 
 /// The next step of a connection.
 enum ConnectionEvent {
@@ -53,7 +53,8 @@ pub(super) async fn serve<S, B>(
     B: MessageBody,
 {
     let timeouts = &limits.timeouts;
-    let mut connection = match within(timeouts.head, limits::settings().handshake::<_, Bytes>(stream)).await {
+    let mut connection = match timeout(timeouts.head, limits::settings().handshake::<_, Bytes>(stream)).await
+    {
         Some(Ok(connection)) => connection,
         Some(Err(error)) => return report_end(Some(&error), limits),
         None => return (limits.report)(ConnectionRefusal::SlowHead),
@@ -86,7 +87,7 @@ pub(super) async fn serve<S, B>(
                 Poll::Pending => Poll::Pending,
             }
         });
-        let event = if is_idle { within(patience, next).await } else { Some(next.await) };
+        let event = if is_idle { timeout(patience, next).await } else { Some(next.await) };
         patience = if is_ending { LINGER } else { timeouts.keep_alive };
         match event {
             Some(ConnectionEvent::Request(accepted)) => {
@@ -112,7 +113,7 @@ async fn end_flood(mut connection: Connection<ClientStream, Bytes>, limits: &Htt
     (limits.report)(ConnectionRefusal::Http2Flood);
     connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
     // A client that does not end its side gets no more time.
-    let _ = within(LINGER, poll_fn(|context| connection.poll_closed(context))).await;
+    let _ = timeout(LINGER, poll_fn(|context| connection.poll_closed(context))).await;
 }
 
 /// Reports the end of a connection if the client broke the protocol.

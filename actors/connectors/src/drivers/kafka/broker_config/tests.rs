@@ -29,7 +29,7 @@ fn cluster() -> KafkaCluster {
     }
 }
 
-fn reached(config: Value) -> Result<ClientConfig, CallFailure> {
+fn client_config(config: Value) -> Result<ClientConfig, CallFailure> {
     let settings = match ConnectorConfig::parse(ConnectorType::Kafka, &config) {
         Ok(ConnectorConfig::Kafka(config)) => KafkaSettings::new(&config).unwrap(),
         other => panic!("{other:?}"),
@@ -45,11 +45,11 @@ fn shows(config: &ClientConfig, text: &str) -> bool {
 #[test]
 fn credentials_of_the_operator_go_to_brokers_of_the_operator_alone() {
     for brokers in [json!([]), json!(["Home.example"]), json!(["b.example:9093", HOME])] {
-        let config = reached(json!({"brokers": brokers})).unwrap();
+        let config = client_config(json!({"brokers": brokers})).unwrap();
         assert_eq!(config.get("sasl.password"), Some("swordfish"), "{brokers}");
     }
     for brokers in [json!(["evil.example"]), json!([HOME, "evil.example"]), json!(["home.example:1"])] {
-        let config = reached(json!({"brokers": brokers, "allow_private_urls": true})).unwrap();
+        let config = client_config(json!({"brokers": brokers, "allow_private_urls": true})).unwrap();
         assert!(!shows(&config, "swordfish") && !shows(&config, "operator"), "{brokers}: {config:?}");
         assert_eq!(config.get("security.protocol"), None);
         assert_eq!(config.get("enable.ssl.certificate.verification"), None, "nor its trust");
@@ -62,7 +62,8 @@ fn credentials_of_a_connector_take_the_place_of_the_operators() {
     let auth = json!({"security_protocol": "sasl_ssl", "sasl_mechanism": "SCRAM-SHA-512", "sasl_username": "own",
         "sasl_password": "pencil"});
     for brokers in [json!(["partner.example:9093"]), json!([])] {
-        let config = reached(json!({"brokers": brokers, "allow_private_urls": true, "auth": auth})).unwrap();
+        let config =
+            client_config(json!({"brokers": brokers, "allow_private_urls": true, "auth": auth})).unwrap();
         assert!(!shows(&config, "swordfish"), "{config:?}");
         let get = |name| config.get(name).unwrap_or_default();
         assert_eq!((get("security.protocol"), get("sasl.mechanism")), ("sasl_ssl", "SCRAM-SHA-512"));
@@ -76,7 +77,7 @@ fn credentials_of_a_connector_take_the_place_of_the_operators() {
 #[test]
 fn brokers_of_a_connector_need_leave_because_their_addresses_cannot_be_checked() {
     for broker in ["8.8.8.8:9092", "broker.example", "127.0.0.1:9092", "[::1]:9092"] {
-        let refused = reached(json!({"brokers": [broker]})).unwrap_err();
+        let refused = client_config(json!({"brokers": [broker]})).unwrap_err();
         assert!(refused.to_string().starts_with("SSRF protection: "), "{refused}");
         assert!(refused.to_string().contains("allow_private_urls"), "{refused}");
     }
@@ -84,7 +85,7 @@ fn brokers_of_a_connector_need_leave_because_their_addresses_cannot_be_checked()
 
 #[test]
 fn properties_of_the_operator_win_but_for_the_brokers() {
-    let config = reached(json!({"brokers": []})).unwrap();
+    let config = client_config(json!({"brokers": []})).unwrap();
     assert_eq!(config.get("linger.ms"), Some("0"));
     assert_eq!((config.get("acks"), config.get("enable.idempotence")), (Some("all"), Some("true")));
     assert_eq!(config.get("bootstrap.servers"), Some("home.example:9092,b.example:9093"));

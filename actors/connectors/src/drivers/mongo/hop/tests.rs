@@ -32,7 +32,7 @@ async fn private_address_is_not_dialled_by_name_or_by_number() {
     let (hop, trap) = (hop(false).await, Trap::bind().unwrap());
     for host in ["localhost", "127.0.0.1", "127.1", "::1", "::ffff:127.0.0.1", "0x7f000001"] {
         assert_eq!(ask(&hop, host, trap.port()).await.0, NOT_ALLOWED, "{host}");
-        assert!(hop.refused().unwrap().to_string().starts_with("SSRF protection: "));
+        assert!(hop.refused_address().unwrap().to_string().starts_with("SSRF protection: "));
     }
     assert_eq!(trap.take_connection_count(), 0);
 }
@@ -51,7 +51,7 @@ async fn allowed_address_is_reached_and_bytes_pass_both_ways() {
     peer.write_all(b"pong").await.unwrap();
     client.read_exact(&mut read).await.unwrap();
     assert_eq!(&read, b"pong");
-    assert!(hop.refused().is_none());
+    assert!(hop.refused_address().is_none());
     drop(hop);
     assert_eq!(client.read(&mut read).await.unwrap_or(0), 0, "connections end with their hop");
 }
@@ -60,7 +60,7 @@ async fn allowed_address_is_reached_and_bytes_pass_both_ways() {
 async fn name_without_an_address_is_unreachable_and_not_forbidden() {
     let hop = hop(false).await;
     assert_eq!(ask(&hop, "name.invalid", 27017).await.0, HOST_UNREACHABLE);
-    assert!(hop.refused().is_none());
+    assert!(hop.refused_address().is_none());
 }
 
 #[tokio::test]

@@ -36,15 +36,15 @@ impl MySqlManager {
     async fn session(&self, address: SocketAddr) -> Result<MySqlSession, SqlError> {
         let connect = async {
             if self.target.encryption == Encryption::Never {
-                return Ok((self.dialled(address, None).await?, false));
+                return Ok((self.open_session(address, None).await?, false));
             }
-            match self.dialled(address, Some(self.trust.clone())).await {
+            match self.open_session(address, Some(self.trust.clone())).await {
                 // The greeting of the server says so, before anything is sent to it. A certificate that is
                 // refused never leads here.
                 Err(Error::Driver(DriverError::NoClientSslFlagFromServer))
                     if self.target.encryption == Encryption::Preferred =>
                 {
-                    Ok((self.dialled(address, None).await?, false))
+                    Ok((self.open_session(address, None).await?, false))
                 }
                 tried => Ok((tried?, true)),
             }
@@ -64,7 +64,7 @@ impl MySqlManager {
         }
     }
 
-    async fn dialled(&self, address: SocketAddr, trust: Option<SslOpts>) -> Result<MySqlSession, Error> {
+    async fn open_session(&self, address: SocketAddr, trust: Option<SslOpts>) -> Result<MySqlSession, Error> {
         let options = self.target.options(address, trust);
         Ok(MySqlSession::new(Conn::new(options.clone()).await?, options))
     }

@@ -22,7 +22,9 @@ pub(super) fn connecting(error: &Error, wanted: Encryption) -> SqlError {
     match code {
         1044 | 1045 | 1698 => SqlError::Refused(format!("the database refuses the credentials ({code})")),
         1049 => SqlError::Refused(format!("the server has no database of this name ({code})")),
-        _ if away(told) => SqlError::Unreachable(format!("the database takes no connections now ({code})")),
+        _ if is_unavailable(told) => {
+            SqlError::Unreachable(format!("the database takes no connections now ({code})"))
+        }
         _ => SqlError::Refused(format!("the database refuses the connection ({code})")),
     }
 }
@@ -30,8 +32,8 @@ pub(super) fn connecting(error: &Error, wanted: Encryption) -> SqlError {
 /// Converts an error of running a statement. For one made of a document, a value that does not fit names its
 /// column.
 pub(super) fn running(error: &Error, statement: Option<&BoundStatement>) -> SqlError {
-    let told = match error {
-        Error::Server(told) => told,
+    let server_error = match error {
+        Error::Server(server_error) => server_error,
         Error::Driver(DriverError::StmtParamsMismatch { required, supplied }) => {
             let text = format!("params: the query has {required} placeholders, {supplied} values were given");
             return SqlError::Input(text);
@@ -46,11 +48,13 @@ pub(super) fn running(error: &Error, statement: Option<&BoundStatement>) -> SqlE
             return SqlError::Unreachable(text);
         }
     };
-    let code = told.code;
+    let code = server_error.code;
     match code {
         // Interrupted, or over a limit of the server's own.
         1317 | 1969 | 3024 => SqlError::Timeout(format!("the database gave the statement up ({code})")),
-        _ if away(told) => SqlError::Unreachable(format!("the database is going away ({code})")),
+        _ if is_unavailable(server_error) => {
+            SqlError::Unreachable(format!("the database is going away ({code})"))
+        }
         1792 => SqlError::writes_in_read_only(code),
         _ if let Some(kind) = integrity(code) => {
             // The constraint is named only in the server's text, beside the values.
@@ -61,14 +65,17 @@ pub(super) fn running(error: &Error, statement: Option<&BoundStatement>) -> SqlE
             SqlError::Refused(format!("the user of the connection may not do this ({code})"))
         }
         _ if MISFITS.contains(&code) && statement.is_some_and(|made| made.origin.is_document()) => {
-            SqlError::Input(match column(&told.message) {
+            SqlError::Input(match column(&server_error.message) {
                 Some(column) => {
                     format!("a value of the document does not fit the column '{column}' ({code})")
                 }
                 None => format!("a value of the document does not fit its column ({code})"),
             })
         }
-        _ => SqlError::Refused(format!("the database refuses the statement ({code}): {}", told.message)),
+        _ => SqlError::Refused(format!(
+            "the database refuses the statement ({code}): {}",
+            server_error.message
+        )),
     }
 }
 
@@ -95,7 +102,7 @@ fn column(message: &str) -> Option<&str> {
 const MISFITS: [u16; 4] = [1264, 1292, 1366, 1406];
 
 /// A server that ends, or has no room.
-fn away(told: &ServerError) -> bool {
+fn is_unavailable(told: &ServerError) -> bool {
     matches!(told.code, 1040 | 1053 | 1077 | 1079 | 1129 | 1203 | 1226 | 1927 | 4031)
 }
 

@@ -100,8 +100,8 @@ impl MySqlSession {
         run: &RunStatements,
     ) -> Result<StatementResult, SqlError> {
         if run.access == StatementAccess::ReadOnly {
-            let begun = self.conn.query_drop("START TRANSACTION READ ONLY").await;
-            begun.map_err(|error| error::running(&error, None))?;
+            let outcome = self.conn.query_drop("START TRANSACTION READ ONLY").await;
+            outcome.map_err(|error| error::running(&error, None))?;
             self.in_transaction = true;
         }
         self.run_statement(statement, &mut ResultBudget::new(run.bounds)).await

@@ -7,7 +7,7 @@ use mysql_async::{Opts, OptsBuilder, SslOpts};
 use url::Url;
 
 use crate::drivers::sql::encryption::Encryption;
-use crate::drivers::sql::parameters::{decoded, split, unknown};
+use crate::drivers::sql::parameters::{decode_percent, split_parameters, unknown};
 
 const PORT: u16 = 3306;
 /// Statements kept prepared for each connection.
@@ -32,7 +32,7 @@ impl MySqlTarget {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let malformed =
             || "connection_string: not a MySQL URL, use mysql://user:password@host:port/database".to_owned();
-        let (base, parameters) = split(text);
+        let (base, parameters) = split_parameters(text);
         let mut encryption = Encryption::Preferred;
         for parameter in &parameters {
             let named = |name: &str| {
@@ -53,13 +53,13 @@ impl MySqlTarget {
         let (_, rest) = base.split_once("://").ok_or_else(malformed)?;
         let url = Url::parse(&format!("mysql://{rest}")).map_err(|_| malformed())?;
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(malformed)?;
-        let some = |text: &str| (!text.is_empty()).then(|| decoded(text));
+        let some = |text: &str| (!text.is_empty()).then(|| decode_percent(text));
         Ok(Self {
-            host: decoded(host.trim_start_matches('[').trim_end_matches(']')),
+            host: decode_percent(host.trim_start_matches('[').trim_end_matches(']')),
             port: url.port().unwrap_or(PORT),
             encryption,
             user: some(url.username()),
-            password: url.password().map(decoded),
+            password: url.password().map(decode_percent),
             database: some(url.path().trim_start_matches('/')),
         })
     }

@@ -101,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    fn sent(value: Value, kind: &Type) -> Option<String> {
+    fn bind_text(value: Value, kind: &Type) -> Option<String> {
         param(&value, kind, &StatementOrigin::Author).0
     }
 
@@ -122,7 +122,7 @@ mod tests {
             (json!([1, "x"]), Type::JSONB, Some(r#"[1,"x"]"#)),
             (json!([1, "x"]), Type::TEXT, Some(r#"[1,"x"]"#)),
         ] {
-            assert_eq!(sent(value.clone(), &kind).as_deref(), due, "{value} as {kind}");
+            assert_eq!(bind_text(value.clone(), &kind).as_deref(), due, "{value} as {kind}");
         }
     }
 
@@ -148,7 +148,7 @@ mod tests {
             (json!(["a\"b\\c", "{}", "NULL", ""]), Type::TEXT_ARRAY, r#"{"a\"b\\c","{}","NULL",""}"#),
             (json!([[1], {"a": "\""}]), Type::JSONB_ARRAY, r#"{"[1]","{\"a\":\"\\\"\"}"}"#),
         ] {
-            assert_eq!(sent(value.clone(), &kind).as_deref(), Some(due), "{value}");
+            assert_eq!(bind_text(value.clone(), &kind).as_deref(), Some(due), "{value}");
         }
     }
 }

@@ -6,20 +6,20 @@ pub(super) fn find_column(sql: &str, number: usize) -> Option<&str> {
     let at = position(sql, number)?;
     let (before, _) = sql.split_at_checked(at)?;
     match before.find(" VALUES (") {
-        Some(values) if before.starts_with("INSERT INTO ") => inserted(before, values),
-        _ => compared(before),
+        Some(values) if before.starts_with("INSERT INTO ") => inserted_column(before, values),
+        _ => compared_column(before),
     }
 }
 
 /// The place of a placeholder, outside of names.
 fn position(sql: &str, number: usize) -> Option<usize> {
-    let wanted = format!("${number}");
+    let placeholder = format!("${number}");
     let mut is_name = false;
     for (at, character) in sql.char_indices() {
         match character {
             '"' => is_name = !is_name,
             '$' if !is_name => {
-                let behind = sql[at..].strip_prefix(&wanted);
+                let behind = sql[at..].strip_prefix(&placeholder);
                 if behind.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit())) {
                     return Some(at);
                 }
@@ -31,7 +31,7 @@ fn position(sql: &str, number: usize) -> Option<usize> {
 }
 
 /// The column of a value of an insert, by its place in the row.
-fn inserted(before: &str, values: usize) -> Option<&str> {
+fn inserted_column(before: &str, values: usize) -> Option<&str> {
     let (head, rows) = before.split_at_checked(values)?;
     let names = head.split_once('(')?.1;
     let row = rows.rsplit('(').find(|part| !part.is_empty() || rows.ends_with('('))?;
@@ -39,7 +39,7 @@ fn inserted(before: &str, values: usize) -> Option<&str> {
 }
 
 /// The last column that is named before a value.
-fn compared(before: &str) -> Option<&str> {
+fn compared_column(before: &str) -> Option<&str> {
     before.rsplit('"').nth(1).filter(|name| !name.is_empty())
 }
 

@@ -26,7 +26,9 @@ pub(super) fn connecting(error: &Error, remedies: &str) -> SqlError {
     match code {
         "28000" | "28P01" => SqlError::Refused(format!("the database refuses the credentials ({code})")),
         "3D000" => SqlError::Refused(format!("the server has no database of this name ({code})")),
-        _ if away(code) => SqlError::Unreachable(format!("the database takes no connections now ({code})")),
+        _ if is_unavailable_code(code) => {
+            SqlError::Unreachable(format!("the database takes no connections now ({code})"))
+        }
         _ => SqlError::Refused(format!("the database refuses the connection ({code})")),
     }
 }
@@ -40,7 +42,7 @@ pub(super) fn running(error: &Error, params: &[Type], statement: Option<&BoundSt
     if code == "57014" {
         return SqlError::Timeout(format!("the database gave the statement up ({code})"));
     }
-    if away(code) {
+    if is_unavailable_code(code) {
         return SqlError::Unreachable(format!("the database is going away ({code})"));
     }
     if code == "25006" {
@@ -70,7 +72,7 @@ pub(super) fn running(error: &Error, params: &[Type], statement: Option<&BoundSt
             (None, _) => format!("params[{index}]: {value} does not fit the type {kind} of its placeholder"),
         });
     }
-    match document.and_then(|document| mismatched(told, &document.sql)) {
+    match document.and_then(|document| mismatched_column(told, &document.sql)) {
         Some(column) => SqlError::Input(format!(
             "a value of the document does not fit the column '{column}': {}",
             told.message()
@@ -93,17 +95,17 @@ const fn kind_of(value: &Value) -> &'static str {
 
 /// The column that cannot be compared with a value, as the types of the two have no such operator. In a
 /// statement made of a document the value is to blame; where two columns meet, its author.
-fn mismatched<'s>(told: &DbError, sql: &'s str) -> Option<&'s str> {
+fn mismatched_column<'s>(told: &DbError, sql: &'s str) -> Option<&'s str> {
     if !matches!(told.code().code(), "42883" | "42804") {
         return None;
     }
     // Where the operator stands, counted in characters from 1.
     let ErrorPosition::Original(position) = told.position()? else { return None };
-    compared(sql, usize::try_from(*position).ok()?.checked_sub(1)?)
+    compared_column(sql, usize::try_from(*position).ok()?.checked_sub(1)?)
 }
 
 /// The column before an operator behind which a value stands.
-fn compared(sql: &str, operator: usize) -> Option<&str> {
+fn compared_column(sql: &str, operator: usize) -> Option<&str> {
     let (at, _) = sql.char_indices().nth(operator)?;
     let (before, behind) = sql.split_at_checked(at)?;
     if !behind.get(behind.find(['$', '"'])?..)?.starts_with('$') {
@@ -114,7 +116,7 @@ fn compared(sql: &str, operator: usize) -> Option<&str> {
 
 /// Tells whether a prepared statement is outdated and may succeed when prepared anew: it is gone, or a table
 /// has changed since. None of it was carried out.
-pub(super) fn outdated(error: &Error, params: &[Type]) -> bool {
+pub(super) fn is_outdated(error: &Error, params: &[Type]) -> bool {
     error.as_db_error().is_some_and(|told| match told.code().code() {
         "26000" => true,
         // The types it was prepared with meet others now, or are gone. Of what runs inside of it, errors tell
@@ -138,7 +140,7 @@ fn integrity(code: &str) -> Option<Integrity> {
 }
 
 /// Codes of a server that ends, starts, or has no room.
-fn away(code: &str) -> bool {
+fn is_unavailable_code(code: &str) -> bool {
     code.starts_with("08") || code.starts_with("53") || code.starts_with("57P")
 }
 
@@ -207,7 +209,7 @@ mod tests {
     fn the_column_that_a_value_is_compared_with_is_the_one_before_the_operator() {
         let due = |sql: &str, operator: &str| {
             let at = sql.find(operator).map(|at| sql[..at].chars().count()).unwrap();
-            compared(sql, at).map(str::to_owned)
+            compared_column(sql, at).map(str::to_owned)
         };
         for (sql, operator, column) in [
             (r#"SELECT "é" FROM "t" AS t0 WHERE t0."größe" = $1::bigint"#, "= $1", Some("größe")),
@@ -218,6 +220,6 @@ mod tests {
         ] {
             assert_eq!(due(sql, operator).as_deref(), column, "{sql}");
         }
-        assert_eq!(compared("SELECT 1", 99), None);
+        assert_eq!(compared_column("SELECT 1", 99), None);
     }
 }

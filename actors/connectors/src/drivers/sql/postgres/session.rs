@@ -71,9 +71,9 @@ impl PostgresSession {
         statement: &BoundStatement,
         run: &RunStatements,
     ) -> Result<StatementResult, SqlError> {
-        let known = self.prepared.contains_key(&statement.sql);
+        let is_prepared = self.prepared.contains_key(&statement.sql);
         match self.attempt_single(statement, run).await {
-            Err(StatementFailure::Outdated(_)) if known => {
+            Err(StatementFailure::Outdated(_)) if is_prepared => {
                 self.prepared.remove(&statement.sql);
                 self.attempt_single(statement, run).await.map_err(StatementFailure::into_error)
             }
@@ -88,7 +88,7 @@ impl PostgresSession {
     ) -> Result<StatementResult, StatementFailure> {
         let mut budget = ResultBudget::new(run.bounds);
         // Before a transaction begins, which a statement that cannot be prepared would leave aborted.
-        let prepared = self.prepared(statement).await?;
+        let prepared = self.prepare_cached(statement).await?;
         match run.access {
             StatementAccess::ReadWrite => self.execute(&prepared, statement, &mut budget).await,
             StatementAccess::ReadOnly => self.execute_read_only(&prepared, statement, &mut budget).await,
@@ -138,11 +138,11 @@ impl PostgresSession {
             .zip(prepared.params())
             .map(|(value, kind)| bind::param(value, kind, origin));
         let failed = |error: Error| {
-            let told = error::running(&error, prepared.params(), Some(statement));
-            if error::outdated(&error, prepared.params()) {
-                StatementFailure::Outdated(told)
+            let sql_error = error::running(&error, prepared.params(), Some(statement));
+            if error::is_outdated(&error, prepared.params()) {
+                StatementFailure::Outdated(sql_error)
             } else {
-                StatementFailure::Error(told)
+                StatementFailure::Error(sql_error)
             }
         };
         if budget.wants_rows() {
@@ -161,7 +161,7 @@ impl PostgresSession {
         Ok(StatementResult { rows, affected: stream.rows_affected().unwrap_or(0), last_insert_id: None })
     }
 
-    async fn prepared(&mut self, statement: &BoundStatement) -> Result<Prepared, SqlError> {
+    async fn prepare_cached(&mut self, statement: &BoundStatement) -> Result<Prepared, SqlError> {
         let sql = &statement.sql;
         if let Some(prepared) = self.prepared.get(sql) {
             return Ok(prepared.clone());
@@ -192,7 +192,7 @@ impl TransactionSession for PostgresSession {
         statement: &BoundStatement,
         budget: &mut ResultBudget,
     ) -> Result<StatementResult, StatementFailure> {
-        let prepared = self.prepared(statement).await?;
+        let prepared = self.prepare_cached(statement).await?;
         let outcome = self.execute(&prepared, statement, budget).await;
         if let Err(StatementFailure::Outdated(_)) = &outcome {
             // The other statements may be about the same table.

@@ -6,7 +6,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
 use crate::drivers::sql::encryption::Encryption;
-use crate::drivers::sql::parameters::{split, unknown};
+use crate::drivers::sql::parameters::{split_parameters, unknown};
 
 const PORT: u16 = 5432;
 
@@ -46,9 +46,9 @@ impl PostgresTarget {
             "connection_string: not a PostgreSQL URL, use postgres://user:password@host:port/database"
                 .to_owned()
         };
-        let (base, parameters) = split(text);
+        let (base, parameters) = split_parameters(text);
         let mut encryption = Encryption::Preferred;
-        let mut kept = Vec::new();
+        let mut passed_parameters = Vec::new();
         for parameter in &parameters {
             match parameter.name {
                 "sslmode" | "ssl-mode" => {
@@ -59,13 +59,13 @@ impl PostgresTarget {
                     return Err("connection_string: sslrootcert: trust anchors are those of the system, or of SSL_CERT_FILE"
                         .to_owned());
                 }
-                name if KNOWN.contains(&name) => kept.push(parameter.raw),
+                name if KNOWN.contains(&name) => passed_parameters.push(parameter.raw),
                 name => return Err(unknown(name)),
             }
         }
         let (_, rest) = base.split_once("://").ok_or_else(malformed)?;
         // The driver knows the scheme in lower case alone. Its own texts may repeat what they refuse.
-        let url = format!("postgres://{rest}?{}", kept.join("&"));
+        let url = format!("postgres://{rest}?{}", passed_parameters.join("&"));
         let parsed: Config = url.parse().map_err(|_| malformed())?;
         let ports = parsed.get_ports();
         let mut hosts = Vec::new();

@@ -13,7 +13,7 @@ pub(super) fn opening(error: &Error) -> SqlError {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
             SqlError::Refused("the file is no SQLite database".to_owned())
         }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => locked(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => locked_error(),
         _ => SqlError::Unreachable("the database file cannot be opened".to_owned()),
     }
 }
@@ -25,7 +25,7 @@ pub(super) fn running(error: &Error) -> SqlError {
         (_, Some(ErrorCode::OperationInterrupted)) => {
             SqlError::Timeout("the statement was given up".to_owned())
         }
-        (_, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) => locked(),
+        (_, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) => locked_error(),
         (_, Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure)) => {
             SqlError::Unreachable("the database file cannot be used".to_owned())
         }
@@ -56,6 +56,6 @@ fn integrity(code: c_int) -> Option<Integrity> {
     }
 }
 
-fn locked() -> SqlError {
+fn locked_error() -> SqlError {
     SqlError::Unreachable("the database stayed locked by others".to_owned())
 }

@@ -39,9 +39,9 @@ pub(crate) fn check_own_database(own: Option<&Path>, config: &ConnectorConfig) -
 /// links resolved, and by the inode. Blocks: it reads the file system.
 pub(super) fn is_own(own: Option<&Path>, candidate: &Path) -> bool {
     let Some(file) = own else { return false };
-    let own = Identity::of(file);
-    let candidate = resolved(candidate);
-    let beside_own = |ending| Identity::of(&with_ending(&own.place, ending)).is_same(&candidate);
+    let own = Identity::from_path(file);
+    let candidate = resolve_path(candidate);
+    let beside_own = |ending| Identity::from_path(&with_ending(&own.place, ending)).is_same(&candidate);
     // A side file of the candidate may be the database.
     let beside_candidate = |ending| own.is_same(&with_ending(&candidate, ending));
     ENDINGS.iter().any(|ending| beside_own(ending) || beside_candidate(ending))
@@ -62,12 +62,12 @@ struct Identity {
 }
 
 impl Identity {
-    fn of(path: &Path) -> Self {
-        Self { place: resolved(path), inode: inode(path) }
+    fn from_path(path: &Path) -> Self {
+        Self { place: resolve_path(path), inode: inode(path) }
     }
 
     fn is_same(&self, other: &Path) -> bool {
-        self.place == resolved(other) || self.inode.is_some() && self.inode == inode(other)
+        self.place == resolve_path(other) || self.inode.is_some() && self.inode == inode(other)
     }
 }
 
@@ -82,7 +82,7 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// The path without links and dots, also of a file that does not exist yet.
-fn resolved(path: &Path) -> PathBuf {
+fn resolve_path(path: &Path) -> PathBuf {
     let mut path = absolute(path).unwrap_or_else(|_| path.to_owned());
     for _ in 0..MOST_LINKS {
         if let Ok(whole) = fs::canonicalize(&path) {

@@ -22,7 +22,7 @@ enum Declared {
 }
 
 impl Declared {
-    fn of(kind: Option<&str>) -> Self {
+    fn from_declaration(kind: Option<&str>) -> Self {
         match kind.unwrap_or_default().trim().to_ascii_uppercase().as_str() {
             "BOOLEAN" | "BOOL" => Self::Boolean,
             "JSON" | "JSONB" => Self::Json,
@@ -35,7 +35,10 @@ impl Declared {
 pub(super) fn columns(query: &Statement<'_>) -> Vec<Column> {
     let columns = query.columns().into_iter();
     columns
-        .map(|column| Column { name: column.name().to_owned(), declared: Declared::of(column.decl_type()) })
+        .map(|column| Column {
+            name: column.name().to_owned(),
+            declared: Declared::from_declaration(column.decl_type()),
+        })
         .collect()
 }
 
@@ -86,14 +89,15 @@ mod tests {
 
     #[test]
     fn the_column_decides_where_the_value_leaves_room() {
-        let (boolean, document) = (Declared::of(Some("boolean")), Declared::of(Some("JSON")));
+        let (boolean, document) =
+            (Declared::from_declaration(Some("boolean")), Declared::from_declaration(Some("JSON")));
         for (sent, declared, due) in [
             (ValueRef::Integer(1), boolean, json!(true)),
             (ValueRef::Integer(2), boolean, json!(2)),
-            (ValueRef::Integer(1), Declared::of(None), json!(1)),
+            (ValueRef::Integer(1), Declared::from_declaration(None), json!(1)),
             (ValueRef::Text(b"[1]"), document, json!([1])),
             (ValueRef::Text(b"[1"), document, json!("[1")),
-            (ValueRef::Text(b"[1]"), Declared::of(Some("TEXT")), json!("[1]")),
+            (ValueRef::Text(b"[1]"), Declared::from_declaration(Some("TEXT")), json!("[1]")),
             (ValueRef::Blob(&[0xff]), Declared::Other, json!("ff")),
             (ValueRef::Null, boolean, json!(null)),
         ] {

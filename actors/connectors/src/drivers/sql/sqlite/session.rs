@@ -65,8 +65,8 @@ fn run_blocking(
     stopped: Arc<AtomicBool>,
 ) -> Result<Vec<StatementResult>, SqlError> {
     let failed = |error: rusqlite::Error| error::running(&error);
-    let left = deadline.saturating_duration_since(Instant::now());
-    connection.busy_timeout(left).map_err(failed)?;
+    let remaining = deadline.saturating_duration_since(Instant::now());
+    connection.busy_timeout(remaining).map_err(failed)?;
     let over = move || stopped.load(Ordering::Relaxed) || Instant::now() >= deadline;
     connection.progress_handler(STEPS, Some(over)).map_err(failed)?;
     let outcome = run_in_transaction(connection, run);

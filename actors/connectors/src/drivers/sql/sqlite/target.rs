@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::drivers::sql::parameters::{decoded, split, unknown};
+use crate::drivers::sql::parameters::{decode_percent, split_parameters, unknown};
 
 /// A connection string, read: `sqlite:file.db`, `sqlite:///var/lib/file.db?mode=ro`, `sqlite::memory:`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,9 +25,9 @@ pub(super) enum FileMode {
 
 impl SqliteTarget {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let (base, parameters) = split(text);
+        let (base, parameters) = split_parameters(text);
         let (_, place) = base.split_once(':').unwrap_or_default();
-        let place = decoded(place.strip_prefix("//").unwrap_or(place));
+        let place = decode_percent(place.strip_prefix("//").unwrap_or(place));
         let mut memory = place == ":memory:";
         let mut access = FileMode::Create;
         for parameter in &parameters {

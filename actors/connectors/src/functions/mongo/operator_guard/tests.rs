@@ -1,7 +1,7 @@
 use super::*;
 
 /// Resolves an input over a message.
-fn resolved(source: Value, place: InputContext, message: &Value) -> Result<Value, String> {
+fn resolve(source: Value, place: InputContext, message: &Value) -> Result<Value, String> {
     let node = Node::compile(&source, &Template::compile);
     let bound = GuardedInput { name: "in", place, node };
     let mut over = svc_engine::Message::new(Value::Null, Map::new());
@@ -28,12 +28,12 @@ fn attacks() -> Vec<Value> {
 fn a_value_of_a_message_asks_nothing_of_a_field() {
     for attack in attacks() {
         let message = json!({"x": attack});
-        let found = resolved(json!({"name": {"var": "data.x"}}), InputContext::Query, &message);
+        let found = resolve(json!({"name": {"var": "data.x"}}), InputContext::Query, &message);
         assert_eq!(found, Ok(json!({"name": {"$eq": attack}})));
         let nested = json!({"$or": [{"$and": [{"name": {"var": "data.x"}}]}]});
-        let found = resolved(nested, InputContext::Query, &message);
+        let found = resolve(nested, InputContext::Query, &message);
         assert_eq!(found, Ok(json!({"$or": [{"$and": [{"name": {"$eq": attack}}]}]})));
-        let found = resolved(json!({"name": {"$eq": {"var": "data.x"}}}), InputContext::Query, &message);
+        let found = resolve(json!({"name": {"$eq": {"var": "data.x"}}}), InputContext::Query, &message);
         assert_eq!(found, Ok(json!({"name": {"$eq": attack}})));
     }
 }
@@ -53,7 +53,7 @@ fn it_is_refused_where_it_could_not_stand_as_a_value() {
             (json!({"$pull": {"tags": {"var": "data.x"}}}), InputContext::Update),
             (json!({"name": {"var": "data.x"}}), InputContext::Sealed),
         ] {
-            let refused = resolved(source.clone(), place, &message).unwrap_err();
+            let refused = resolve(source.clone(), place, &message).unwrap_err();
             assert!(
                 refused.starts_with("in.") && refused.contains("the message brings"),
                 "{source}: {refused}"
@@ -67,13 +67,13 @@ fn it_is_literal_in_an_expression_and_texts_read_no_field() {
     let stage = json!([{"$set": {"note": {"var": "data.x"}}}, {"$match": {"$expr": {"$eq": ["$a", {"var": "data.x"}]}}}]);
     let texts = [json!("$password"), json!(["$$ROOT"]), json!({"a": "$b"})];
     for attack in attacks().into_iter().chain(texts) {
-        let found = resolved(stage.clone(), InputContext::Expression, &json!({"x": attack}));
+        let found = resolve(stage.clone(), InputContext::Expression, &json!({"x": attack}));
         let literal = json!({"$literal": attack});
         let due = json!([{"$set": {"note": literal}}, {"$match": {"$expr": {"$eq": ["$a", literal]}}}]);
         assert_eq!(found, Ok(due));
     }
     let matched = json!([{"$match": {"price": {"var": "data.x"}}}]);
-    let found = resolved(matched, InputContext::Expression, &json!({"x": "$5"}));
+    let found = resolve(matched, InputContext::Expression, &json!({"x": "$5"}));
     assert_eq!(found, Ok(json!([{"$match": {"price": "$5"}}])), "a text is a text where no expression is");
 }
 
@@ -94,7 +94,7 @@ fn typed_values_and_plain_ones_pass_everywhere() {
             (json!({"a": {"var": "data.x"}}), InputContext::Sealed),
         ] {
             let due = source.to_string().replace(r#"{"var":"data.x"}"#, &value.to_string());
-            assert_eq!(resolved(source, place, &message).map(|found| found.to_string()), Ok(due));
+            assert_eq!(resolve(source, place, &message).map(|found| found.to_string()), Ok(due));
         }
     }
 }
@@ -103,7 +103,7 @@ fn typed_values_and_plain_ones_pass_everywhere() {
 fn a_field_that_is_set_takes_any_value() {
     for attack in attacks() {
         let found =
-            resolved(json!({"$set": {"a": {"var": "data.x"}}}), InputContext::Update, &json!({"x": attack}));
+            resolve(json!({"$set": {"a": {"var": "data.x"}}}), InputContext::Update, &json!({"x": attack}));
         assert_eq!(found, Ok(json!({"$set": {"a": attack}})));
     }
 }
@@ -112,10 +112,10 @@ fn a_field_that_is_set_takes_any_value() {
 fn who_hands_a_whole_input_over_means_its_operators_but_no_code() {
     let whole = json!({"var": "data.x"});
     let filter = json!({"age": {"$gte": 18}});
-    assert_eq!(resolved(whole.clone(), InputContext::Query, &json!({"x": filter})), Ok(filter));
+    assert_eq!(resolve(whole.clone(), InputContext::Query, &json!({"x": filter})), Ok(filter));
     for operator in CODE {
         let message = json!({"x": {"$or": [{"a": {operator: "1"}}]}});
-        let refused = resolved(whole.clone(), InputContext::Query, &message).unwrap_err();
+        let refused = resolve(whole.clone(), InputContext::Query, &message).unwrap_err();
         assert!(refused.contains(operator), "{refused}");
     }
 }
@@ -123,6 +123,6 @@ fn who_hands_a_whole_input_over_means_its_operators_but_no_code() {
 #[test]
 fn what_the_author_writes_is_left_alone() {
     let written = json!({"$where": "this.a", "name": {"$regex": "^x"}, "var": 1, "b": {"var": "data.x"}});
-    let found = resolved(written, InputContext::Query, &json!({"x": 1}));
+    let found = resolve(written, InputContext::Query, &json!({"x": 1}));
     assert_eq!(found, Ok(json!({"$where": "this.a", "name": {"$regex": "^x"}, "var": 1, "b": 1})));
 }

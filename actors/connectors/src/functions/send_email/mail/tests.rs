@@ -21,7 +21,7 @@ fn draft(body: Body) -> Draft<'static> {
     }
 }
 
-fn written(draft: &Draft<'_>) -> (Vec<String>, String) {
+fn write_mail(draft: &Draft<'_>) -> (Vec<String>, String) {
     let mail = draft.write(&mailbox("Svc <svc@example.com>").unwrap(), ID).unwrap();
     let to = mail.envelope.to().iter().map(ToString::to_string).collect();
     (to, String::from_utf8(mail.content.to_vec()).unwrap())
@@ -33,7 +33,7 @@ fn headers(mail: &str) -> Vec<&str> {
 
 #[test]
 fn a_mail_has_its_headers_and_one_body() {
-    let (to, mail) = written(&draft(Body::Text("one\ntwo".into())));
+    let (to, mail) = write_mail(&draft(Body::Text("one\ntwo".into())));
     assert_eq!(to, ["a@example.com", "b@example.com"]);
     let lines = headers(&mail);
     for line in [
@@ -52,7 +52,7 @@ fn a_mail_has_its_headers_and_one_body() {
 #[test]
 fn text_and_html_are_alternatives_of_one_mail() {
     let (_, mail) =
-        written(&draft(Body::from_parts(Some("plain".into()), Some("<b>rich</b>".into())).unwrap()));
+        write_mail(&draft(Body::from_parts(Some("plain".into()), Some("<b>rich</b>".into())).unwrap()));
     let (plain, html) = (mail.find("text/plain").unwrap(), mail.find("text/html").unwrap());
     assert!(
         mail.contains("Content-Type: multipart/alternative;") && plain < html,
@@ -66,7 +66,7 @@ fn who_is_in_blind_copy_stands_on_the_envelope_alone() {
     draft.cc = boxes(json!("c@example.com"));
     draft.bcc = boxes(json!(["secret@example.com"]));
     draft.reply_to = Some(mailbox("r@example.com").unwrap());
-    let (to, mail) = written(&draft);
+    let (to, mail) = write_mail(&draft);
     assert_eq!(to, ["a@example.com", "b@example.com", "c@example.com", "secret@example.com"]);
     assert!(!mail.contains("secret@") && !mail.to_ascii_lowercase().contains("bcc"), "{mail}");
     assert!(mail.contains("Cc: c@example.com\r\n") && mail.contains("Reply-To: r@example.com\r\n"), "{mail}");
@@ -81,7 +81,7 @@ fn other_than_ascii_is_encoded_wherever_it_stands() {
     draft.subject = "Grüße ☃ ".repeat(20);
     draft.to = boxes(json!("Zoë Ä <z@example.com>"));
     let draft = Draft { headers: &headers, ..draft };
-    let (_, mail) = written(&draft);
+    let (_, mail) = write_mail(&draft);
     assert!(mail.is_ascii(), "{mail}");
     assert!(mail.lines().all(|line| line.len() < 200), "{mail}");
 }

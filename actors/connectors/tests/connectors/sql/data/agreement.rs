@@ -68,7 +68,7 @@ fn statement(filter: &Value, flavour: SqlFlavour) -> SqlStatement {
 }
 
 /// Many statements as one: a row for each, with the ids it found in one text.
-fn together(filters: &[Value], flavour: SqlFlavour) -> (String, Vec<Value>) {
+fn combine_filters(filters: &[Value], flavour: SqlFlavour) -> (String, Vec<Value>) {
     let ids = match flavour {
         SqlFlavour::Postgres => "string_agg(CAST(q.id AS text), ',')",
         SqlFlavour::MySql | SqlFlavour::Sqlite => "group_concat(q.id)",
@@ -87,8 +87,12 @@ fn together(filters: &[Value], flavour: SqlFlavour) -> (String, Vec<Value>) {
     (parts.collect::<Vec<_>>().join(" UNION ALL "), params)
 }
 
-async fn found(world: &ConnectorWorld, filters: &[Value], flavour: SqlFlavour) -> BTreeMap<u64, Vec<i64>> {
-    let (sql, params) = together(filters, flavour);
+async fn matching_rows(
+    world: &ConnectorWorld,
+    filters: &[Value],
+    flavour: SqlFlavour,
+) -> BTreeMap<u64, Vec<i64>> {
+    let (sql, params) = combine_filters(filters, flavour);
     let rows = super::super::read(world, &sql, params.into()).await.unwrap();
     let answers = rows.as_array().unwrap().iter().map(|row| {
         let ids = row["ids"].as_str().unwrap_or_default().split(',').filter(|id| !id.is_empty());
@@ -119,7 +123,7 @@ fn agree(kind: Kind) {
         for _ in 0..filters().div_ceil(AT_ONCE) {
             let batch: Vec<_> =
                 (0..AT_ONCE).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect();
-            let answers = found(world, &batch, flavour(kind)).await;
+            let answers = matching_rows(world, &batch, flavour(kind)).await;
             for (nth, filter) in batch.iter().enumerate() {
                 assert_eq!(answers[&(nth as u64)], matching(filter, &rows), "{kind:?}: {filter}");
             }

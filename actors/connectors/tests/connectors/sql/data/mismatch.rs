@@ -6,7 +6,7 @@ use super::{Base, Kind, change, query, run, write};
 use crate::kit::{self, ConnectorWorld};
 
 /// The ids of the rows that a filter finds, or nothing where the database refuses it.
-async fn found(world: &ConnectorWorld, source: &str, filter: &Value) -> Option<Vec<i64>> {
+async fn matching_rows(world: &ConnectorWorld, source: &str, filter: &Value) -> Option<Vec<i64>> {
     let read = json!({"source": source, "fields": ["id"], "sort": [{"id": "asc"}], "filter": filter});
     let rows = run(world, "data_query", json!({"query": read}), Value::Null).await.ok()?;
     Some(rows.as_array().unwrap().iter().map(|row| row["id"].as_i64().unwrap()).collect())
@@ -39,7 +39,7 @@ fn a_text_that_is_no_number_meets_no_number() {
                         json!({"in": [field, [text, "other"]]}),
                         json!({"!": {"!=": [field, text]}}),
                     ] {
-                        let rows = found(world, "t", &filter).await;
+                        let rows = matching_rows(world, "t", &filter).await;
                         let due = (base.kind != Kind::Postgres).then(Vec::new);
                         assert_eq!(rows, due, "{:?} {filter}", base.kind);
                         let delete = json!({"write": {"op": "delete", "target": "t", "filter": filter}});
@@ -57,10 +57,10 @@ fn a_text_that_is_no_number_meets_no_number() {
                     }
                     for sign in ["<", "<=", ">", ">="] {
                         let filter = json!({ sign: [field, text] });
-                        assert_eq!(found(world, "t", &filter).await.unwrap(), [0; 0], "{filter}");
+                        assert_eq!(matching_rows(world, "t", &filter).await.unwrap(), [0; 0], "{filter}");
                     }
                     for filter in [json!({"!=": [field, text]}), json!({"!": {"in": [field, [text]]}})] {
-                        assert_eq!(found(world, "t", &filter).await.unwrap(), [0, 1], "{filter}");
+                        assert_eq!(matching_rows(world, "t", &filter).await.unwrap(), [0, 1], "{filter}");
                     }
                 }
                 // A text that holds a number is that number, where the database takes it for one.
@@ -73,7 +73,7 @@ fn a_text_that_is_no_number_meets_no_number() {
                         json!({"!=": [field, "0"]}),
                     ] {
                         assert_eq!(
-                            found(world, "t", &filter).await.unwrap(),
+                            matching_rows(world, "t", &filter).await.unwrap(),
                             [1],
                             "{:?} {filter}",
                             base.kind
@@ -126,7 +126,7 @@ fn numbers_are_compared_with_every_digit() {
                             (json!({">=": [field, value]}), vec![1, 2, 3]),
                         ] {
                             assert_eq!(
-                                found(world, name, &filter).await.unwrap(),
+                                matching_rows(world, name, &filter).await.unwrap(),
                                 due,
                                 "{:?} {filter}",
                                 base.kind
@@ -140,7 +140,12 @@ fn numbers_are_compared_with_every_digit() {
                     (json!({"<": [{"field": "x"}, 1e300]}), vec![0, 1, 2, 3]),
                     (json!({"<": [{"field": "x"}, 1e-7]}), vec![0]),
                 ] {
-                    assert_eq!(found(world, name, &filter).await.unwrap(), due, "{:?} {filter}", base.kind);
+                    assert_eq!(
+                        matching_rows(world, name, &filter).await.unwrap(),
+                        due,
+                        "{:?} {filter}",
+                        base.kind
+                    );
                 }
             }
         }
@@ -181,7 +186,7 @@ fn other_types_of_mysql_meet_texts_as_before() {
                 (json!({"<=": [field, value]}), true),
                 (json!({"<": [field, value]}), false),
             ] {
-                let rows = found(world, "t", &filter).await.unwrap();
+                let rows = matching_rows(world, "t", &filter).await.unwrap();
                 assert_eq!(rows.len(), usize::from(holds), "{filter}");
             }
         }
@@ -233,7 +238,7 @@ fn an_instant_is_the_same_whatever_its_offset() {
                         (json!({"!": {"in": [field, [at, "2024-02-29 00:02:03"]]}}), vec![2]),
                     ] {
                         assert_eq!(
-                            found(world, "t", &filter).await.unwrap(),
+                            matching_rows(world, "t", &filter).await.unwrap(),
                             due,
                             "{:?} {filter}",
                             base.kind
@@ -248,11 +253,16 @@ fn an_instant_is_the_same_whatever_its_offset() {
                 (json!({"in": [text, ["2024-02-29T01:02:03Z", "x"]]}), vec![1]),
                 (json!({"<": [text, "2024-02-29T01:02:03Z"]}), vec![0]),
             ] {
-                assert_eq!(found(world, "t", &filter).await.unwrap(), due, "{:?} {filter}", base.kind);
+                assert_eq!(
+                    matching_rows(world, "t", &filter).await.unwrap(),
+                    due,
+                    "{:?} {filter}",
+                    base.kind
+                );
             }
             if base.kind == Kind::MariaDb {
                 let number = json!({"==": [{"field": "o"}, "2024-02-29T01:02:03Z"]});
-                assert_eq!(found(world, "t", &number).await.unwrap(), [0; 0]);
+                assert_eq!(matching_rows(world, "t", &number).await.unwrap(), [0; 0]);
                 let early = json!({"op": "delete", "target": "t", "filter": {"<": [{"field": "d"}, "2024-02-29T03:02:03+02:00"]}});
                 assert_eq!(change(world, early).await["rows_affected"], 1);
             }

@@ -33,7 +33,9 @@ fn truth(filter: &Value, row: &Value, related: &[Value]) -> Truth {
         "all" => {
             Some(!related.is_empty() && related.iter().all(|one| truth(&argument[1], one, &[]) == Some(true)))
         }
-        "in" if argument[1].is_array() => listed(column(&argument[0], row), argument[1].as_array().unwrap()),
+        "in" if argument[1].is_array() => {
+            is_listed(column(&argument[0], row), argument[1].as_array().unwrap())
+        }
         "in" => texts(column(&argument[1], row), &argument[0], |text, part| text.contains(part)),
         "starts_with" => texts(column(&argument[0], row), &argument[1], |text, part| text.starts_with(part)),
         "ends_with" => texts(column(&argument[0], row), &argument[1], |text, part| text.ends_with(part)),
@@ -47,7 +49,7 @@ fn truth(filter: &Value, row: &Value, related: &[Value]) -> Truth {
             let constant_null = argument.as_array().unwrap().contains(&Value::Null);
             values
                 .windows(2)
-                .map(|pair| compared(comparison, pair[0], pair[1], constant_null))
+                .map(|pair| compare(comparison, pair[0], pair[1], constant_null))
                 .fold(Some(true), and)
         }
     }
@@ -69,7 +71,7 @@ fn not(truth: Truth) -> Truth {
     truth.map(|is| !is)
 }
 
-fn compared(comparison: &str, left: &Value, right: &Value, constant_null: bool) -> Truth {
+fn compare(comparison: &str, left: &Value, right: &Value, constant_null: bool) -> Truth {
     match comparison {
         // Against a written null this asks whether there is a value.
         "==" | "===" if constant_null => return Some(left == right),
@@ -97,14 +99,14 @@ fn compared(comparison: &str, left: &Value, right: &Value, constant_null: bool) 
 }
 
 /// A null in a list stands for rows without a value.
-fn listed(value: &Value, list: &[Value]) -> Truth {
+fn is_listed(value: &Value, list: &[Value]) -> Truth {
     if list.is_empty() {
         return Some(false);
     }
     if value.is_null() {
         return list.contains(&Value::Null).then_some(true);
     }
-    let equal = |item: &&Value| !item.is_null() && compared("==", value, item, false) == Some(true);
+    let equal = |item: &&Value| !item.is_null() && compare("==", value, item, false) == Some(true);
     Some(list.iter().any(|item| equal(&item)))
 }
 

@@ -59,12 +59,12 @@ fn leaf(texts: bool) -> BoxedStrategy<Value> {
         .prop_flat_map(move |(column, operator)| {
             (Just(column), Just(operator), constant(column), any::<bool>())
         })
-        .prop_map(|(column, operator, value, swapped)| compared(column, operator, value, swapped));
+        .prop_map(|(column, operator, value, swapped)| comparison(column, operator, value, swapped));
     let ordered = (select(vec!["n", "x", "s"]), select(vec!["<", "<=", ">", ">="]))
         .prop_flat_map(move |(column, operator)| {
             (Just(column), Just(operator), constant(column), any::<bool>())
         })
-        .prop_map(|(column, operator, value, swapped)| compared(column, operator, value, swapped));
+        .prop_map(|(column, operator, value, swapped)| comparison(column, operator, value, swapped));
     let between = (select(vec!["n", "x", "s"]), select(vec!["<", "<="]))
         .prop_flat_map(move |(column, operator)| {
             (Just(column), Just(operator), constant(column), constant(column))
@@ -83,12 +83,12 @@ fn leaf(texts: bool) -> BoxedStrategy<Value> {
     prop_oneof![3 => equal, 3 => ordered, 1 => between, 2 => listed, 3 => text, 1 => missing].boxed()
 }
 
-fn compared(column: &str, operator: &str, value: Value, swapped: bool) -> Value {
+fn comparison(column: &str, operator: &str, value: Value, swapped: bool) -> Value {
     let field = json!({"field": column});
     if swapped { json!({ operator: [value, field] }) } else { json!({ operator: [field, value] }) }
 }
 
-fn joined(leaf: BoxedStrategy<Value>) -> BoxedStrategy<Value> {
+fn connective(leaf: BoxedStrategy<Value>) -> BoxedStrategy<Value> {
     leaf.prop_recursive(3, 8, 3, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(|nodes| json!({"and": nodes})),
@@ -102,7 +102,7 @@ fn joined(leaf: BoxedStrategy<Value>) -> BoxedStrategy<Value> {
 
 /// Any filter over the rows; with texts beside numbers, where they may stand there.
 pub(super) fn filter(texts: bool) -> BoxedStrategy<Value> {
-    let related = (select(vec!["some", "all", "none"]), joined(leaf(texts)))
+    let related = (select(vec!["some", "all", "none"]), connective(leaf(texts)))
         .prop_map(|(quantifier, filter)| json!({ quantifier: [{"field": "parts"}, filter] }));
-    joined(prop_oneof![8 => leaf(texts), 1 => related].boxed())
+    connective(prop_oneof![8 => leaf(texts), 1 => related].boxed())
 }
