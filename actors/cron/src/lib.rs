@@ -1,9 +1,9 @@
 //! Schedules: what is due is put on record, claimed by one worker anywhere, and run.
 //!
-//! The ledger in the database decides; what is here tells it what is due and does what it hands out. An
+//! The ledger in the database decides: this crate writes to it what is due, and runs what it grants. An
 //! instant is a row before anything runs, and the instants of a schedule follow from the schedule and its
-//! cursor alone, never from the end of an earlier run. A timer that is late, lost or doubled therefore
-//! changes nothing but when somebody looks.
+//! cursor alone, never from the end of an earlier run. A timer that fires late, twice or not at all therefore
+//! changes only the time of the next check.
 //!
 //! ```text
 //! cron

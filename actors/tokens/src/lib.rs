@@ -2,16 +2,16 @@
 //! call.
 //!
 //! [`Tokens`] hands out a [`TokenSource`] for each connector. Sources of one name and one set of settings
-//! share what is known. A token that is fresh is read on any thread without a message; whoever needs another
-//! has the one actor obtain it, once for all who ask meanwhile. What was begun is the actor's: it goes on
-//! when its caller leaves.
+//! share their tokens. A fresh token is read on any thread without a message; a caller that needs another
+//! has the one actor obtain it, once for all callers. A fetch belongs to the actor: it goes on when its
+//! caller is dropped.
 //!
 //! - A token is replaced when less than the refresh margin of its life is left. One whose whole life is not
-//!   longer than that serves those who waited for it, and nobody after them.
-//! - What cannot be mended by asking again (a refusal, a token of another type, a forbidden address) is the
-//!   answer to everybody for 30 seconds, and nobody is asked. Where there was no usable answer, the next call
-//!   asks again.
-//! - A token that the API refuses is forgotten, and no other: the refresh token stays.
+//!   longer than that serves the callers that waited for it, and no later one.
+//! - A failure that another request cannot cure (a refusal, a token of another type, a forbidden address) is
+//!   the answer to all callers for 30 seconds, without a request. After any other failure the next call
+//!   requests again.
+//! - A token that the API refuses is dropped, and no other: the refresh token stays.
 //!
 //! With the grant `refresh_token` each response brings the next refresh token, and a second use of one
 //! revokes them all. Therefore one process at a time refreshes, under a lease in the database. The tokens are

@@ -1,9 +1,9 @@
 //! The workflow engine: compile once, run many.
 //!
 //! This crate owns what a workflow means: its expressions, its paths, the order of its tasks, what an outcome
-//! does, and the functions that need no connector. In go stored workflows ([`Engine::compile`]) and messages
-//! ([`Engine::run`]); out come compiled workflows, and messages with their audit trail, errors and, when
-//! asked for, an execution trace. Functions that reach outside are registered by others through [`Function`].
+//! does, and the functions that need no connector. [`Engine::compile`] makes compiled workflows of stored ones;
+//! [`Engine::run`] takes a message and returns it with its audit trail, errors and, on request, an execution
+//! trace. Functions that reach outside are registered by others through [`Function`].
 //! Nothing survives a restart. The engine opens no socket or file, spawns nothing, and never puts the value
 //! of a secret into a message, a trace, an error or a log.
 //!

@@ -1,8 +1,8 @@
 //! The project directory: definitions and test cases in files, checked, compiled and run without a server.
 //!
-//! In go the files of a directory; out come findings, compiled documents and the results of test cases. The
-//! library reads files and nothing else: it opens no socket, reads no environment variable and keeps no
-//! state.
+//! The input is the files of a directory; the output is findings, compiled documents and the results of test
+//! cases. The library reads files and nothing else: it opens no socket, reads no environment variable and
+//! keeps no state.
 
 mod artifact;
 mod boundary;

@@ -27,8 +27,7 @@
 //! ```
 //!
 //! Nothing here reads a clock or keeps state: the caller passes the instant to start from. Instants end with
-//! the year
-//! 2100.
+//! the year 2100.
 
 mod error;
 mod expression;
