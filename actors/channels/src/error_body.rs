@@ -9,11 +9,11 @@ use crate::response::ChannelResponse;
 /// Longest request id that is repeated in a body, in characters, as in the platform's own envelope.
 const MAX_REQUEST_ID: usize = 200;
 
-/// The answer to a refusal with the channel's body. Status, `Retry-After` and `WWW-Authenticate` stay the
-/// refusal's.
+/// Renders the answer to a refusal with the body that the channel configures. Status, `Retry-After` and
+/// `WWW-Authenticate` are those of the refusal.
 ///
-/// `None` when the filled template is not the JSON its content type promises: the platform's envelope serves
-/// then.
+/// Returns `None` if the content type promises JSON and the filled template is none; the caller then answers with the
+/// envelope of the platform.
 pub(crate) fn render(
     refusal: &ServiceError,
     template: &ErrorBody,

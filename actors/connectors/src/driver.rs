@@ -112,7 +112,7 @@ pub(crate) type RunningDriver = Arc<dyn Any + Send + Sync>;
 pub(crate) type ResolveResult = Result<Arc<dyn ResolvedSettings>, String>;
 
 /// Erases the type of settings.
-pub(crate) fn erase<S: ResolvedSettings>(settings: S) -> Arc<dyn ResolvedSettings> {
+pub(crate) fn erase_type<S: ResolvedSettings>(settings: S) -> Arc<dyn ResolvedSettings> {
     Arc::new(settings)
 }
 

@@ -23,7 +23,7 @@ pub(crate) async fn probe(row: &StoredConnector, settings: &Settings) -> Connect
                 LoadStage::EnvSubstitution | LoadStage::SecretResolution => "secret resolution",
                 LoadStage::JsonParse | LoadStage::Deserialize => "config parse",
             };
-            ConnectorProbe::failed(supported, step, error.reason)
+            ConnectorProbe { supported, ..ConnectorProbe::failed(step, error.reason) }
         }
     }
 }

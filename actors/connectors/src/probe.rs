@@ -25,7 +25,7 @@ impl ConnectorProbe {
     }
 
     /// Returns the result of an operation that failed.
-    pub(crate) fn failed(supported: bool, probe: &'static str, error: impl Into<String>) -> Self {
-        Self { reachable: false, supported, probe, error: Some(error.into()) }
+    pub(crate) fn failed(probe: &'static str, error: impl Into<String>) -> Self {
+        Self { reachable: false, supported: true, probe, error: Some(error.into()) }
     }
 }

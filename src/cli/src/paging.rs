@@ -35,14 +35,14 @@ enum SortDirection {
 }
 
 impl PageArgs {
-    /// Adds the parameters to a request.
+    /// Adds limit and offset to a request.
     pub(crate) fn add_to(&self, request: ApiRequest) -> ApiRequest {
         request.query("limit", self.limit).optional("offset", self.offset)
     }
 }
 
 impl SortArgs {
-    /// Adds the parameters to a request.
+    /// Adds the sort column and direction to a request.
     pub(crate) fn add_to(&self, request: ApiRequest) -> ApiRequest {
         let order = self.sort_order.map(|order| match order {
             SortDirection::Asc => "asc",

@@ -35,12 +35,12 @@ pub(crate) struct WatchFrame {
 }
 
 impl WatchFrame {
-    /// Makes a frame of success.
+    /// Creates the frame of a command that succeeded.
     pub(crate) fn new(text: String) -> Self {
         Self { text, note: None, code: 0 }
     }
 
-    /// Makes a frame of a list: `answer` is the answer, `rows` its rows, `what` names them.
+    /// Creates the frame of a list: `rows` are those of `answer`, `what` names them in the plural.
     pub(crate) fn list(
         context: &CommandContext,
         answer: &Value,

@@ -66,7 +66,7 @@ impl ConcurrencySlot {
         self.slot == held.slot && self.token == held.token && self.occurrence == occurrence
     }
 
-    /// Renews the lease.
+    /// Renews the lease: it ends `lease` after `now`.
     pub(crate) fn renew(&mut self, lease: Duration, now: NaiveDateTime) {
         self.lease_until = lease_end(now, lease);
     }

@@ -67,7 +67,7 @@ impl CompiledChannel {
     }
 }
 
-/// A refusal as the caller's task fails with it.
+/// Converts the refusal of a call to the error of the calling task.
 fn refusal_error(channel: &str, refusal: &ServiceError) -> TaskError {
     let code = match refusal.code() {
         Code::RateLimited => ErrorCode::ChannelRateLimited,
@@ -80,16 +80,17 @@ fn refusal_error(channel: &str, refusal: &ServiceError) -> TaskError {
     TaskError::new(code, format!("channel '{channel}' refused the call: {}", refusal.message()))
 }
 
-/// The error of the run, under its own code: what a message is answered does not depend on how many channels
-/// it went through.
+/// Converts the first error of a run to the error of the calling task; `None` if the run has none. The code stays: the
+/// answer to a message does not depend on the number of channels that it went through.
 fn failure(channel: &str, outcome: &RunOutcome) -> Option<TaskError> {
     let cause = match &outcome.failure {
         Some(failure) => &failure.error,
         None => outcome.errors.first()?,
     };
     let place = cause.task_id.as_deref().map(|task| format!(", task '{task}'")).unwrap_or_default();
-    let others = outcome.errors.iter().filter(|error| error.code != ErrorCode::Workflow).count() > 1;
-    let detail = cause.detail.clone().or_else(|| others.then(|| describe(&outcome.errors)));
+    // Errors of tasks; one of the workflow only sums them up.
+    let has_several = outcome.errors.iter().filter(|error| error.code != ErrorCode::Workflow).count() > 1;
+    let detail = cause.detail.clone().or_else(|| has_several.then(|| describe(&outcome.errors)));
     Some(TaskError {
         detail,
         http_status: cause.http_status,

@@ -33,7 +33,7 @@ impl CallFailure {
             Self::Address(AddressError::Malformed(_)) | Self::Refused(_) => ErrorCode::Function,
             #[cfg(feature = "kafka")]
             Self::Forbidden(refused) => return TaskError::new(ErrorCode::Function, *refused),
-            // Says itself what it protects from.
+            // Its text begins with its own subject, "SSRF protection".
             Self::Address(refused) => return TaskError::new(ErrorCode::Function, refused.to_string()),
         };
         TaskError::new(code, format!("connector '{connector}': {self}"))

@@ -115,8 +115,8 @@ fn forbidden(connector: &str, refused: &AddressError, place: &str) -> TaskError 
 /// Converts the failure of a request.
 pub(crate) fn unfetched_error(connector: &str, error: &FetchError) -> TaskError {
     let code = match error {
-        // Says itself what it protects from.
         FetchError::Address(AddressError::Unresolved { .. }) => ErrorCode::Io,
+        // Its text begins with its own subject, "SSRF protection".
         FetchError::Address(refused) => return TaskError::new(ErrorCode::Function, refused.to_string()),
         FetchError::Timeout { .. } => ErrorCode::Timeout,
         FetchError::Connect { .. } | FetchError::Broken { .. } => ErrorCode::Io,

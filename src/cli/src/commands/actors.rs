@@ -6,7 +6,7 @@ use svc_client::{ApiRequest, admin_path};
 
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{CellKind, TableColumn, TableLayout, plain};
+use crate::output::{ABSENT, CellKind, TableColumn, TableLayout, plain};
 use crate::watch::{WatchArgs, WatchFrame};
 
 const ACTORS: TableLayout = TableLayout {
@@ -105,11 +105,11 @@ async fn history(context: &CommandContext) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// Returns the row of an event: what is particular to its kind is one cell.
+/// Returns the row of an event. The members that only some kinds of event have share one cell.
 fn event_row(event: &Value) -> Value {
     let after = event["after_ms"].as_u64().map(|ms| format!("after {ms} ms"));
     let texts = [&event["reason"], &event["exit"], &event["recent"]].map(plain);
-    let texts = texts.into_iter().filter(|text| text != "-").chain(after);
+    let texts = texts.into_iter().filter(|text| text != ABSENT).chain(after);
     let mut row = event.clone();
     row["detail"] = texts.collect::<Vec<_>>().join("; ").into();
     row

@@ -10,7 +10,7 @@ use crate::error::CliError;
 use crate::output::{json_line, printable};
 use crate::progress::ProgressDisplay;
 
-/// Sends a message for each line that is not blank. A line that fails is told, the others are sent all the same.
+/// Sends a message for each line that is not blank. A line that fails is reported; the others are sent.
 pub(super) async fn send_lines(
     text: &str,
     concurrency: usize,

@@ -15,7 +15,7 @@ use crate::settings::OutputSettings;
 
 pub(crate) use document::json_line;
 pub(crate) use table::{CellKind, TableColumn, TableLayout};
-pub(crate) use text::{member, plain, printable};
+pub(crate) use text::{ABSENT, member, plain, printable};
 
 use table::TableStyle;
 

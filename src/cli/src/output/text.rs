@@ -7,10 +7,14 @@ pub(crate) fn member<'v>(value: &'v Value, path: &str) -> &'v Value {
     path.split('.').fold(value, |value, name| &value[name])
 }
 
-/// Returns a value in one line: a text as it is, a list of scalars with commas, anything else as JSON.
+/// The text of a value that is absent or null.
+pub(crate) const ABSENT: &str = "-";
+
+/// Returns a value in one line: a text as it is, a list of scalars with commas, null as [`ABSENT`], anything else as
+/// JSON.
 pub(crate) fn plain(value: &Value) -> String {
     match value {
-        Value::Null => "-".to_owned(),
+        Value::Null => ABSENT.to_owned(),
         Value::String(text) => printable(text),
         Value::Array(items) if items.iter().all(|item| !item.is_array() && !item.is_object()) => {
             items.iter().map(plain).collect::<Vec<_>>().join(", ")

@@ -180,9 +180,9 @@ impl<'s> FragmentPass<'s> {
         }
     }
 
-    /// Reports the calls that are left once everything is expanded: those inside of groups, and those that an argument or a
-    /// shared value brought along.
-    pub(super) fn refuse_rest(mut self, document: &Value) {
+    /// Reports the calls that remain after the expansion: those inside groups, and those that an argument or a shared
+    /// value contains.
+    pub(super) fn refuse_remaining_calls(mut self, document: &Value) {
         self.refuse_calls("tasks", document.get("tasks"));
     }
 

@@ -189,7 +189,7 @@ impl SharedDefinitions {
         }
         ValuePass { shared: self, entity, expansion: &mut expansion }.run(document);
         if calls_fragments {
-            FragmentPass { shared: self, entity, expansion: &mut expansion }.refuse_rest(document);
+            FragmentPass { shared: self, entity, expansion: &mut expansion }.refuse_remaining_calls(document);
         }
         if expansion.added > MAX_ADDED_BYTES {
             let message = format!("expands to more than {} MiB", MAX_ADDED_BYTES >> 20);

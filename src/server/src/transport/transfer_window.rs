@@ -38,7 +38,7 @@ impl TransferWindow {
         Self { start: now, moved: 0 }
     }
 
-    /// Counts bytes that moved.
+    /// Counts bytes that were transferred in this window.
     pub(crate) fn record(&mut self, bytes: usize) {
         self.moved = self.moved.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
     }

@@ -15,7 +15,7 @@ mod settings;
 
 use svc_model::config::connector::CacheConfig;
 
-use crate::driver::{ResolveResult, erase};
+use crate::driver::{ResolveResult, erase_type};
 
 pub(crate) use actor::{
     CacheActor, CacheDriver, ClaimCacheKey, ReadEntry, ReleaseCacheKey, TransferCacheKey, WriteEntry,
@@ -27,5 +27,5 @@ pub(crate) use settings::CacheSettings;
 /// # Errors
 /// A text that names the unusable field without its value.
 pub(crate) fn resolve(config: &CacheConfig) -> ResolveResult {
-    CacheSettings::new(config).map(erase)
+    CacheSettings::new(config).map(erase_type)
 }

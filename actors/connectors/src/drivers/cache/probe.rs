@@ -23,10 +23,10 @@ pub(crate) async fn probe(cache: &CacheSettings, outbound: &Outbound) -> Connect
     let redis = RedisCache::new(target.clone(), outbound.clone(), OpenPools::new(1).slot());
     match timeout(PROBE_TIMEOUT, redis.read(KEY)).await {
         Ok(Ok(_)) => ConnectorProbe::reached(OPERATION),
-        Ok(Err(failure)) => ConnectorProbe::failed(true, OPERATION, failure.to_string()),
+        Ok(Err(failure)) => ConnectorProbe::failed(OPERATION, failure.to_string()),
         Err(_) => {
             let late = format!("no answer from '{}' within {} ms", target.place(), PROBE_TIMEOUT.as_millis());
-            ConnectorProbe::failed(true, OPERATION, late)
+            ConnectorProbe::failed(OPERATION, late)
         }
     }
 }

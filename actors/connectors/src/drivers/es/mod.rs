@@ -8,7 +8,7 @@ use std::sync::Arc;
 use actix_supervision::{Address, SpawnError};
 use svc_model::config::connector::EsConfig;
 
-use crate::driver::{Driver, DriverSettings, ResolveResult, SpawnContext, erase};
+use crate::driver::{Driver, DriverSettings, ResolveResult, SpawnContext, erase_type};
 use crate::drivers::http::HttpActor;
 use crate::probe::ConnectorProbe;
 use crate::settings::Settings;
@@ -57,5 +57,5 @@ impl DriverSettings for EsSettings {
 /// # Errors
 /// A text that names the unusable field without its value.
 pub(crate) fn resolve(config: &EsConfig) -> ResolveResult {
-    EsSettings::new(config).map(erase)
+    EsSettings::new(config).map(erase_type)
 }

@@ -7,7 +7,7 @@ mod settings;
 
 use svc_model::config::connector::HttpConfig;
 
-use crate::driver::{ResolveResult, erase};
+use crate::driver::{ResolveResult, erase_type};
 
 #[cfg(feature = "es")]
 pub(crate) use actor::HttpActor;
@@ -22,5 +22,5 @@ pub(crate) use settings::HttpSettings;
 /// # Errors
 /// A text that names the unusable field without its value.
 pub(crate) fn resolve(config: &HttpConfig) -> ResolveResult {
-    HttpSettings::new(config).map(erase)
+    HttpSettings::new(config).map(erase_type)
 }

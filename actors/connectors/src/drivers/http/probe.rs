@@ -10,12 +10,12 @@ use crate::settings::Settings;
 /// The operation that a probe tries.
 const OPERATION: &str = "GET url";
 
-/// Requests the connector's own URL as a task would, with a real token where the API wants one.
+/// Requests the URL of the connector as a task would, with a token if the API needs one.
 pub(crate) async fn probe(connector: &str, http: &HttpSettings, settings: &Settings) -> ConnectorProbe {
     let tokens = http.token_source(connector, &settings.tokens);
     let client = match AuthorizedClient::new(&settings.outbound, &http.base, http.allow_private, tokens) {
         Ok(client) => client,
-        Err(error) => return ConnectorProbe::failed(true, OPERATION, error.to_string()),
+        Err(error) => return ConnectorProbe::failed(OPERATION, error.to_string()),
     };
     let request = PeerRequest {
         method: Method::GET,
@@ -29,17 +29,15 @@ pub(crate) async fn probe(connector: &str, http: &HttpSettings, settings: &Setti
     };
     match client.send(request).await.map(|answered| answered.answer) {
         Ok(answer) if answer.status.is_success() => ConnectorProbe::reached(OPERATION),
-        Ok(answer) => ConnectorProbe::failed(
-            true,
-            OPERATION,
-            format!("it answered with status {}", answer.status.as_u16()),
-        ),
-        Err(ExchangeError::Token(error)) => ConnectorProbe::failed(true, "token", error.to_string()),
+        Ok(answer) => {
+            ConnectorProbe::failed(OPERATION, format!("it answered with status {}", answer.status.as_u16()))
+        }
+        Err(ExchangeError::Token(error)) => ConnectorProbe::failed("token", error.to_string()),
         Err(ExchangeError::Forbidden { refused, place }) => {
-            ConnectorProbe::failed(true, OPERATION, format!("{refused} (connector '{connector}': {place})"))
+            ConnectorProbe::failed(OPERATION, format!("{refused} (connector '{connector}': {place})"))
         }
         Err(ExchangeError::Fetch(error)) => {
-            ConnectorProbe::failed(true, OPERATION, http.redact(error.to_string(), None))
+            ConnectorProbe::failed(OPERATION, http.redact(error.to_string(), None))
         }
     }
 }

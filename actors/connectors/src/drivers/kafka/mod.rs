@@ -20,7 +20,7 @@ mod settings;
 
 use svc_model::config::connector::KafkaConfig;
 
-use crate::driver::{ResolveResult, erase};
+use crate::driver::{ResolveResult, erase_type};
 
 pub(crate) use actor::KafkaDriver;
 pub use client_log::ClientLog;
@@ -34,5 +34,5 @@ pub(crate) use settings::KafkaSettings;
 /// # Errors
 /// A text that names the unusable field without its value.
 pub(crate) fn resolve(config: &KafkaConfig) -> ResolveResult {
-    KafkaSettings::new(config).map(erase)
+    KafkaSettings::new(config).map(erase_type)
 }

@@ -30,6 +30,6 @@ pub(crate) async fn probe(kafka: &KafkaSettings, settings: &Settings) -> Connect
     };
     match opened {
         Ok(_) => ConnectorProbe::reached(OPERATION),
-        Err(failure) => ConnectorProbe::failed(true, OPERATION, failure.to_string()),
+        Err(failure) => ConnectorProbe::failed(OPERATION, failure.to_string()),
     }
 }

@@ -10,7 +10,7 @@ mod settings;
 
 use svc_model::config::connector::DbConfig;
 
-use crate::driver::{ResolveResult, erase};
+use crate::driver::{ResolveResult, erase_type};
 
 pub(crate) use actor::{MongoDriver, RunOperation};
 pub(crate) use error::MongoError;
@@ -22,5 +22,5 @@ pub(crate) use settings::MongoSettings;
 /// # Errors
 /// A text that names the unusable field without its value.
 pub(crate) fn resolve(config: &DbConfig) -> ResolveResult {
-    MongoSettings::new(config).map(erase)
+    MongoSettings::new(config).map(erase_type)
 }

@@ -22,6 +22,6 @@ pub(crate) async fn probe(mongo: &MongoSettings, outbound: &Outbound) -> Connect
     };
     match timeout(PROBE_TIMEOUT, ping).await.unwrap_or(Err(MongoError::Deadline(PROBE_TIMEOUT))) {
         Ok(()) => ConnectorProbe::reached(OPERATION),
-        Err(error) => ConnectorProbe::failed(true, OPERATION, error.to_string()),
+        Err(error) => ConnectorProbe::failed(OPERATION, error.to_string()),
     }
 }

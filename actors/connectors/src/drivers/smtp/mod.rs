@@ -11,7 +11,7 @@ mod tunnel;
 
 use svc_model::config::connector::SmtpConfig;
 
-use crate::driver::{ResolveResult, erase};
+use crate::driver::{ResolveResult, erase_type};
 
 pub(crate) use actor::{OutgoingMail, SendMail, SmtpDriver};
 pub(crate) use error::MailError;
@@ -22,5 +22,5 @@ pub(crate) use settings::{SmtpSettings, mailbox};
 /// # Errors
 /// A text that names the unusable field without its value.
 pub(crate) fn resolve(config: &SmtpConfig) -> ResolveResult {
-    SmtpSettings::new(config).map(erase)
+    SmtpSettings::new(config).map(erase_type)
 }

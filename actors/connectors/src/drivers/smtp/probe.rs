@@ -23,11 +23,9 @@ pub(crate) async fn probe(smtp: &SmtpSettings, outbound: &Outbound) -> Connector
     };
     match timeout(PROBE_TIMEOUT, conversation).await {
         Ok(Ok(())) => ConnectorProbe::reached(OPERATION),
-        Ok(Err(error)) => ConnectorProbe::failed(true, OPERATION, error),
-        Err(_) => ConnectorProbe::failed(
-            true,
-            OPERATION,
-            format!("no answer within {} ms", PROBE_TIMEOUT.as_millis()),
-        ),
+        Ok(Err(error)) => ConnectorProbe::failed(OPERATION, error),
+        Err(_) => {
+            ConnectorProbe::failed(OPERATION, format!("no answer within {} ms", PROBE_TIMEOUT.as_millis()))
+        }
     }
 }

@@ -26,7 +26,7 @@ mod value;
 
 use svc_model::config::connector::DbConfig;
 
-use crate::driver::{ResolveResult, erase};
+use crate::driver::{ResolveResult, erase_type};
 
 pub(crate) use actor::SqlDriver;
 pub(crate) use effect::is_blank;
@@ -43,5 +43,5 @@ pub(crate) use sqlite::check_own_database;
 /// # Errors
 /// A text that names the unusable field without its value.
 pub(crate) fn resolve(config: &DbConfig) -> ResolveResult {
-    SqlSettings::new(config).map(erase)
+    SqlSettings::new(config).map(erase_type)
 }

@@ -20,6 +20,6 @@ pub(crate) async fn probe(name: &str, sql: &SqlSettings, settings: &Settings) ->
     };
     match ping {
         Ok(_) => ConnectorProbe::reached(OPERATION),
-        Err(error) => ConnectorProbe::failed(true, OPERATION, error.to_string()),
+        Err(error) => ConnectorProbe::failed(OPERATION, error.to_string()),
     }
 }

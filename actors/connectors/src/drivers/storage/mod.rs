@@ -7,7 +7,7 @@ mod sign;
 
 use svc_model::config::connector::StorageConfig;
 
-use crate::driver::{ResolveResult, erase};
+use crate::driver::{ResolveResult, erase_type};
 
 pub(crate) use actor::{HeadObject, StorageDriver};
 pub(crate) use settings::StorageSettings;
@@ -18,5 +18,5 @@ pub(crate) use sign::{ObjectAccess, PresignGrant, check_key};
 /// # Errors
 /// A text that names the unusable field without its value.
 pub(crate) fn resolve(config: &StorageConfig) -> ResolveResult {
-    StorageSettings::new(config).map(erase)
+    StorageSettings::new(config).map(erase_type)
 }

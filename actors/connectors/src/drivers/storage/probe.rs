@@ -12,16 +12,14 @@ const OPERATION: &str = "HEAD bucket";
 pub(crate) async fn probe(storage: &StorageSettings, outbound: &Outbound) -> ConnectorProbe {
     let peer = match storage.peer(outbound) {
         Ok(peer) => peer,
-        Err(error) => return ConnectorProbe::failed(true, OPERATION, error.to_string()),
+        Err(error) => return ConnectorProbe::failed(OPERATION, error.to_string()),
     };
     let request = PeerRequest { timeout: PROBE_TIMEOUT, ..storage.head(storage.bucket()) };
     match peer.send(request).await {
         Ok(answer) if !answer.status.is_server_error() => ConnectorProbe::reached(OPERATION),
-        Ok(answer) => ConnectorProbe::failed(
-            true,
-            OPERATION,
-            format!("it answered with status {}", answer.status.as_u16()),
-        ),
-        Err(error) => ConnectorProbe::failed(true, OPERATION, error.to_string()),
+        Ok(answer) => {
+            ConnectorProbe::failed(OPERATION, format!("it answered with status {}", answer.status.as_u16()))
+        }
+        Err(error) => ConnectorProbe::failed(OPERATION, error.to_string()),
     }
 }

@@ -212,7 +212,7 @@ impl SendEmailTask {
     fn task_error(&self, error: &MailError) -> TaskError {
         let code = match error {
             MailError::Address(AddressError::Unresolved { .. }) | MailError::Connect { .. } => ErrorCode::Io,
-            // Says itself what it protects from.
+            // Its text begins with its own subject, "SSRF protection".
             MailError::Address(refused) => return TaskError::new(ErrorCode::Function, refused.to_string()),
             MailError::Late { .. } => ErrorCode::Timeout,
             MailError::Refused { .. } | MailError::Broken { .. } => ErrorCode::Function,
