@@ -21,6 +21,13 @@ const TWICE: &[(&str, &str)] = &[];
 
 const LONGEST_TEST_NAME: usize = 80;
 
+/// Names that do not say what a function does. A function is a verb with its object (CODE_STYLE.md, section 5).
+const VAGUE_NAMES: &[&str] = &[
+    "alone", "asked", "at", "begun", "done", "ended", "found", "given", "gone", "heard", "held", "kept",
+    "known", "left", "made", "meant", "of", "on", "one", "said", "seen", "sent", "shown", "taken",
+    "together", "told", "tried", "wanted", "written",
+];
+
 #[test]
 fn doc_comments_open_with_a_verb_or_a_noun() {
     let mut lines: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
@@ -87,12 +94,25 @@ fn visible_types(items: &[Item]) -> Vec<String> {
     names
 }
 
+/// Returns the name of the function that a line of code begins, if it begins one.
+fn function_name(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once("fn ")?;
+    rest.split(|c: char| !c.is_alphanumeric() && c != '_').next()
+}
+
+#[test]
+fn functions_are_named_by_verb_and_object() {
+    for (path, text) in files_with(&[".rs"]) {
+        let vague: Vec<_> =
+            text.lines().filter_map(function_name).filter(|name| VAGUE_NAMES.contains(name)).collect();
+        assert!(vague.is_empty(), "{path}: {vague:?} do not say what they do");
+    }
+}
+
 #[test]
 fn test_names_fit_a_line() {
     for (path, text) in files_with(&[".rs"]) {
-        for line in text.lines() {
-            let Some((_, rest)) = line.split_once("fn ") else { continue };
-            let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+        for name in text.lines().filter_map(function_name) {
             assert!(name.len() <= LONGEST_TEST_NAME, "{path}: {name} has {} characters", name.len());
         }
     }
