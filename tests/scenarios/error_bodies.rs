@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
 
-use crate::support::{channel, echo, error, launch, start};
+use crate::support::{channel, details, echo, error, launch, start};
 
 const ADMIN: &str = "/api/v1/admin";
 const PATH: &str = "/api/v1/data/fails";
@@ -57,4 +57,22 @@ fn stranger_learns_nothing_of_a_quarantine_and_the_reload_tells_all() {
     assert_eq!((&quarantined["channel_id"], &quarantined["channel"]), (&json!("locked"), &json!("locked")));
     let reason = quarantined["reason"].as_str().unwrap();
     assert!(reason.starts_with("auth:") && reason.contains("SVC_SECRET_NOT_SET"), "{reason}");
+}
+
+#[test]
+fn every_wrong_template_and_key_is_named_in_one_refusal() {
+    let server = start();
+    let config = json!({"response": {"error_bodies": {
+        "400": {"body": "{nope}"},
+        "404": {"body": "{}"},
+        "4xx": {"body": "{}"},
+        "503": {"boddy": "{}"},
+    }}});
+    let document = channel("c", "w", config);
+    let refused = server.client().json("POST", &format!("{ADMIN}/channels"), &document).unwrap();
+    let refused = error(&refused, 400, "VALIDATION_ERROR");
+    let at =
+        |rest: &str, code: &str| (format!("channel.config.response.error_bodies.{rest}"), code.to_owned());
+    let expected = [at("400.body", "INVALID"), at("4xx", "INVALID"), at("503.boddy", "UNKNOWN_FIELD")];
+    assert_eq!(details(&refused), expected, "{refused}");
 }

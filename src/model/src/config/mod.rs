@@ -2,7 +2,7 @@
 //!
 //! Parsing refuses every config that could not be served, whether it comes from an author or from a stored
 //! row. It resolves no secret references and compiles no expressions. Reading of a block stops at its first
-//! problem. Problems name fields, never values, because values may be secrets.
+//! problem, but for `response`. Problems name fields, never values, because values may be secrets.
 
 pub mod auth;
 mod block;
@@ -83,16 +83,19 @@ impl ChannelConfig {
     /// Reads a stored or received config.
     ///
     /// # Errors
-    /// All problems (at least one), each with its path: every unknown key of the config, and the first
-    /// problem of each block.
+    /// All problems (at least one), each with its path: every unknown key of the config, the first problem of
+    /// each block, and of `response` that of each field, header name and error body.
     pub fn parse(config: &Value) -> Result<Self, Vec<FieldError>> {
         let mut root = ConfigBlock::root(config).map_err(|error| vec![error])?;
         let mut errors = Vec::new();
         let parsed = Self {
             auth: keep_or_report(root.block("auth", auth::parse), &mut errors),
             request: keep_or_report(root.block("request", request::parse), &mut errors).unwrap_or_default(),
-            response: keep_or_report(root.block("response", response::parse), &mut errors)
-                .unwrap_or_default(),
+            response: keep_or_report(
+                root.block("response", |block| Ok(response::parse(block, &mut errors))),
+                &mut errors,
+            )
+            .unwrap_or_default(),
             rate_limit: keep_or_report(root.block("rate_limit", guards::rate_limit), &mut errors),
             principal_rate_limit: keep_or_report(
                 root.block("principal_rate_limit", guards::principal_rate_limit),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::block::ConfigBlock;
+use super::block::{ConfigBlock, keep_or_report};
 use super::guards::is_token;
 use crate::field::FieldError;
 
@@ -115,22 +115,29 @@ fn escape(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<ResponseConfig, FieldError> {
+/// Reads the block. The problems of its fields, of each header name and of each error body are added to `errors`: the
+/// templates do not depend on each other.
+pub(super) fn parse(block: &mut ConfigBlock<'_>, errors: &mut Vec<FieldError>) -> ResponseConfig {
     let modes = [("envelope", ResponseMode::Envelope), ("shaped", ResponseMode::Shaped)];
-    let mode = block.choice("mode", &modes)?.unwrap_or_default();
-    let allowed_headers = block.strings("allowed_headers")?;
+    let mode = keep_or_report(block.choice("mode", &modes), errors).unwrap_or_default();
+    let allowed_headers = keep_or_report(block.strings("allowed_headers"), errors);
     for (index, name) in allowed_headers.iter().flatten().enumerate() {
         if !is_token(name) {
-            return Err(block.invalid(&format!("allowed_headers[{index}]"), "this is no header name"));
+            errors.push(block.invalid(&format!("allowed_headers[{index}]"), "this is no header name"));
         }
     }
     let mut error_bodies = BTreeMap::new();
-    for (key, value) in block.map("error_bodies")?.into_iter().flatten() {
-        let parsed = block.member("error_bodies", key, value, error_body)?;
-        error_bodies.insert(error_key(block, key)?, parsed);
+    let templates = keep_or_report(block.map("error_bodies"), errors);
+    for (key, value) in templates.into_iter().flatten() {
+        let status = error_key(block, key).map_err(|error| errors.push(error));
+        let template =
+            block.member("error_bodies", key, value, error_body).map_err(|error| errors.push(error));
+        if let (Ok(status), Ok(template)) = (status, template) {
+            error_bodies.insert(status, template);
+        }
     }
     let allowed_headers = allowed_headers.map(|names| names.iter().map(|n| n.to_ascii_lowercase()).collect());
-    Ok(ResponseConfig { mode, allowed_headers, error_bodies })
+    ResponseConfig { mode, allowed_headers, error_bodies }
 }
 
 fn error_key(block: &ConfigBlock<'_>, key: &str) -> Result<ErrorBodyKey, FieldError> {

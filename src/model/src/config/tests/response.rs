@@ -69,3 +69,40 @@ fn a_template_that_cannot_be_used_is_refused() {
         assert_eq!((error.path, error.code), (path, FieldCode::Invalid));
     }
 }
+
+#[test]
+fn every_template_key_and_header_name_that_cannot_be_used_is_reported() {
+    let config = json!({"response": {
+        "mode": "raw",
+        "allowed_headers": ["x-a", "x b", "x-c", ""],
+        "error_bodies": {
+            "400": {"body": "{nope}"},
+            "404": {"body": "{}"},
+            "4xx": {"body": "{}"},
+            "600": {"body": "not json"},
+            "503": {"boddy": "{}"},
+            "default": {"body": "{}", "content_type": ""},
+        },
+        "moed": 1,
+    }});
+    let errors = ChannelConfig::parse(&config).unwrap_err();
+    let found: Vec<_> = errors
+        .iter()
+        .map(|error| (error.path.strip_prefix("channel.config.response.").unwrap(), error.code))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("mode", FieldCode::Invalid),
+            ("allowed_headers[1]", FieldCode::Invalid),
+            ("allowed_headers[3]", FieldCode::Invalid),
+            ("error_bodies.400.body", FieldCode::Invalid),
+            ("error_bodies.4xx", FieldCode::Invalid),
+            ("error_bodies.600", FieldCode::Invalid),
+            ("error_bodies.600.body", FieldCode::Invalid),
+            ("error_bodies.503.boddy", FieldCode::UnknownField),
+            ("error_bodies.default.content_type", FieldCode::Invalid),
+            ("moed", FieldCode::UnknownField),
+        ]
+    );
+}
