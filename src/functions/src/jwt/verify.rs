@@ -141,7 +141,7 @@ impl Function for JwtVerify {
 fn check_algorithm(field: &str, name: &Value, problems: &mut InputProblems<'_>) {
     match name {
         Value::String(_) if algorithm(name).is_some() => {}
-        Value::String(name) => problems.invalid(field, format!("'{name}' is not supported")),
+        Value::String(name) => problems.invalid(field, JwtAlgorithm::describe_unknown(name)),
         other => problems.mismatch(field, "string", other),
     }
 }

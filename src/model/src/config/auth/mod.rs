@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::secret::SecretText;
 use super::template::{HeaderField, SigningTemplate};
+use crate::suggest::nearest;
 
 pub(super) use parse::parse;
 pub(crate) use presets::sends_data_beside_others;
@@ -182,6 +183,9 @@ macro_rules! jwt_algorithms {
         pub enum JwtAlgorithm { $(#[doc = $name] $variant,)* }
 
         impl JwtAlgorithm {
+            /// All algorithms.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
             /// Returns the `alg` value in the header of a token.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
@@ -203,6 +207,26 @@ jwt_algorithms! {
 }
 
 impl JwtAlgorithm {
+    /// Returns the algorithm that a wrong name was probably meant to be, of the same family: another one would need
+    /// another kind of key.
+    pub fn nearest(name: &str) -> Option<Self> {
+        let family = |name: &str| name.chars().next().map(|first| first.to_ascii_uppercase());
+        let related =
+            Self::ALL.iter().map(|known| known.name()).filter(|known| family(known) == family(name));
+        Self::parse(nearest(name, related)?)
+    }
+
+    /// Returns the problem of a name that no algorithm has, with the nearest name or else all names.
+    pub fn describe_unknown(name: &str) -> String {
+        match Self::nearest(name) {
+            Some(meant) => format!("'{name}' is not supported, did you mean '{}'?", meant.name()),
+            None => {
+                let known: Vec<_> = Self::ALL.iter().map(|known| known.name()).collect();
+                format!("'{name}' is not supported; use one of {}", known.join(", "))
+            }
+        }
+    }
+
     /// Returns the minimum length of a symmetric key, in bytes; `None` for asymmetric algorithms.
     pub const fn min_key_bytes(self) -> Option<usize> {
         match self {

@@ -201,7 +201,8 @@ fn accepted_values(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Ve
 }
 
 fn jwt_algorithm(name: &str, field: &str) -> Result<JwtAlgorithm, FieldError> {
-    JwtAlgorithm::parse(name).ok_or_else(|| invalid(format!("{field}: '{name}' is not supported")))
+    JwtAlgorithm::parse(name)
+        .ok_or_else(|| invalid(format!("{field}: {}", JwtAlgorithm::describe_unknown(name))))
 }
 
 fn jwt_key(block: &mut ConfigBlock<'_>) -> Result<JwtKey, FieldError> {

@@ -119,8 +119,28 @@ fn every_structural_fault_is_refused_with_a_text_that_names_it() {
         (hmac(json!({"preset": "slack", "tolerance_secs": 0})), "auth.tolerance_secs must be positive"),
         (jwt(json!({"algorithms": []})), "jwt mode needs a non-empty auth.algorithms"),
         (jwt(json!({"algorithms": null})), "jwt mode needs a non-empty auth.algorithms"),
-        (jwt(json!({"algorithms": ["RS256", "ES512"]})), "auth.algorithms: 'ES512' is not supported"),
-        (jwt(json!({"algorithms": ["none"]})), "auth.algorithms: 'none' is not supported"),
+        (
+            jwt(json!({"algorithms": ["RS256", "ES512"]})),
+            "auth.algorithms: 'ES512' is not supported; use one of HS256, HS384, HS512, RS256, RS384, RS512, PS256, PS384, \
+             PS512, ES256, ES384, EdDSA",
+        ),
+        (
+            jwt(json!({"algorithms": ["none"]})),
+            "auth.algorithms: 'none' is not supported; use one of HS256, HS384, HS512, RS256, RS384, RS512, PS256, PS384, \
+             PS512, ES256, ES384, EdDSA",
+        ),
+        (
+            jwt(json!({"algorithms": ["HS25"]})),
+            "auth.algorithms: 'HS25' is not supported, did you mean 'HS256'?",
+        ),
+        (
+            jwt(json!({"algorithms": ["rs-512"]})),
+            "auth.algorithms: 'rs-512' is not supported, did you mean 'RS512'?",
+        ),
+        (
+            key(json!({"key": "k", "algorithm": "EDDSA"})),
+            "auth.jwt_keys: 'EDDSA' is not supported, did you mean 'EdDSA'?",
+        ),
         (jwt(json!({"jwks_url": null})), "jwt mode needs auth.jwt_keys or auth.jwks_url"),
         (jwt(json!({"jwks_url": null, "jwt_keys": []})), "jwt mode needs auth.jwt_keys or auth.jwks_url"),
         (key(json!({"key": " "})), "auth.jwt_keys has an empty key"),
