@@ -26,6 +26,11 @@ pub(crate) enum Purpose {
     Inspect,
 }
 
+/// A plan that PostgreSQL keeps for a prepared statement was made for the size that the table had then. A table that has
+/// grown since is read as a whole for each batch of changes.
+const PLAN_EACH: &str = "SET plan_cache_mode = force_custom_plan";
+const READ_ONLY: &str = "SET default_transaction_read_only = on";
+
 /// Checks a database URL, and reads the files that it names. Connects to nothing.
 ///
 /// # Errors
@@ -82,8 +87,10 @@ impl ConnectionManager {
             }
             Some(postgres) => {
                 let mut conn = postgres.open().await?;
-                if purpose == Purpose::Inspect {
-                    conn.batch_execute("SET default_transaction_read_only = on").await?;
+                match purpose {
+                    Purpose::Read => {}
+                    Purpose::Write => conn.batch_execute(PLAN_EACH).await?,
+                    Purpose::Inspect => conn.batch_execute(READ_ONLY).await?,
                 }
                 Ok(Conn::Postgres(Box::new(conn)))
             }

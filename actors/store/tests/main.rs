@@ -222,6 +222,11 @@ fn errors_in_another_language_are_judged_by_their_codes() {
 }
 
 #[test]
+fn ends_are_found_by_their_ids_in_a_table_that_has_grown() {
+    suite::database::on_postgres(suite::traces::ends_are_found_by_their_ids_in_a_table_that_has_grown);
+}
+
+#[test]
 fn contention_in_another_language_is_tried_again() {
     suite::database::on_postgres(suite::outages::contention_in_another_language_is_tried_again);
 }

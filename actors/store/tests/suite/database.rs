@@ -54,6 +54,12 @@ impl TestDatabase {
             None => client(&self.config.url).await.batch_execute(sql).await.map_err(|e| format!("{e:?}")),
         }
     }
+
+    /// Returns the number that a query of PostgreSQL results in.
+    pub(crate) async fn number(&self, sql: &str) -> u64 {
+        let row = client(&self.config.url).await.query_one(sql, &[]).await.expect("the query is valid");
+        row.get::<_, i64>(0).unsigned_abs()
+    }
 }
 
 /// Opens a database file that a store may write at the same time.

@@ -9,6 +9,7 @@ use svc_store::{
     NewTrace, RowKey, StoreError, TraceAccess, TraceEnd, TraceFailure, TraceMode, TraceQuery,
     TraceRepository, TraceStatus,
 };
+use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use super::database::TestDatabase;
@@ -320,4 +321,45 @@ pub(crate) async fn the_database_keeps_when_a_trace_was_last_changed(db: TestDat
     db.execute(&set).await.unwrap();
     traces.start(trace.id, None).await.unwrap();
     assert!(traces.get(&trace.id.to_string()).await.unwrap().unwrap().row.updated_at >= by_hand.updated_at);
+}
+
+/// Number of rows of the table that grows.
+const MANY: u64 = 20_000;
+
+pub(crate) async fn ends_are_found_by_their_ids_in_a_table_that_has_grown(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    // PostgreSQL keeps the plan of a prepared statement after some runs.
+    let mut ended = finish_some(&traces).await;
+    let many = format!(
+        "INSERT INTO traces (id, channel, mode, status) \
+         SELECT 'x' || n, 'orders', 'async', 'completed' FROM generate_series(1, {MANY}) AS n"
+    );
+    db.execute(&many).await.unwrap();
+    ended += finish_some(&traces).await;
+    let statistics = "FROM pg_stat_user_tables WHERE relname = 'traces'";
+    // A server counts with some delay.
+    let read = timeout(Duration::from_secs(30), async {
+        while db.number(&format!("SELECT n_tup_upd {statistics}")).await < ended {
+            sleep(Duration::from_millis(20)).await;
+        }
+        db.number(&format!("SELECT seq_tup_read {statistics}")).await
+            + db.number("SELECT sum(idx_tup_read)::bigint FROM pg_stat_user_indexes WHERE relname = 'traces'")
+                .await
+    });
+    let read = read.await.expect("the changes are counted");
+    assert!(read < MANY, "{ended} changes have read {read} rows of {MANY}");
+}
+
+/// Writes the ends of some traces, each in a transaction of its own. Returns their number.
+async fn finish_some(traces: &TraceRepository) -> u64 {
+    let ids = (0..10).map(|_| pending("orders")).map(async |trace| {
+        let id = trace.id;
+        traces.insert(trace).await.unwrap();
+        id
+    });
+    let ids = join_all(ids).await;
+    for id in &ids {
+        assert!(traces.finish(end(*id, TraceStatus::Completed)).await.unwrap());
+    }
+    ids.len() as u64
 }
