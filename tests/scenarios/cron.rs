@@ -9,7 +9,7 @@ use svc_testkit::http::HttpClient;
 use svc_testkit::server::ServerProcess;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::support::{error, eventually, launch, start};
+use crate::support::{error, eventually, launch, serve, start};
 
 const CHANNELS: &str = "/api/v1/admin/channels";
 const OCCURRENCES: &str = "/api/v1/admin/cron/occurrences";
@@ -257,6 +257,31 @@ fn a_run_is_on_record_and_traced_though_traces_are_off() {
         let trace = client.get(&trace).unwrap().json()["data"].clone();
         assert_eq!((&trace["mode"], &trace["status"]), (&json!("cron"), &json!("completed")), "{trace}");
     }
+}
+
+#[test]
+fn trace_of_a_run_holds_the_final_data_of_the_message() {
+    let server = start();
+    let mut client = server.client();
+    let set = |id: &str, mappings: Value| json!({"id": id, "name": "", "function": {"name": "map", "input": {"mappings": mappings}}});
+    let tasks = json!([
+        set("first", json!([{"path": "data.step", "logic": 1}, {"path": "data.early", "logic": true}])),
+        set("scratch", json!([{"path": "temp_data.note", "logic": "gone"}])),
+        set("last", json!([{"path": "data.step", "logic": 2}])),
+    ]);
+    schedule(&mut client, "steps", tasks.clone(), json!({"schedule": "* * * * * *"}), json!({}));
+    let row = come_to(&server, "steps", "completed", 1).remove(0);
+    let trace = |client: &mut HttpClient, id: &Value| {
+        let answer = client.get(&format!("/api/v1/admin/traces/{}", id.as_str().unwrap())).unwrap();
+        answer.json()["data"].clone()
+    };
+    let cron = trace(&mut client, &row["trace_id"]);
+    assert_eq!(cron["message"], json!({"step": 2, "early": true}), "{cron}");
+    // That of a request is its whole answer, with the same data.
+    serve(&mut client, "asked", tasks);
+    let answer = client.json("POST", "/api/v1/data/asked", &json!({})).unwrap().json();
+    let sync = trace(&mut client, &answer["id"]);
+    assert_eq!((&sync["mode"], &sync["message"]["data"]), (&json!("sync"), &cron["message"]), "{sync}");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Dead letters: what failed behind a 202 is kept, tried again, and let go by an operator.
 
+use diesel::connection::SimpleConnection;
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
 
-use crate::support::{error, eventually, launch, serve, wait_until_stable};
+use crate::support::{error, eventually, launch, open_database, serve, wait_until_stable};
 
 const LETTERS: &str = "/api/v1/admin/trace-dlq";
 const TRACES: &str = "/api/v1/admin/traces";
@@ -20,15 +21,20 @@ fn create_broken(client: &mut HttpClient) {
 }
 
 /// A channel that fails whatever comes in, each time.
-fn wrong(client: &mut HttpClient) {
+fn wrong(client: &mut HttpClient, channel: &str) {
     let tasks = json!([{"id": "boom", "name": "", "function": {"name": "map", "input": {"mappings": [
         {"path": "data.x", "logic": {"throw": "no"}}]}}}]);
-    serve(client, "broken", tasks);
+    serve(client, channel, tasks);
 }
 
-/// Submits, waits until it has failed, and returns its trace.
+/// Submits to the channel `broken`, waits until it has failed, and returns its trace.
 fn wait_for_letter(client: &mut HttpClient) -> Value {
-    let taken = client.json("POST", "/api/v1/data/broken/async", &json!({"n": 1})).unwrap();
+    wait_for_letter_of(client, "broken")
+}
+
+/// Submits to a channel, waits until it has failed, and returns its trace.
+fn wait_for_letter_of(client: &mut HttpClient, channel: &str) -> Value {
+    let taken = client.json("POST", &format!("/api/v1/data/{channel}/async"), &json!({"n": 1})).unwrap();
     assert_eq!(taken.status, 202, "{}", taken.text());
     let taken = taken.json();
     let told = |key: &str| taken[key].as_str().unwrap().to_owned();
@@ -110,7 +116,7 @@ fn retries_run_as_new_traces_until_they_are_exhausted_and_purged() {
 fn permanent_failure_is_an_exhausted_letter_that_a_requeue_runs_at_once() {
     let server = launch().env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "3600").start().unwrap();
     let mut client = server.client();
-    wrong(&mut client);
+    wrong(&mut client, "broken");
     let trace = wait_for_letter(&mut client);
     assert!(trace["error"].as_str().unwrap().ends_with("(not retried)"), "{trace}");
     assert_eq!(
@@ -143,4 +149,46 @@ fn the_gauge_of_letters_follows_the_table_between_two_looks_for_due_ones() {
         wait_for_letter(&mut submitter);
         eventually(|| shown(count));
     }
+}
+
+#[test]
+fn only_exhausted_letters_older_than_the_retention_are_removed() {
+    let server = launch()
+        .env("SVC_METRICS__ENABLED", "true")
+        .env("SVC_TRACE_QUEUE__DLQ_RETENTION_HOURS", "24")
+        .env("SVC_TRACE_QUEUE__CLEANUP_INTERVAL_SECS", "1")
+        .env("SVC_TRACE_QUEUE__DLQ_RETRY_ENABLED", "false")
+        .env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "1")
+        .start()
+        .unwrap();
+    let mut client = server.client();
+    create_broken(&mut client);
+    wrong(&mut client, "wrong");
+    let waiting = wait_for_letter(&mut client);
+    let (old, young) = (wait_for_letter_of(&mut client, "wrong"), wait_for_letter_of(&mut client, "wrong"));
+    let mut scraper = server.client();
+    let mut depth = |state: &str, count: usize| {
+        let series = format!("svc_trace_dlq_depth{{state=\"{state}\"}} {count}");
+        scraper.get("/metrics").unwrap().text().lines().any(|line| line == series)
+    };
+    eventually(|| depth("exhausted", 2) && depth("waiting", 1));
+    // One statement, so that no pass sees one of the ages without the others.
+    let aged = format!(
+        "UPDATE trace_dlq SET created_at = strftime('%Y-%m-%d %H:%M:%f', 'now', \
+         CASE trace_id WHEN {} THEN '-23 hours' ELSE '-25 hours' END)",
+        young["id"].to_string().replace('"', "'"),
+    );
+    open_database(&server.directory().join("svc.db")).batch_execute(&aged).unwrap();
+    eventually(|| depth("exhausted", 1) && depth("waiting", 1));
+    let mut ids: Vec<_> = letters(&mut client, "").into_iter().map(|row| row["trace_id"].clone()).collect();
+    ids.sort_by_key(Value::to_string);
+    let mut expected = vec![waiting["id"].clone(), young["id"].clone()];
+    expected.sort_by_key(Value::to_string);
+    assert_eq!(ids, expected, "{}", old["id"]);
+    let traces = client.get(&format!("{TRACES}?channel=wrong")).unwrap().json();
+    assert_eq!(
+        traces["data"].as_array().map(Vec::len),
+        Some(2),
+        "traces have a retention of their own: {traces}"
+    );
 }

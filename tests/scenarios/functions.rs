@@ -1,6 +1,6 @@
 //! Functions that need no connector, in a served workflow.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{details, error, launch, serve, start};
 
@@ -87,4 +87,44 @@ fn built_ins_list_their_inputs_only_where_all_are_asked_for() {
     assert_eq!(listed("/api/v1/admin/functions").get("input_fields"), None);
     let inputs = listed("/api/v1/admin/functions?all=true")["input_fields"].clone();
     assert_eq!((&inputs[0]["name"], &inputs[1]["name"]), (&json!("condition"), &json!("on_reject")));
+}
+
+#[test]
+fn expression_of_a_field_has_a_row_of_its_own_and_neither_is_required() {
+    let list = start().client().get("/api/v1/admin/functions?all=true").unwrap().json()["data"].clone();
+    let rows = |function: &str| -> Vec<Value> {
+        let entry = list.as_array().unwrap().iter().find(|entry| entry["name"] == function).unwrap();
+        entry["input_fields"].as_array().cloned().unwrap_or_default()
+    };
+    let mut pairs = Vec::new();
+    for entry in list.as_array().unwrap() {
+        let function = entry["name"].as_str().unwrap();
+        let rows = rows(function);
+        let row = |name: &str| rows.iter().find(|row| row["name"] == name);
+        for field in &rows {
+            let name = field["name"].as_str().unwrap();
+            assert!(!field["alias"].as_str().is_some_and(|alias| alias.ends_with("_logic")), "{field}");
+            let Some(base) = name.strip_suffix("_logic") else { continue };
+            assert_eq!((&field["required"], &field["resolvable"]), (&json!(false), &json!(false)), "{field}");
+            if let Some(base) = row(base).filter(|_| !name.contains("[].")) {
+                assert_eq!(base["required"], false, "{function}: {base}");
+                pairs.push(format!("{function}.{name}"));
+            }
+        }
+    }
+    for pair in [
+        "channel_call.channel_logic",
+        "channel_call.data_logic",
+        "http_call.path_logic",
+        "http_call.body_logic",
+        "publish_kafka.key_logic",
+        "publish_kafka.value_logic",
+    ] {
+        assert!(pairs.iter().any(|found| found == pair), "{pair}: {pairs:?}");
+    }
+    // A second spelling of the same field is an alias, not a row.
+    let call = rows("channel_call");
+    let output = call.iter().find(|row| row["name"] == "output").unwrap();
+    assert_eq!(output["alias"], "response_path");
+    assert!(!call.iter().any(|row| row["name"] == "response_path"), "{call:?}");
 }
