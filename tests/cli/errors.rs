@@ -108,3 +108,25 @@ fn usage_errors_exit_with_2() {
         cli.fails(args, 2);
     }
 }
+
+#[test]
+fn files_that_cannot_be_used_are_named_with_their_cause_in_plain_words() {
+    let cli = CliClient::new();
+    std::fs::write(cli.home().join("file"), "{}").unwrap();
+    for (args, path, cause) in [
+        (&["workflows", "create", "-f", "absent.json"][..], "absent.json", "No such file or directory"),
+        (&["workflows", "create", "-f", "."], ".", "Is a directory"),
+        (&["workflows", "import", "-f", "file/a.json"], "file/a.json", "Not a directory"),
+        (&["send", "orders", "--jsonl", "-f", "absent.jsonl"], "absent.jsonl", "No such file or directory"),
+        (&["health", "--ca-file", "absent.pem"], "absent.pem", "No such file or directory"),
+        (&["man", "file"], "file", "File exists"),
+    ] {
+        let error = cli.fails(args, 1);
+        assert!(error.contains(path) && error.contains(cause), "{args:?}: {error}");
+        assert!(!error.contains("os error"), "{args:?}: {error}");
+    }
+    // The settings of the user cannot be read.
+    std::fs::create_dir_all(cli.home().join(".svc/config.toml")).unwrap();
+    let error = cli.fails(&["config", "show"], 1);
+    assert!(error.contains("config.toml: Is a directory") && !error.contains("os error"), "{error}");
+}

@@ -14,6 +14,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 use diesel::{Connection, RunQueryDsl, SqliteConnection};
 use svc_model::Timestamp;
+use svc_outbound::describe_cause;
 
 use crate::config::{DatabaseTarget, StoreConfig};
 use crate::connection_manager::{ConnectionManager, Purpose, sqlite_uri};
@@ -64,7 +65,7 @@ pub enum BackupError {
 impl BackupError {
     fn file_error(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |error| Self::File { path, detail: error.to_string() }
+        move |error| Self::File { path, detail: describe_cause(&error) }
     }
 
     fn sql(path: &Path, error: impl std::fmt::Display) -> Self {

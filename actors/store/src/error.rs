@@ -4,6 +4,7 @@ use std::fmt;
 
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use svc_model::ServiceError;
+use svc_outbound::describe_cause;
 
 use crate::sqlstate;
 
@@ -244,8 +245,11 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        text = format!("{text}: {error}");
         cause = error.source();
+        text = match cause {
+            Some(_) => format!("{text}: {error}"),
+            None => format!("{text}: {}", describe_cause(error)),
+        };
     }
     text
 }

@@ -9,6 +9,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use svc_model::Timestamp;
+use svc_outbound::describe_cause;
 
 use crate::config::{DatabaseTarget, StoreConfig};
 use crate::error::OpenError;
@@ -35,7 +36,7 @@ impl FileLock {
         let Some(path) = resolve(Path::new(path)) else { return Ok(None) };
         let unreachable = |error: io::Error| OpenError::Unreachable {
             target: target.to_string(),
-            detail: format!("cannot lock '{}': {error}", path.display()),
+            detail: format!("cannot lock '{}': {}", path.display(), describe_cause(&error)),
         };
         let mut options = OpenOptions::new();
         let mut file =

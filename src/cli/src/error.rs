@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use svc_client::ClientError;
+use svc_client::{ClientError, describe_cause};
 
 use crate::output::printable;
 
@@ -36,7 +36,7 @@ pub(crate) enum CliError {
         cause: String,
     },
     /// A file cannot be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), describe_cause(source))]
     File {
         /// The file.
         path: PathBuf,
@@ -69,13 +69,13 @@ pub(crate) enum CliError {
         cause: String,
     },
     /// Standard output is closed.
-    #[error("standard output: {source}")]
+    #[error("standard output: {}", describe_cause(source))]
     Output {
         /// The reason.
         source: io::Error,
     },
     /// The asynchronous runtime does not start.
-    #[error("the runtime does not start: {source}")]
+    #[error("the runtime does not start: {}", describe_cause(source))]
     Runtime {
         /// The reason.
         source: io::Error,

@@ -16,6 +16,7 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig};
 use sha2::{Digest, Sha256};
 use slog::{Logger, error, info};
+use svc_outbound::describe_cause;
 use tokio::runtime::Handle;
 use tokio_rustls::TlsAcceptor;
 
@@ -73,7 +74,9 @@ struct CertificateFiles {
 impl CertificateFiles {
     fn read(section: &TlsSection) -> Result<Self, String> {
         let read = |key: &str, path: &str| {
-            std::fs::read(path).map_err(|error| format!("server.tls.{key}: cannot read {path:?}: {error}"))
+            std::fs::read(path).map_err(|error| {
+                format!("server.tls.{key}: cannot read {path:?}: {}", describe_cause(&error))
+            })
         };
         let client_ca = Some(&section.client_ca_path).filter(|path| !path.is_empty());
         Ok(Self {

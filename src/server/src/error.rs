@@ -1,5 +1,6 @@
 //! The reasons for which the service does not start.
 
+use svc_outbound::describe_cause;
 use svc_store::OpenError;
 
 /// The reason for which a service did not start.
@@ -18,7 +19,7 @@ pub enum ServiceStartError {
     #[error("{0}")]
     Tree(String),
     /// The system refused a thread, a socket or a signal handler.
-    #[error("{what}: {error}")]
+    #[error("{what}: {}", describe_cause(error))]
     System {
         /// The request to the system.
         what: String,

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::io::{self, Write};
 
+use svc_outbound::describe_cause;
+
 /// Exit code of success.
 pub const EXIT_OK: u8 = 0;
 
@@ -23,8 +25,11 @@ pub fn write_error(error: &dyn Error, err: &mut dyn Write) -> io::Result<()> {
     writeln!(err, "Error: {error}")?;
     let mut cause = error.source();
     while let Some(error) = cause {
-        writeln!(err, "  Caused by: {error}")?;
         cause = error.source();
+        match cause {
+            Some(_) => writeln!(err, "  Caused by: {error}")?,
+            None => writeln!(err, "  Caused by: {}", describe_cause(error))?,
+        }
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use svc::cli::{self, Cli, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
 use svc::logging::Logs;
 use svc::serve::{ServeOutcome, serve};
 use svc::{Options, commands, config, logging};
+use svc_outbound::describe_cause;
 
 /// Requests consist of small allocations that one thread makes and another frees, which is slow in the C
 /// library.
@@ -35,7 +36,8 @@ fn main() -> ExitCode {
     ExitCode::from(code.unwrap_or_else(|error| {
         // A reader that has gone knows; the others may have a full disk.
         if error.kind() != io::ErrorKind::BrokenPipe {
-            let _unwritten = writeln!(err, "Error: the output cannot be written\n  Caused by: {error}");
+            let cause = describe_cause(&error);
+            let _unwritten = writeln!(err, "Error: the output cannot be written\n  Caused by: {cause}");
         }
         EXIT_FAILURE
     }))

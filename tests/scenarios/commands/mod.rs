@@ -1,6 +1,7 @@
 //! The commands beside starting the server, run on SQLite and on PostgreSQL.
 
 mod connectivity;
+mod files;
 mod preflight;
 mod schema;
 

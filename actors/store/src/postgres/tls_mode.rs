@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use percent_encoding::percent_decode_str;
-use svc_outbound::Trust;
+use svc_outbound::{Trust, describe_cause};
 
 /// Anchors of the system, as a value of `sslrootcert`.
 const SYSTEM: &str = "system";
@@ -101,7 +101,7 @@ fn read_anchors(file: &str) -> Result<Trust, String> {
     match std::fs::read_to_string(Path::new(file)) {
         Ok(pem) if pem.contains("-----BEGIN CERTIFICATE-----") => Ok(Trust::Only(pem)),
         Ok(_) => Err(unusable(format!("no certificate in '{file}'"))),
-        Err(error) => Err(unusable(format!("cannot read '{file}' ({error})"))),
+        Err(error) => Err(unusable(format!("cannot read '{file}' ({})", describe_cause(&error)))),
     }
 }
 

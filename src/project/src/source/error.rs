@@ -5,6 +5,8 @@ use std::io;
 use std::ops::Range;
 use std::string::FromUtf8Error;
 
+use svc_outbound::describe_cause;
+
 use super::lines::LineIndex;
 use super::{MAX_DEPTH, MAX_FILE_BYTES};
 use crate::finding::{Finding, Severity, SourcePlace};
@@ -56,7 +58,10 @@ impl SourceError {
     }
 
     pub(crate) fn unreadable(error: &io::Error) -> Self {
-        Self::without_place(format!("cannot be read: {error}"), "check that the file exists and may be read")
+        Self::without_place(
+            format!("cannot be read: {}", describe_cause(error)),
+            "check that the file exists and may be read",
+        )
     }
 
     pub(super) fn too_large() -> Self {

@@ -71,7 +71,7 @@ fn unreadable_entries_become_warnings_and_the_walk_goes_on() {
             "warning: [source.unreadable] a/broken.json: trailing comma at line 3 column 1\n        fix: remove the comma before the closing bracket",
             "warning: [source.unreadable] a/loop: is a link back to the project directory\n        fix: remove the link",
             "warning: [source.unreadable] binary.json: is not UTF-8 at line 1 column 8\n        fix: save it as UTF-8",
-            "warning: [source.unreadable] gone.json: cannot be read: No such file or directory (os error 2)\n        fix: check that the file exists and may be read",
+            "warning: [source.unreadable] gone.json: cannot be read: No such file or directory\n        fix: check that the file exists and may be read",
             "warning: [source.unreadable] pipe.json: is not a regular file\n        fix: remove it from the project directory",
         ]
     );

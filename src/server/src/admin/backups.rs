@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::web::{Data, block};
 use svc_model::{Code, ServiceError, Timestamp};
+use svc_outbound::describe_cause;
 use svc_store::{Backend, BackupError};
 
 use super::mutation_request::{MutationRequest, dry_run_response};
@@ -17,8 +18,10 @@ const BACKUP: &str = "backup";
 pub(super) async fn list(state: Data<AppState>) -> Result<HttpResponse, Error> {
     require_own_file(&state)?;
     let listing = block(move || state.backups.list()).await.map_err(ServiceError::internal_error)?;
-    let files =
-        listing.map_err(|error| failure(format!("the directory of backups cannot be read: {error}")))?;
+    let refused = |error: std::io::Error| {
+        failure(format!("the directory of backups cannot be read: {}", describe_cause(&error)))
+    };
+    let files = listing.map_err(refused)?;
     Ok(data_response(files))
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use svc_model::Timestamp;
+use svc_outbound::describe_cause;
 use svc_store::{BackupError, Unfinished};
 
 use crate::backups::BackupDirectory;
@@ -86,7 +87,9 @@ fn write_into_directory(
     };
     match directory.prune() {
         Ok(pruned) => pruned.iter().try_for_each(|name| writeln!(err, "note: old backup {name} deleted"))?,
-        Err(error) => writeln!(err, "warning: old backups were not deleted: {error}")?,
+        Err(error) => {
+            writeln!(err, "warning: old backups were not deleted: {}", describe_cause(&error))?;
+        }
     }
     Ok(Ok((PathBuf::from(backup.path), backup.size_bytes)))
 }

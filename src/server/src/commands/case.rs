@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value;
+use svc_outbound::describe_cause;
 use svc_project::case::{ExpectedEnd, TracedCase, case_from_trace};
 use svc_project::{SourceFile, walk};
 
@@ -84,7 +85,8 @@ fn find_workflow(args: &CaseArgs, trace: &Value) -> Result<Option<(PathBuf, Sour
         return read_source(path).map(|source| Some((path.clone(), source)));
     }
     let Some(id) = workflow_id(trace) else { return Ok(None) };
-    let files = walk(&args.project).map_err(|error| format!("{}: {error}", args.project.display()))?;
+    let files = walk(&args.project)
+        .map_err(|error| format!("{}: {}", args.project.display(), describe_cause(&error)))?;
     let of_id = |file: &SourceFile| file.value["workflow_id"] == id && file.value["tasks"].is_array();
     let mut files: Vec<_> = files.files.into_iter().filter(of_id).collect();
     if files.len() > 1 {

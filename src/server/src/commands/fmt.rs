@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use svc_outbound::describe_cause;
 use svc_project::{
     Finding, FoundFile, Severity, SourceError, SourceFormat, UNREADABLE, find_files, format_text, read_text,
 };
@@ -65,7 +66,7 @@ fn find_all(paths: &[PathBuf], err: &mut dyn Write) -> io::Result<(Vec<FoundFile
             }
             Err(error) => {
                 failed += 1;
-                writeln!(err, "Error: {}: {error}", path.display())?;
+                writeln!(err, "Error: {}: {}", path.display(), describe_cause(&error))?;
             }
         }
     }
@@ -95,8 +96,10 @@ fn format_file(file: &FoundFile, check: bool) -> Result<bool, Box<Finding>> {
         return Ok(false);
     }
     if !check {
-        let refused =
-            |error| problem(format!("cannot be written: {error}"), "check that the directory may be written");
+        let refused = |error: io::Error| {
+            let message = format!("cannot be written: {}", describe_cause(&error));
+            problem(message, "check that the directory may be written")
+        };
         replace(&file.path, &formatted).map_err(refused)?;
     }
     Ok(true)

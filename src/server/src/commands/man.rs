@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::CommandFactory as _;
+use svc_outbound::describe_cause;
 
 use crate::cli::{Cli, EXIT_FAILURE, EXIT_OK, write_error};
 
@@ -15,7 +16,8 @@ pub(super) fn man(directory: &Path, err: &mut dyn Write) -> io::Result<u8> {
     match written {
         Ok(()) => Ok(EXIT_OK),
         Err(error) => {
-            let error = io::Error::new(error.kind(), format!("{}: {error}", directory.display()));
+            let error =
+                io::Error::new(error.kind(), format!("{}: {}", directory.display(), describe_cause(&error)));
             write_error(&error, err).map(|()| EXIT_FAILURE)
         }
     }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use svc_outbound::describe_cause;
 use svc_project::{TemplateFile, new_project};
 
 use crate::exit::{EXIT_FAILURE, EXIT_OK};
@@ -26,7 +27,7 @@ pub(super) fn new(args: &NewArgs, out: &mut dyn Write, err: &mut dyn Write) -> i
     });
     if let Err(error) = written {
         created.remove();
-        writeln!(err, "Error: {}: {error}", directory.display())?;
+        writeln!(err, "Error: {}: {}", directory.display(), describe_cause(&error))?;
         return Ok(EXIT_FAILURE);
     }
     created.files.iter().try_for_each(|file| writeln!(out, "created {}", file.display()))?;

@@ -4,6 +4,7 @@ use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
+use svc_outbound::describe_cause;
 use svc_project::{SourceFile, SourceFormat};
 
 use super::output::resolve;
@@ -21,7 +22,9 @@ pub(super) fn read_source(path: &Path) -> Result<SourceFile, String> {
         return SourceFile::read(&name, path).map_err(|error| error.report(&name));
     }
     let mut text = String::new();
-    io::stdin().read_to_string(&mut text).map_err(|error| format!("standard input: {error}"))?;
+    io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|error| format!("standard input: {}", describe_cause(&error)))?;
     SourceFile::parse("standard input", SourceFormat::Json, text)
         .map_err(|error| error.report("standard input"))
 }

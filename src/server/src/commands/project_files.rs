@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
+use svc_outbound::describe_cause;
 use svc_project::{Boundary, Finding, Project, ProjectFiles, Severity, SourceFile, UNREADABLE};
 
 use super::report::{self, TextStyle};
@@ -60,7 +61,7 @@ impl InputError {
     fn to_finding(&self) -> Finding {
         let (check, entity, message, fix) = match self {
             Self::Directory { path, source } => {
-                let message = format!("cannot be read: {source}");
+                let message = format!("cannot be read: {}", describe_cause(source));
                 (UNREADABLE, path, message, "check that the directory exists and may be read")
             }
             Self::Empty { path } => {

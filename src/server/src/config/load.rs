@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use svc_outbound::describe_cause;
+
 use super::problem::Diagnostics;
 use super::{Config, ConfigError, file, overrides, production, unavailable};
 
@@ -33,7 +35,8 @@ pub fn load(path: Option<&Path>, environment: &[(String, String)]) -> Result<Loa
         Ok(text) => parse(&name, &text, environment),
         Err(error) => {
             let mut diagnostics = Diagnostics::default();
-            diagnostics.refuse_subject(name, format!("the configuration file cannot be read: {error}"));
+            let cause = describe_cause(&error);
+            diagnostics.refuse_subject(name, format!("the configuration file cannot be read: {cause}"));
             Err(diagnostics.finish().err().unwrap_or(ConfigError { problems: Vec::new() }))
         }
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use svc_engine::catalogue::Catalogue;
+use svc_outbound::describe_cause;
 use svc_project::schema::DocumentKind;
 
 use crate::exit::{EXIT_FAILURE, EXIT_OK};
@@ -78,7 +79,8 @@ pub(super) fn schema(args: &SchemaArgs, out: &mut dyn Write, err: &mut dyn Write
                 Ok(EXIT_OK)
             }
             Err((file, error)) => {
-                writeln!(err, "Error: cannot write {}\n  Caused by: {error}", file.display())?;
+                let cause = describe_cause(&error);
+                writeln!(err, "Error: cannot write {}\n  Caused by: {cause}", file.display())?;
                 Ok(EXIT_FAILURE)
             }
         };
