@@ -37,6 +37,7 @@ mod dry_run;
 mod durability;
 mod engine;
 mod error_bodies;
+mod error_walk;
 mod examples;
 mod failure_reports;
 mod functions;

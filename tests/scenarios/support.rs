@@ -88,9 +88,24 @@ fn check_texts(error: &Value) {
         assert!(detail["message"].as_str().is_some_and(|message| !message.is_empty()), "{detail}");
     }
     let text = error.to_string();
-    for word in
-        ["panicked", "Some(", "None)", "NaN", "engine error", "serde", "src/", "unwrap", "actix", "tokio"]
-    {
+    for word in [
+        "panicked",
+        "Some(",
+        "None)",
+        "Ok(",
+        "Err(",
+        "NaN",
+        "engine error",
+        "os error",
+        "serde",
+        "src/",
+        ".rs:",
+        "unwrap",
+        "actix",
+        "tokio",
+        "diesel",
+        "rusqlite",
+    ] {
         assert!(!text.contains(word), "{word}: {error}");
     }
 }

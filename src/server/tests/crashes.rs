@@ -81,6 +81,13 @@ fn a_crash_tells_no_secret_in_its_message_or_anything_an_operator_reads() {
         let mut call = || {
             let answer = client.send("POST", "/api/v1/data/locked", &headers, b"{}").unwrap();
             said.push_str(&answer.text());
+            if answer.status == 500 {
+                let error = answer.json()["error"].clone();
+                let id = answer.header("x-request-id").unwrap();
+                let expected =
+                    json!({"code": "INTERNAL_ERROR", "message": "Internal server error", "request_id": id});
+                assert_eq!(error, expected, "the log has the cause under that id");
+            }
             answer.status
         };
         assert_eq!(call(), 500);
