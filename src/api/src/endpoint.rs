@@ -5,7 +5,6 @@ use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
 use crate::envelope::{DataEnvelope, reference_to};
-use crate::link::Links;
 use crate::parameter::{ParameterKind, PathParameter, QueryParameter};
 use crate::validation::ValidationResult;
 
@@ -162,37 +161,28 @@ pub struct Answer {
     pub(crate) content: Content,
     /// `true` if it carries the header `ETag`.
     pub(crate) tagged: bool,
-    /// The requests that continue from it.
-    pub(crate) links: Option<Links>,
 }
 
 impl Answer {
     /// A response with JSON of one of these schemas.
     pub const fn json(status: u16, description: &'static str, schemas: &'static [SchemaSource]) -> Self {
-        Self { status, description, content: Content::Json(schemas), tagged: false, links: None }
+        Self { status, description, content: Content::Json(schemas), tagged: false }
     }
 
     /// A response without a body.
     pub const fn empty(status: u16, description: &'static str) -> Self {
-        Self { status, description, content: Content::Empty, tagged: false, links: None }
+        Self { status, description, content: Content::Empty, tagged: false }
     }
 
     /// A response with a body of one of these media types, none of which is JSON.
     pub const fn other(status: u16, description: &'static str, media_types: &'static [&'static str]) -> Self {
-        Self { status, description, content: Content::Other(media_types), tagged: false, links: None }
+        Self { status, description, content: Content::Other(media_types), tagged: false }
     }
 
     /// Adds the header `ETag`.
     #[must_use]
     pub const fn with_tag(mut self) -> Self {
         self.tagged = true;
-        self
-    }
-
-    /// Adds the requests that continue from it.
-    #[must_use]
-    pub(crate) const fn leads_to(mut self, links: Links) -> Self {
-        self.links = Some(links);
         self
     }
 }

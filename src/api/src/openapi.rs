@@ -22,7 +22,7 @@ use crate::endpoints;
 use crate::envelope::reference_to;
 use crate::error::ErrorEnvelope;
 use crate::free_object::permit_members;
-use crate::link::Links;
+use crate::link;
 
 /// Media type of all bodies but a few.
 const JSON: &str = "application/json";
@@ -100,7 +100,7 @@ fn operation(endpoint: &Endpoint) -> Operation {
     let mut responses = ResponsesBuilder::new();
     let answered: BTreeSet<u16> = endpoint.answers.iter().map(|answer| answer.status).collect();
     for answer in endpoint.answers {
-        responses = responses.response(answer.status.to_string(), response(answer));
+        responses = responses.response(answer.status.to_string(), response(endpoint, answer));
     }
     for status in endpoint.refusal_statuses().into_iter().filter(|status| !answered.contains(status)) {
         responses =
@@ -138,7 +138,7 @@ fn request_body(body: BodySchema) -> RequestBody {
         .build()
 }
 
-fn response(answer: &Answer) -> Response {
+fn response(endpoint: &Endpoint, answer: &Answer) -> Response {
     let mut response = ResponseBuilder::new().description(answer.description);
     response = match answer.content {
         Content::Empty => response,
@@ -158,7 +158,7 @@ fn response(answer: &Answer) -> Response {
             .description(Some("The state that the body shows, for `If-Match`"));
         response = response.header("ETag", tag.build());
     }
-    for (name, link) in answer.links.into_iter().flat_map(Links::to_openapi) {
+    for (name, link) in link::links(endpoint, answer) {
         response = response.link(name, link);
     }
     response.build()
@@ -395,17 +395,98 @@ mod tests {
         }
     }
 
+    /// Lists the links of all responses with the operations that they begin at.
+    fn all_links() -> Vec<(&'static Endpoint, &'static str, utoipa::openapi::link::Link)> {
+        let answers =
+            endpoints::all().flat_map(|endpoint| endpoint.answers.iter().map(move |one| (endpoint, one)));
+        let links = answers.flat_map(|(endpoint, answer)| {
+            link::links(endpoint, answer).into_iter().map(move |(name, link)| (endpoint, name, link))
+        });
+        links.collect()
+    }
+
     #[test]
     fn links_lead_to_operations_that_take_their_parameter() {
-        let answers = endpoints::all().flat_map(|endpoint| endpoint.answers);
-        let links: Vec<_> = answers.filter_map(|answer| answer.links).flat_map(Links::to_openapi).collect();
-        for (name, link) in &links {
+        let links = all_links();
+        for (from, name, link) in &links {
+            assert_ne!(from.id, *name);
             let target = endpoints::all().find(|endpoint| endpoint.id == *name);
             let target = target.unwrap_or_else(|| panic!("{name} is no operation"));
             let taken: Vec<_> = target.path_parameters.iter().map(|parameter| parameter.name).collect();
             assert_eq!(link.parameters.keys().map(String::as_str).collect::<Vec<_>>(), taken, "{name}");
             assert_eq!(serde_json::to_value(link).unwrap()["operationId"], *name);
         }
-        assert!(links.len() > 30, "{}", links.len());
+        assert!(links.len() > 150, "{}", links.len());
+    }
+
+    #[test]
+    fn responses_lead_to_every_operation_about_what_they_show_or_name() {
+        let links = all_links();
+        let from = |id: &str| -> BTreeMap<&'static str, String> {
+            let links = links.iter().filter(|(endpoint, ..)| endpoint.id == id);
+            let value = |link: &utoipa::openapi::link::Link| {
+                let link = serde_json::to_value(link).unwrap();
+                let values = link["parameters"].as_object().unwrap().values();
+                values.map(|value| value.as_str().unwrap().to_owned()).collect::<String>()
+            };
+            links.map(|(_, name, link)| (*name, value(link))).collect()
+        };
+        for id in [
+            "createWorkflow",
+            "updateWorkflow",
+            "changeWorkflowStatus",
+            "rollBackWorkflow",
+            "createWorkflowVersion",
+        ] {
+            for target in [
+                "getWorkflow",
+                "updateWorkflow",
+                "changeWorkflowStatus",
+                "listWorkflowVersions",
+                "deleteWorkflow",
+            ] {
+                let expected = (id != target).then(|| "$response.body#/data/workflow_id".to_owned());
+                assert_eq!(from(id).get(target).cloned(), expected, "{id} → {target}");
+            }
+        }
+        for (id, target, pointer) in [
+            ("listChannels", "triggerChannel", "/data/0/channel_id"),
+            ("exportConnectors", "testConnector", "/data/0/id"),
+            ("triggerChannel", "retryOccurrence", "/data/id"),
+            ("getOccurrence", "getChannel", "/data/channel_id"),
+            ("listSchedules", "getChannel", "/data/0/channel_id"),
+            ("listDeadLetters", "requeueDeadLetter", "/data/0/id"),
+            ("getDeadLetter", "getTrace", "/data/trace_id"),
+            ("listTraces", "getTrace", "/data/0/id"),
+            ("submit", "getTrace", "/trace_id"),
+            ("listPackages", "getPackage", "/data/0/name"),
+            ("getWorkflowDependencies", "getWorkflow", "/data/workflow_id"),
+        ] {
+            let expected = format!("$response.body#{pointer}");
+            assert_eq!(from(id).get(target), Some(&expected), "{id} → {target}");
+        }
+        // A value that may be null leads nowhere.
+        assert_eq!(from("getChannel").get("getWorkflow"), None);
+    }
+
+    #[test]
+    fn every_operation_about_one_resource_is_reached_by_a_link() {
+        const UNREACHED: [(&str, &str); 10] = [
+            ("getDocumentationFile", "browsers find its path in the page"),
+            ("resetCircuitBreaker", "the keys of breakers are names of members, not values"),
+            ("restartActor", "a link would restart whatever actor stands first in the tree"),
+            ("runChannel", "a channel runs while it is active, under the credential of its callers"),
+            ("runChannelByDelete", "as runChannel"),
+            ("runChannelByGet", "as runChannel"),
+            ("runChannelByPatch", "as runChannel"),
+            ("runChannelByPut", "as runChannel"),
+            ("skipKafkaRecord", "it takes two parameters"),
+            ("submit", "as runChannel"),
+        ];
+        let reached: HashSet<_> = all_links().into_iter().map(|(_, name, _)| name).collect();
+        for endpoint in endpoints::all().filter(|endpoint| !endpoint.path_parameters.is_empty()) {
+            let is_listed = UNREACHED.iter().any(|(id, _)| *id == endpoint.id);
+            assert_ne!(reached.contains(endpoint.id), is_listed, "{}", endpoint.id);
+        }
     }
 }

@@ -1,6 +1,5 @@
 //! Endpoints of channels.
 
-use super::cron::FROM_OCCURRENCE;
 use crate::channels::{ChannelDefinition, ChannelResource, ChannelUpdate, ChannelValidationResult};
 use crate::cron::OccurrenceDetail;
 use crate::endpoint::{
@@ -11,7 +10,6 @@ use crate::endpoint::{
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 use crate::import::{ImportBatch, ImportSummary};
 use crate::lifecycle::{RollbackRequest, StatusChange, VersionRequest};
-use crate::link::Links;
 use crate::parameter::ParameterKind::Text;
 use crate::parameter::{PathParameter, QueryParameter};
 
@@ -30,22 +28,6 @@ const ONE: SchemaSource = SchemaSource::for_type::<DataEnvelope<ChannelResource>
 const WARNED: SchemaSource = SchemaSource::for_type::<WarnedEnvelope<ChannelResource>>();
 const MANY: SchemaSource = SchemaSource::for_type::<PageEnvelope<ChannelResource>>();
 
-/// The requests that continue from a channel.
-const FROM_ONE: Links = Links::new(
-    "/data/channel_id",
-    "id",
-    &[
-        "getChannel",
-        "updateChannel",
-        "changeChannelStatus",
-        "rollBackChannel",
-        "listChannelVersions",
-        "createChannelVersion",
-        "triggerChannel",
-        "deleteChannel",
-    ],
-);
-
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(Method::Get, "/api/v1/admin/channels", "listChannels", Tag::Channels, "Lists the latest version of every channel")
         .with_query(PAGE)
@@ -55,7 +37,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         .takes::<ChannelDefinition>(
             r#"{"channel_id": "greetings", "name": "greetings", "channel_type": "sync", "protocol": "rest", "methods": ["POST"], "route_pattern": "/greetings", "workflow_id": "greeting"}"#,
         )
-        .answers(&[Answer::json(201, "The draft", &[WARNED]).leads_to(FROM_ONE), DRY_RUN])
+        .answers(&[Answer::json(201, "The draft", &[WARNED]), DRY_RUN])
         .refuses(&[409]),
     Endpoint::new(Method::Get, "/api/v1/admin/channels/export", "exportChannels", Tag::Channels, "Exports every channel at one instant")
         .describes("The response is the body of an import. It takes the parameters of the list and has no pages.")
@@ -151,7 +133,6 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     )
     .path_parameters(&[PathParameter::new("id", "Id of the channel", "nightly")])
     .with_query(&[NO_DRY_RUN])
-    .answers(&[Answer::json(202, "The occurrence", &[SchemaSource::for_type::<DataEnvelope<OccurrenceDetail>>()])
-        .leads_to(FROM_OCCURRENCE)])
+    .answers(&[Answer::json(202, "The occurrence", &[SchemaSource::for_type::<DataEnvelope<OccurrenceDetail>>()])])
     .refuses(&[409]),
 ];

@@ -12,7 +12,6 @@ use crate::endpoint::{
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 use crate::import::{ImportBatch, ImportSummary};
 use crate::lifecycle::StatusChange;
-use crate::link::Links;
 use crate::parameter::{PathParameter, QueryParameter};
 use crate::validation::ValidationResult;
 
@@ -20,13 +19,6 @@ const ID: &[PathParameter] = &[PathParameter::new("id", "Id of the connector", "
 const PAGE: &[QueryParameter] = &[TAG, SORT_BY, SORT_ORDER, LIMIT, OFFSET];
 const EXPORT: &[QueryParameter] = &[TAG, SORT_BY, SORT_ORDER, NO_LIMIT, NO_OFFSET];
 const WARNED: SchemaSource = SchemaSource::for_type::<WarnedEnvelope<ConnectorResource>>();
-
-/// The requests that continue from a connector.
-const FROM_ONE: Links = Links::new(
-    "/data/id",
-    "id",
-    &["getConnector", "updateConnector", "changeConnectorStatus", "testConnector", "deleteConnector"],
-);
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(
@@ -54,7 +46,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         r#"{"id": "crm", "name": "crm", "connector_type": "http", "config": {"url": "https://crm.example.com"}}"#,
     )
     .answers(&[
-        Answer::json(201, "The connector", &[WARNED]).leads_to(FROM_ONE),
+        Answer::json(201, "The connector", &[WARNED]),
         DRY_RUN,
     ])
     .refuses(&[409]),

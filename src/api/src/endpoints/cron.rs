@@ -3,17 +3,11 @@
 use crate::cron::{OccurrenceDetail, OccurrenceListEnvelope, ScheduleSummary};
 use crate::endpoint::{Answer, Endpoint, LIMIT, Method, NO_DRY_RUN, OFFSET, SchemaSource, Tag};
 use crate::envelope::{DataEnvelope, ListEnvelope};
-use crate::link::Links;
 use crate::parameter::ParameterKind::{Instant, Text};
 use crate::parameter::{PathParameter, QueryParameter};
 
 const ID: &[PathParameter] =
     &[PathParameter::new("id", "Id of the occurrence", "0190a1b2-0000-7000-8000-000000000000")];
-
-/// The requests about an occurrence.
-const ABOUT_ONE: &[&str] = &["getOccurrence", "retryOccurrence"];
-/// The requests that continue from an occurrence.
-pub(super) const FROM_OCCURRENCE: Links = Links::new("/data/id", "id", ABOUT_ONE);
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(
@@ -37,8 +31,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         200,
         "A page of occurrences",
         &[SchemaSource::for_type::<OccurrenceListEnvelope>()],
-    )
-    .leads_to(Links::new("/data/0/id", "id", ABOUT_ONE))]),
+    )]),
     Endpoint::new(
         Method::Get,
         "/api/v1/admin/cron/occurrences/{id}",

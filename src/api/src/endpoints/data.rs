@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use crate::data::{RunResponse, SubmissionReceipt};
 use crate::endpoint::{Access, Answer, Endpoint, Method, SchemaSource, Tag};
-use crate::link::Links;
 use crate::parameter::PathParameter;
 
 const CHANNEL: &[PathParameter] = &[PathParameter::new(
@@ -60,7 +59,6 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         202,
         "The submission is stored",
         &[SchemaSource::for_type::<SubmissionReceipt>()],
-    )
-    .leads_to(Links::new("/trace_id", "id", &["getTrace"]))])
+    )])
     .refuses(REFUSALS),
 ];

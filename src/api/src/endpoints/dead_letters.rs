@@ -5,7 +5,6 @@ use crate::endpoint::{
     Answer, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, LIMIT, Method, OFFSET, SchemaSource, Tag,
 };
 use crate::envelope::{DataEnvelope, PageEnvelope};
-use crate::link::Links;
 use crate::parameter::ParameterKind::{Boolean, Text};
 use crate::parameter::{PathParameter, QueryParameter};
 
@@ -34,8 +33,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         200,
         "A page of dead letters",
         &[SchemaSource::for_type::<PageEnvelope<DeadLetterSummary>>()],
-    )
-    .leads_to(Links::new("/data/0/id", "id", &["getDeadLetter", "requeueDeadLetter"]))]),
+    )]),
     Endpoint::new(
         Method::Post,
         "/api/v1/admin/trace-dlq/purge",

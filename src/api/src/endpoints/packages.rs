@@ -4,7 +4,6 @@ use crate::endpoint::{
     Answer, DOCUMENT_DRY_RUN, DRY_RUN_REPORT, Endpoint, LIMIT, Method, OFFSET, SchemaSource, Tag,
 };
 use crate::envelope::{DataEnvelope, PageEnvelope};
-use crate::link::Links;
 use crate::packages::{PackageDetail, Receipt, ReceiptRequest};
 use crate::parameter::PathParameter;
 
@@ -48,7 +47,6 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         200,
         "The receipt; with `dry_run=true` the report",
         &[SchemaSource::for_type::<DataEnvelope<Receipt>>(), DRY_RUN_REPORT],
-    )
-    .leads_to(Links::new("/data/name", "name", &["getPackage"]))])
+    )])
     .refuses(&[409]),
 ];

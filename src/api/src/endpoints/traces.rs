@@ -2,7 +2,6 @@
 
 use crate::endpoint::{Access, Answer, Endpoint, LIMIT, Method, OFFSET, SORT_ORDER, SchemaSource, Tag};
 use crate::envelope::DataEnvelope;
-use crate::link::Links;
 use crate::parameter::ParameterKind::{Boolean, Natural, Text};
 use crate::parameter::{PathParameter, QueryParameter};
 use crate::traces::{TraceDetail, TraceListEnvelope};
@@ -33,8 +32,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         QueryParameter::new("cursor", Text, "`next_cursor` of the page before"),
         QueryParameter::new("include_total", Boolean, "`true` counts the matching rows"),
     ])
-    .answers(&[Answer::json(200, "A page of traces", &[SchemaSource::for_type::<TraceListEnvelope>()])
-        .leads_to(Links::new("/data/0/id", "id", &["getTrace"]))]),
+    .answers(&[Answer::json(200, "A page of traces", &[SchemaSource::for_type::<TraceListEnvelope>()])]),
     Endpoint::new(
         Method::Get,
         "/api/v1/admin/traces/{id}",

@@ -8,7 +8,6 @@ use crate::endpoint::{
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 use crate::import::{ImportBatch, ImportSummary};
 use crate::lifecycle::{RollbackRequest, RolloutChange, StatusChange, VersionRequest};
-use crate::link::Links;
 use crate::parameter::ParameterKind::Text;
 use crate::parameter::{PathParameter, QueryParameter};
 use crate::validation::ValidationResult;
@@ -32,24 +31,6 @@ const ONE: SchemaSource = SchemaSource::for_type::<DataEnvelope<WorkflowResource
 const WARNED: SchemaSource = SchemaSource::for_type::<WarnedEnvelope<WorkflowResource>>();
 const MANY: SchemaSource = SchemaSource::for_type::<PageEnvelope<WorkflowResource>>();
 
-/// The requests that continue from a workflow.
-const FROM_ONE: Links = Links::new(
-    "/data/workflow_id",
-    "id",
-    &[
-        "getWorkflow",
-        "updateWorkflow",
-        "changeWorkflowStatus",
-        "changeWorkflowRollout",
-        "rollBackWorkflow",
-        "listWorkflowVersions",
-        "createWorkflowVersion",
-        "getWorkflowDependencies",
-        "testWorkflow",
-        "deleteWorkflow",
-    ],
-);
-
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(Method::Get, "/api/v1/admin/workflows", "listWorkflows", Tag::Workflows, "Lists the latest version of every workflow")
         .with_query(PAGE)
@@ -59,7 +40,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         .takes::<WorkflowDefinition>(
             r#"{"workflow_id": "greeting", "name": "Greeting", "tasks": [{"id": "greet", "name": "Greet", "function": {"name": "map", "input": {"mappings": [{"path": "data.text", "logic": {"cat": ["Hello, ", {"var": "data.name"}]}}]}}}]}"#,
         )
-        .answers(&[Answer::json(201, "The draft", &[WARNED]).leads_to(FROM_ONE), DRY_RUN])
+        .answers(&[Answer::json(201, "The draft", &[WARNED]), DRY_RUN])
         .refuses(&[409]),
     Endpoint::new(Method::Get, "/api/v1/admin/workflows/export", "exportWorkflows", Tag::Workflows, "Exports every workflow at one instant")
         .describes("The response is the body of an import. It takes the parameters of the list and has no pages.")
