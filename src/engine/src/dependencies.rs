@@ -1,5 +1,7 @@
 //! The connectors and channels that a workflow calls, read off its document.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 use svc_model::{ConnectorType, WorkflowContent};
 
@@ -51,6 +53,8 @@ impl Dependencies {
     pub(crate) fn read(catalogue: &Catalogue, content: &WorkflowContent) -> Self {
         let mut dependencies = Self::default();
         dependencies.add_steps(catalogue, &content.tasks, "tasks");
+        let mut named = HashSet::new();
+        dependencies.channels.retain(|channel| named.insert(channel.clone()));
         dependencies
     }
 
@@ -86,7 +90,6 @@ impl Dependencies {
         let is_computed = input.get("channel_logic").is_some();
         let channel = input["channel"].as_str().filter(|_| !is_computed);
         match channel {
-            Some(channel) if self.channels.iter().any(|known| known == channel) => {}
             Some(channel) => self.channels.push(channel.to_owned()),
             None => self.has_dynamic_channel_calls = true,
         }

@@ -8,6 +8,7 @@ mod reads;
 mod roots;
 mod secrets;
 mod unknown_calls;
+mod written;
 
 use std::cell::RefCell;
 

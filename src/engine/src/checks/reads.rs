@@ -3,6 +3,7 @@
 use serde_json::Value;
 use svc_model::{Issue, WorkflowContent};
 
+use super::written::WrittenPaths;
 use crate::builtin;
 use crate::catalogue::{Catalogue, DefaultOutput};
 
@@ -16,6 +17,7 @@ pub(super) fn warn(catalogue: &Catalogue, content: &WorkflowContent, warnings: &
         return;
     }
     written.extend(counter(content));
+    let written = WrittenPaths::new(written);
     let mut reads = literal_reads("condition", &content.condition);
     for (n, task) in content.tasks.iter().enumerate() {
         reads.extend(literal_reads(&format!("tasks[{n}]"), task));
@@ -23,7 +25,7 @@ pub(super) fn warn(catalogue: &Catalogue, content: &WorkflowContent, warnings: &
     }
     let prepared = |path: &str| {
         let root = path.split('.').next().unwrap_or_default();
-        matches!(root, "" | "payload" | "metadata") || written.iter().any(|other| touches(path, other))
+        matches!(root, "" | "payload" | "metadata") || written.touch(path)
     };
     let orphans =
         reads.into_iter().filter(|(_, path)| path != "data" && path != "temp_data" && !prepared(path));
@@ -67,6 +69,7 @@ fn writes(catalogue: &Catalogue, steps: &[Value], written: &mut Vec<String>) -> 
 fn task_writes(catalogue: &Catalogue, function: &Value, written: &mut Vec<String>) -> bool {
     let Some(name) = function["name"].as_str() else { return false };
     let input = &function["input"];
+    let before = written.len();
     match name {
         "map" => {
             let mappings = input["mappings"].as_array();
@@ -98,7 +101,8 @@ fn task_writes(catalogue: &Catalogue, function: &Value, written: &mut Vec<String
             }
         }
     }
-    !written.iter().any(|path| path == "data")
+    // Those before have been looked at.
+    !written.iter().skip(before).any(|path| path == "data")
 }
 
 /// Operators that evaluate an operand for every element of the first, which that operand reads its paths
@@ -156,12 +160,4 @@ fn call(at: &str, operator: &str, operands: &Value, reads: &mut Vec<(String, Str
         _ => return false,
     }
     true
-}
-
-/// Returns `true` if one path equals the other or is a prefix of it.
-fn touches(read: &str, written: &str) -> bool {
-    let leads = |from: &str, to: &str| {
-        to.strip_prefix(from).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    leads(read, written) || leads(written, read)
 }

@@ -1,30 +1,30 @@
 //! Findings about one authored element that several definitions use.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use crate::finding::Finding;
 
 /// Merges the findings that differ in their entity alone: a fault of a fragment is one fault, however often the fragment is
 /// called.
 pub(super) fn merge(findings: Vec<Finding>) -> Vec<Finding> {
-    let mut merged: Vec<(Finding, Vec<String>)> = Vec::with_capacity(findings.len());
+    let mut merged: Vec<(Finding, HashSet<String>)> = Vec::with_capacity(findings.len());
     let mut indices = HashMap::new();
     for finding in findings {
         let Some(place) = &finding.place else {
-            merged.push((finding, Vec::new()));
+            merged.push((finding, HashSet::new()));
             continue;
         };
         let key = (finding.check, place.file.clone(), place.span.clone(), finding.message.clone());
         match indices.entry(key) {
             Entry::Vacant(slot) => {
                 slot.insert(merged.len());
-                merged.push((finding, Vec::new()));
+                merged.push((finding, HashSet::new()));
             }
             Entry::Occupied(slot) => {
                 let (first, others) = &mut merged[*slot.get()];
-                if first.entity != finding.entity && !others.contains(&finding.entity) {
-                    others.push(finding.entity);
+                if first.entity != finding.entity {
+                    others.insert(finding.entity);
                 }
             }
         }

@@ -6,7 +6,6 @@ use serde_json::Value;
 use svc_engine::Engine;
 use svc_model::config::CronTransport;
 use svc_model::config::connector::ConnectorConfig;
-use svc_model::route::methods_overlap;
 use svc_model::{ConnectorType, EntityKind, Protocol, RoutePattern, nearest};
 
 use super::entity::readable_workflow;
@@ -60,8 +59,36 @@ impl<'p> SetMembers<'p> {
 /// set, and so many unknown names have one cause.
 const MAX_SEARCHES: usize = 100;
 
-/// A channel and its methods.
-type RouteClaim<'p> = (&'p AuthoredEntity, &'p [String]);
+/// The channels that claim one shape of paths at one priority.
+#[derive(Default)]
+struct RouteClaims<'p> {
+    channels: usize,
+    /// The first channel for each method, with its number; that of a channel for all methods is empty.
+    first: HashMap<&'p str, (usize, &'p AuthoredEntity)>,
+}
+
+impl<'p> RouteClaims<'p> {
+    /// Adds a channel. Returns the first one that takes one of its methods, in the order in which they were added. An
+    /// empty list stands for all methods.
+    fn add(&mut self, channel: &'p AuthoredEntity, methods: &'p [String]) -> Option<&'p AuthoredEntity> {
+        let rival = if methods.is_empty() {
+            self.first.values().min_by_key(|(number, _)| *number)
+        } else {
+            let named = methods.iter().map(String::as_str).chain([""]);
+            named.filter_map(|method| self.first.get(method)).min_by_key(|(number, _)| *number)
+        };
+        let rival = rival.map(|(_, rival)| *rival);
+        let claim = (self.channels, channel);
+        self.channels += 1;
+        if methods.is_empty() {
+            self.first.entry("").or_insert(claim);
+        }
+        for method in methods {
+            self.first.entry(method.as_str()).or_insert(claim);
+        }
+        rival
+    }
+}
 
 /// Checks the set as a whole.
 pub(super) fn check(
@@ -129,7 +156,7 @@ impl SetCheck<'_> {
 
     /// Reports the routes of two channels between which nothing decides, at the later channel.
     fn route_conflicts(&mut self, entities: &[CheckedEntity<'_>]) {
-        let mut claims: HashMap<(String, i64), Vec<RouteClaim<'_>>> = HashMap::new();
+        let mut claims: HashMap<(String, i64), RouteClaims<'_>> = HashMap::new();
         for checked in entities {
             let Some(channel) = checked.content.as_ref().and_then(EntityContent::channel) else { continue };
             let pattern = channel.route_pattern.as_deref().filter(|_| channel.protocol.is_http());
@@ -140,11 +167,10 @@ impl SetCheck<'_> {
             };
             let methods = channel.methods.as_deref().unwrap_or_default();
             let rivals = claims.entry((shape, channel.priority)).or_default();
-            if let Some((other, _)) = rivals.iter().find(|(_, theirs)| methods_overlap(methods, theirs)) {
+            if let Some(other) = rivals.add(checked.entity, methods) {
                 let message = format!("'{pattern}' is claimed by {} at the same priority", other.label);
                 self.report(Check::DuplicateRoutePattern, checked.entity, "route_pattern", &message);
             }
-            rivals.push((checked.entity, methods));
         }
     }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
-use svc_model::nearest;
 
 use super::{Expansion, ExpansionPass, Fragment, Origin, SharedDefinitions};
 use crate::checks::Check;
@@ -110,16 +109,8 @@ impl<'s> FragmentPass<'s> {
             }
         };
         for unknown in passed.keys().filter(|key| !fragment.params.contains_key(*key)) {
-            let names = fragment.params.keys().map(String::as_str);
-            let hint = match nearest(unknown, names) {
-                Some(meant) => format!("did you mean '{meant}'?"),
-                None if fragment.params.is_empty() => "it takes none".to_owned(),
-                None => {
-                    format!("it takes {}", fragment.params.keys().cloned().collect::<Vec<_>>().join(", "))
-                }
-            };
-            let message =
-                format!("{at}.with.{unknown}: the fragment '{name}' takes no such argument, {hint}");
+            let hint = self.argument_hint(fragment, unknown);
+            let message = format!("{at}.with.{unknown}: the fragment '{name}' takes no such argument{hint}");
             self.report(Check::SharedFragmentParam, &origin.join(&format!("with.{unknown}")), message);
         }
         let mut arguments = Arguments::new();
@@ -140,6 +131,19 @@ impl<'s> FragmentPass<'s> {
             arguments.insert(param.clone(), argument);
         }
         is_complete.then_some(arguments)
+    }
+
+    /// Returns what to pass instead of an argument that a fragment does not take.
+    fn argument_hint(&mut self, fragment: &Fragment, unknown: &str) -> String {
+        if fragment.params.is_empty() {
+            return ", it takes none".to_owned();
+        }
+        let names = || fragment.params.keys().map(String::as_str);
+        let hint = self.expansion.hint(unknown, names());
+        if hint.is_empty() && self.expansion.may_search() {
+            return format!(", it takes {}", names().collect::<Vec<_>>().join(", "));
+        }
+        hint
     }
 
     /// Replaces the parameters below a value, which is at `at`, by their arguments. One that the fragment does not declare

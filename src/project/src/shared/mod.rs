@@ -134,6 +134,11 @@ impl Expansion {
         suggestion.map_or_else(String::new, |meant| format!(", did you mean '{meant}'?"))
     }
 
+    /// Returns `true` while few names of the document have been unknown: so many messages may list all known names.
+    fn may_search(&self) -> bool {
+        self.searches <= MAX_SEARCHES
+    }
+
     /// Reports a limit that the whole document exceeds.
     fn refuse_whole(&mut self, kind: EntityKind, entity: &str, message: String) {
         let fix = "call fewer fragments, or pass and share smaller values".to_owned();

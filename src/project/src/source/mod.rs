@@ -11,6 +11,7 @@ mod yaml;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -18,6 +19,7 @@ use crate::finding::SourcePlace;
 pub(crate) use element::Element;
 pub use error::SourceError;
 use lines::LineIndex;
+use path::KeyIndex;
 
 /// Maximum size of an authored file. The admin API takes far less in one body.
 pub const MAX_FILE_BYTES: usize = 16 << 20;
@@ -60,6 +62,8 @@ pub struct SourceFile {
     format: SourceFormat,
     root: Element,
     lines: LineIndex,
+    /// Made for the first place that is asked for.
+    keys: OnceLock<KeyIndex>,
 }
 
 impl SourceFile {
@@ -95,7 +99,9 @@ impl SourceFile {
             SourceFormat::Yaml => yaml::parse(&text, &lines),
         };
         match parsed {
-            Ok((value, root)) => Ok(Self { name: name.to_owned(), text, value, format, root, lines }),
+            Ok((value, root)) => {
+                Ok(Self { name: name.to_owned(), text, value, format, root, lines, keys: OnceLock::new() })
+            }
             Err(error) => Err(error.in_file(name, &text, &lines)),
         }
     }
@@ -111,7 +117,8 @@ impl SourceFile {
     ///
     /// The place of an object or array is that of its key, so that a report points at one line.
     pub fn place(&self, path: &str) -> Option<SourcePlace> {
-        let (value, element) = path::locate(&self.value, &self.root, path);
+        let keys = self.keys.get_or_init(|| KeyIndex::new(&self.value, &self.root));
+        let (value, element) = path::locate(&self.value, &self.root, path, keys);
         let span = match (value, element.key()) {
             (Value::Object(_) | Value::Array(_), Some(key)) => key,
             _ => element.span(),
