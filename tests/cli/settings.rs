@@ -87,7 +87,42 @@ fn config_show_tells_the_settings_that_count_and_their_sources() {
     let cli = cli.env("SVC_SERVER_URL", "https://user:hunter2@host.example/svc");
     let shown = cli.ok(&["config", "show"]);
     assert!(shown.contains("https://******@host.example/svc") && !shown.contains("hunter2"), "{shown}");
-    assert_eq!(cli.ok(&["config", "get", "server_url"]), "http://file.example:1\n");
+}
+
+#[test]
+fn config_get_prints_the_setting_that_counts_and_tells_its_source() {
+    let cli = CliClient::new();
+    let get = |cli: &CliClient, args: &[&str]| {
+        let run = cli.run(&[&["config", "get"], args].concat());
+        assert_eq!(run.code, 0, "{args:?}: {run:?}");
+        (run.out, run.err)
+    };
+    let told = |value: &str, source: &str| (value.to_owned(), format!("note: source: {source}\n"));
+    assert_eq!(get(&cli, &["server_url"]), told("http://localhost:8080\n", "default"));
+    assert_eq!(get(&cli, &["api_key"]), told("", "not set"));
+
+    cli.ok(&["config", "set-server", "http://file.example:1"]);
+    let file = format!("file {}", cli.home().join(".svc/config.toml").display());
+    assert_eq!(get(&cli, &["server_url"]), told("http://file.example:1\n", &file));
+    assert_eq!(get(&cli, &["server_url", "-q"]), ("http://file.example:1\n".to_owned(), String::new()));
+
+    let cli = cli.env("SVC_SERVER_URL", "https://user:hunter2@host.example/svc").env("SVC_API_KEY", "mine");
+    let cli = cli.env("SVC_CHANGE_CONTEXT", "release 7");
+    let expected = told("https://******@host.example/svc\n", "environment SVC_SERVER_URL");
+    assert_eq!(get(&cli, &["server_url"]), expected);
+    assert_eq!(get(&cli, &["api_key"]), told("******\n", "environment SVC_API_KEY"));
+    assert_eq!(get(&cli, &["change_context"]), told("release 7\n", "environment SVC_CHANGE_CONTEXT"));
+    let expected = told("http://option.example:2\n", "option --server");
+    assert_eq!(get(&cli, &["server_url", "--server", "http://option.example:2"]), expected);
+
+    let expected = json!({"setting": "api_key", "value": "******", "source": "environment SVC_API_KEY"});
+    assert_eq!(cli.json(&["config", "get", "api_key"]), expected);
+    // As `show` has it.
+    let shown = cli.json(&["config", "show"]);
+    for setting in ["server_url", "default_output", "api_key", "api_key_header", "change_context"] {
+        let row = cli.json(&["config", "get", setting]);
+        assert_eq!((&row["value"], &row["source"]), (&shown[setting], &shown["sources"][setting]), "{shown}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::config_file::{SETTINGS, UserConfig};
 use crate::environment::Environment;
 use crate::error::CliError;
 use crate::globals::GlobalArgs;
-use crate::output::{CellKind, Output, TableColumn, TableLayout};
+use crate::output::{CellKind, Output, TableColumn, TableLayout, plain};
 use crate::setting_sources::{ClientSetting, SettingSource, SettingSources};
 use crate::settings::{OutputSettings, parse_format};
 
@@ -34,10 +34,10 @@ pub(crate) enum ConfigCommand {
     },
     /// Show the settings as they count, each with its source, the key masked
     Show,
-    /// Print one setting of the file, the key masked
+    /// Print one setting as it counts, the key masked; its source goes to standard error
     Get {
         /// The name of the setting
-        #[arg(value_parser = PossibleValuesParser::new(SETTINGS.iter().copied()))]
+        #[arg(value_parser = PossibleValuesParser::new(ClientSetting::ALL.map(ClientSetting::name)))]
         key: String,
     },
     /// Change one setting
@@ -67,8 +67,10 @@ pub(crate) fn run(
         }
         ConfigCommand::Get { key } => {
             let output = output(globals, environment, &file);
-            let value = file.get(key).map(|text| display_value(key, text));
-            output.print(&value.map(|text| format!("{text}\n")).unwrap_or_default())?;
+            let sources = SettingSources { globals, environment, file: &file };
+            for setting in ClientSetting::ALL.into_iter().filter(|setting| setting.name() == key) {
+                print_setting(&output, sources, setting)?;
+            }
         }
     }
     Ok(0)
@@ -82,22 +84,45 @@ fn output(globals: &GlobalArgs, environment: &Environment, file: &UserConfig) ->
     Output::new(&OutputSettings::new(globals, environment, format))
 }
 
+/// Prints the value of a setting alone, for scripts, and tells its source; another format has both in one document.
+fn print_setting(
+    output: &Output,
+    sources: SettingSources<'_>,
+    setting: ClientSetting,
+) -> Result<(), CliError> {
+    let row = setting_row(sources, setting);
+    if !output.is_table() && !output.is_quiet {
+        return output.print(&output.document(&row)?);
+    }
+    if let Some(value) = row["value"].as_str() {
+        output.print(&format!("{value}\n"))?;
+    }
+    output.note(&format!("note: source: {}", plain(&row["source"])));
+    Ok(())
+}
+
+/// Returns a setting as it counts: its name, its value and its source.
+fn setting_row(sources: SettingSources<'_>, setting: ClientSetting) -> Value {
+    let settled = sources.settle(setting);
+    let source = match settled.source {
+        SettingSource::Option(name) => format!("option {name}"),
+        SettingSource::Variable(name) => format!("environment {name}"),
+        SettingSource::File => format!("file {}", sources.file.path().display()),
+        SettingSource::Default if settled.value.is_none() => "not set".to_owned(),
+        SettingSource::Default => "default".to_owned(),
+    };
+    let value = settled.value.map(|text| display_value(setting.name(), &text));
+    json!({"setting": setting.name(), "value": value, "source": source})
+}
+
 /// Returns the settings as they count: an object of values with their sources, and the rows of a table.
 fn listing(sources: SettingSources<'_>) -> (Value, Vec<Value>) {
     let (mut values, mut origins, mut rows) = (Map::new(), Map::new(), Vec::new());
     for setting in ClientSetting::ALL {
-        let settled = sources.settle(setting);
-        let source = match settled.source {
-            SettingSource::Option(name) => format!("option {name}"),
-            SettingSource::Variable(name) => format!("environment {name}"),
-            SettingSource::File => format!("file {}", sources.file.path().display()),
-            SettingSource::Default if settled.value.is_none() => "not set".to_owned(),
-            SettingSource::Default => "default".to_owned(),
-        };
-        let value = settled.value.map(|text| display_value(setting.name(), &text));
-        rows.push(json!({"setting": setting.name(), "value": value, "source": source}));
-        values.insert(setting.name().to_owned(), json!(value));
-        origins.insert(setting.name().to_owned(), json!(source));
+        let row = setting_row(sources, setting);
+        values.insert(setting.name().to_owned(), row["value"].clone());
+        origins.insert(setting.name().to_owned(), row["source"].clone());
+        rows.push(row);
     }
     values.insert("sources".to_owned(), Value::Object(origins));
     (Value::Object(values), rows)
