@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed expectation is the finding")]
 
+mod http2;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
