@@ -69,6 +69,7 @@ mod refusals;
 mod shared_caches;
 mod shared_guards;
 mod signals;
+mod spans;
 mod start;
 mod status;
 mod stop;

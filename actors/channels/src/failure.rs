@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use svc_engine::{AuditTrailEntry, ExecutionTrace, RunOutcome, StepResult, TaskError, TraceStep};
+use svc_spans::ActiveSpan;
 
 use crate::compiled_channel::CompiledChannel;
 
@@ -41,6 +42,14 @@ impl CompiledChannel {
     pub(crate) fn serialize_steps(&self, outcome: &mut RunOutcome) -> Option<String> {
         let steps = outcome.trace.take().unwrap_or_else(|| steps(outcome));
         self.task_trace(Some(steps))
+    }
+}
+
+/// Marks the span of a run that failed or that a task failed in, with the code of the error.
+pub(crate) fn mark_failed(span: &mut ActiveSpan, outcome: &RunOutcome) {
+    let failure = outcome.failure.as_ref().map(|failure| &failure.error);
+    if let Some(error) = failure.or_else(|| outcome.errors.first()) {
+        span.fail(error.code.name());
     }
 }
 

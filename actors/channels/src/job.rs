@@ -1,16 +1,18 @@
 //! An asynchronous run: accepted now, run later.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use svc_engine::{AuditTrailEntry, FailureKind, Message, RunOptions, RunOutcome, TaskError};
 use svc_model::{Code, ServiceError};
+use svc_spans::{SpanDraft, TraceContext};
 use svc_traces::{FAILURE_OF, Job, JobFailure, JobHold, JobOutcome, JobResult, SubmitError};
 use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
-use crate::failure;
+use crate::failure::{self, mark_failed};
 use crate::guards::{AdmittedMessage, NoPermit};
 use crate::metadata;
 use crate::metrics::MessageOutcome;
@@ -21,7 +23,11 @@ use crate::serve::OutcomeRecorder;
 impl CompiledChannel {
     /// Hands an admitted message to the queue. It keeps its permit until it has run. An idempotency key is given back only
     /// when the queue shed the message; after any other error the message may have been stored.
-    pub(crate) async fn enqueue(&self, admitted: AdmittedMessage) -> Result<ChannelResponse, ServiceError> {
+    pub(crate) async fn enqueue(
+        &self,
+        admitted: AdmittedMessage,
+        trace_context: &TraceContext,
+    ) -> Result<ChannelResponse, ServiceError> {
         let AdmittedMessage { payload, mut metadata, bucket, claim, permit, .. } = admitted;
         let trace_id = Uuid::now_v7();
         // It stays with the job: a retry of its dead letter leaves another trace and has the same key.
@@ -35,6 +41,7 @@ impl CompiledChannel {
             bucket,
             hold: permit.map(JobHold::new),
             attempt: None,
+            trace_headers: owned_headers(trace_context),
         };
         let accepted = match &self.services.traces {
             Some(traces) => traces.submit(job).await,
@@ -67,6 +74,11 @@ impl CompiledChannel {
         if let Err(refused) = self.admit_report(&mut job).await {
             return JobResult::bare(JobOutcome::Failed(refused), recorder.started.elapsed());
         }
+        let spans = &self.services.spans;
+        let submission = job.trace_headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+        let mut span = spans
+            .new_trace()
+            .begin_linked(&spans.extract(submission), || SpanDraft::job(&self.name, job.trace_id));
         let policy = self.tracing.as_ref();
         let options = RunOptions {
             bucket: job.bucket,
@@ -74,6 +86,7 @@ impl CompiledChannel {
             trace: self.trace_options(policy.is_some_and(|policy| policy.task_details)),
             capture_changes: true,
             chain: self.chain.clone(),
+            trace_context: span.context().clone(),
             ..RunOptions::default()
         };
         if !metadata::has_run_key(&job.metadata) {
@@ -83,6 +96,7 @@ impl CompiledChannel {
         let message = Message { id: job.trace_id, ..Message::new(job.payload, job.metadata) };
         let mut outcome = self.execute(message, options).await;
         drop(job.hold);
+        mark_failed(&mut span, &outcome);
         let errors_only = policy.is_some_and(|policy| policy.errors_only);
         let (ending, ended) = self.conclude(&mut outcome, errors_only);
         recorder.outcome = Some(ending);
@@ -142,6 +156,11 @@ impl CompiledChannel {
         }
         (MessageOutcome::Ok, JobOutcome::Completed { result: Some(result) })
     }
+}
+
+/// Returns the headers of a trace context, as a job keeps them until it runs.
+fn owned_headers(trace_context: &TraceContext) -> BTreeMap<String, String> {
+    trace_context.headers().into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The message of a run as its trace keeps it.

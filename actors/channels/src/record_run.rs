@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use svc_engine::{FailureKind, Message, RunOptions, RunOutcome};
 use svc_model::{ErrorReason, ServiceError, Timestamp, rollout};
+use svc_spans::TraceContext;
 use svc_traces::{FailureReport, Record, TraceMode};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -31,6 +32,8 @@ pub struct RecordRun {
     /// True for another attempt at a record whose failure is in its trace already: a record has one trace for
     /// each outcome.
     pub is_failure_traced: bool,
+    /// The place in a distributed trace at which the spans of the run begin.
+    pub trace_context: TraceContext,
 }
 
 /// The outcome of an attempt at a record.
@@ -211,7 +214,7 @@ impl CompiledChannel {
 
     async fn run_parsed(self: &Arc<Self>, parsed: ParsedRecord) -> RecordResult {
         let ParsedRecord { run, attempt, payload } = parsed;
-        let RecordRun { record, limit, is_failure_traced } = run;
+        let RecordRun { record, limit, is_failure_traced, trace_context } = run;
         let RecordPayload { value: payload, encoding } = payload;
         let vars = self.services.settings.vars.as_ref();
         let mut metadata = record.metadata(&self.name, encoding, vars);
@@ -226,7 +229,8 @@ impl CompiledChannel {
             }
         };
         let limit = self.deadline(limit);
-        let mut outcome = self.execute_record(&attempt, &record, payload, admitted.metadata, limit).await;
+        let message = Message { id: attempt.trace_id, ..Message::new(payload, admitted.metadata) };
+        let mut outcome = self.execute_record(&attempt, &record, message, (limit, trace_context)).await;
         drop(admitted.permit);
         let (counted, ended) = conclude(&outcome, limit, attempt.started.elapsed());
         let is_failed = ended != RecordOutcome::Completed;
@@ -254,9 +258,8 @@ impl CompiledChannel {
         &self,
         attempt: &RecordAttempt,
         record: &TopicRecord,
-        payload: Value,
-        metadata: serde_json::Map<String, Value>,
-        limit: Duration,
+        message: Message,
+        (limit, trace_context): (Duration, TraceContext),
     ) -> RunOutcome {
         let details = self.tracing.as_ref().is_some_and(|policy| policy.task_details);
         let options = RunOptions {
@@ -265,9 +268,10 @@ impl CompiledChannel {
             trace: self.trace_options(attempt.is_traced && details),
             capture_changes: attempt.is_traced,
             chain: self.chain.clone(),
+            trace_context,
             ..RunOptions::default()
         };
-        self.execute(Message { id: attempt.trace_id, ..Message::new(payload, metadata) }, options).await
+        self.execute(message, options).await
     }
 
     /// Ends an attempt at a record that never runs.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
+use svc_spans::TraceContext;
 
 /// The way a message arrived. It determines the guards that apply and the metadata that is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +81,8 @@ pub struct DataRequest {
     pub profile: bool,
     /// Resources held while the message is served.
     pub reservation: Option<Reservation>,
+    /// The place in a distributed trace at which the spans of the run begin.
+    pub trace_context: TraceContext,
 }
 
 impl DataRequest {
@@ -100,6 +103,7 @@ impl DataRequest {
             request_id: String::new(),
             profile: false,
             reservation: None,
+            trace_context: TraceContext::default(),
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use svc_engine::{ExecutionTrace, FailureKind, Message, RunOptions, RunOutcome, TraceOptions};
 use svc_model::{Code, ErrorReason, ServiceError, Timestamp, WorkflowVersion};
+use svc_spans::TraceContext;
 use svc_traces::{Record, TraceMode, TracePolicy, Traces};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -29,7 +30,7 @@ impl CompiledChannel {
     pub(crate) async fn run(
         &self,
         admitted: AdmittedMessage,
-        request_id: &str,
+        (request_id, trace_context): (&str, TraceContext),
         arrived: Instant,
     ) -> Result<ChannelResponse, ServiceError> {
         let AdmittedMessage { payload, mut metadata, bucket, profile, cache_key, permit, .. } = admitted;
@@ -40,6 +41,7 @@ impl CompiledChannel {
             deadline: self.timeout,
             trace: self.trace_options(details),
             chain: self.chain.clone(),
+            trace_context,
             ..RunOptions::default()
         };
         let id = Uuid::now_v7();

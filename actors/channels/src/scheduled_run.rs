@@ -7,10 +7,11 @@ use serde_json::{Map, Value};
 use svc_engine::{FailureKind, Message, RunOptions, RunOutcome};
 use svc_model::ErrorReason;
 use svc_model::WorkflowVersion;
+use svc_spans::SpanDraft;
 use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
-use crate::failure::describe;
+use crate::failure::{describe, mark_failed};
 use crate::guards::ScheduledRunRefusal;
 use crate::metadata;
 use crate::metrics::MessageOutcome;
@@ -77,11 +78,11 @@ impl ScheduledRunOutcome {
 impl CompiledChannel {
     /// Passes a scheduled run through its guards and runs it.
     pub(crate) async fn run_scheduled(&self, run: ScheduledRun) -> ScheduledRunResult {
-        let ScheduledRun { payload, trigger, key, bucket, default_limit, trace_id, abort } = run;
+        let ScheduledRun { payload, trigger, key: occurrence, bucket, default_limit, trace_id, abort } = run;
         let mut recorder = OutcomeRecorder::start(&self.meters);
         let mut metadata =
             metadata::for_scheduled_run(&self.name, self.services.settings.vars.as_ref(), trigger);
-        metadata::set_run_key(&mut metadata, key);
+        metadata::set_run_key(&mut metadata, occurrence.clone());
         let (metadata, _permit) = match self.admit_scheduled_run(&payload, metadata) {
             Ok(admitted) => admitted,
             Err(ScheduledRunRefusal::Busy) => {
@@ -95,6 +96,8 @@ impl CompiledChannel {
                 .without_run();
             }
         };
+        let place = self.services.spans.new_trace();
+        let mut span = place.begin(|| SpanDraft::occurrence(&self.name, &occurrence, trace_id));
         let limit = self.timeout.unwrap_or(default_limit);
         let policy = self.tracing.as_ref();
         let options = RunOptions {
@@ -103,13 +106,16 @@ impl CompiledChannel {
             trace: self.trace_options(policy.is_some_and(|policy| policy.task_details)),
             capture_changes: policy.is_some(),
             chain: self.chain.clone(),
+            trace_context: span.context().clone(),
             ..RunOptions::default()
         };
         let message = Message { id: trace_id, ..Message::new(payload, metadata) };
         let Ok(mut outcome) = Abortable::new(self.execute(message, options), abort).await else {
             recorder.outcome = None;
+            span.fail("aborted");
             return ScheduledRunOutcome::Aborted.without_run();
         };
+        mark_failed(&mut span, &outcome);
         let (ending, ended) = conclude(&outcome, limit, recorder.started.elapsed());
         recorder.outcome = Some(ending);
         let clean = ended == ScheduledRunOutcome::Completed;

@@ -15,6 +15,7 @@ impl CompiledChannel {
     pub(crate) async fn serve(&self, mut request: DataRequest) -> Result<ChannelResponse, ServiceError> {
         let mut recorder = OutcomeRecorder::start(&self.meters);
         let request_id = std::mem::take(&mut request.request_id);
+        let trace_context = std::mem::take(&mut request.trace_context);
         let delivery = request.delivery;
         let _held_until_answered = request.reservation.take();
         let admitted = match self.admit(request).await {
@@ -34,12 +35,12 @@ impl CompiledChannel {
         };
         let answer = match delivery {
             Delivery::Sync => {
-                let answer = self.run(admitted, &request_id, recorder.started).await;
+                let answer = self.run(admitted, (&request_id, trace_context), recorder.started).await;
                 recorder.outcome = Some(answer.as_ref().map_or_else(error_outcome, |_| MessageOutcome::Ok));
                 answer
             }
             Delivery::Async => {
-                let accepted = self.enqueue(admitted).await;
+                let accepted = self.enqueue(admitted, &trace_context).await;
                 // What was accepted is counted when it has run.
                 recorder.outcome = accepted.as_ref().err().map(error_outcome);
                 accepted

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use svc_auth::KeySets;
 use svc_engine::Engine;
 use svc_secrets::Keyring;
+use svc_spans::Spans;
 use svc_traces::Traces;
 
 use crate::compute_gate::ComputeGate;
@@ -41,6 +42,8 @@ pub struct ChannelServices {
     /// Maximum number of entries that a channel keeps in the memory of the process: idempotency keys, cached
     /// responses.
     pub memory_entries: u64,
+    /// The spans of scheduled and accepted runs, which begin here.
+    pub spans: Spans,
     /// The logger.
     pub log: slog::Logger,
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 use svc_channels::TopicRecord;
 use svc_connectors::KafkaProducer;
 use svc_model::Timestamp;
+use svc_spans::TraceContext;
 
 /// A record on its way to the topic of dead letters. Its key is the topic that it came from.
 #[derive(Clone, Debug)]
@@ -49,8 +50,16 @@ impl RecordLetter {
     ///
     /// # Errors
     /// The reason why the brokers may not have it.
-    pub(crate) async fn write(&self, producer: &KafkaProducer, topic: &str) -> Result<(), String> {
-        producer.publish(topic, &self.source_topic, self.value.clone(), self.headers.clone()).await
+    pub(crate) async fn write(
+        &self,
+        producer: &KafkaProducer,
+        topic: &str,
+        trace_context: &TraceContext,
+    ) -> Result<(), String> {
+        let mut headers = self.headers.clone();
+        let trace_headers = trace_context.headers();
+        headers.extend(trace_headers.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        producer.publish(topic, &self.source_topic, self.value.clone(), headers).await
     }
 }
 

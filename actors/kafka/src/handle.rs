@@ -8,6 +8,7 @@ use actix_supervision::{ChildSpec, GroupSpec, Placement, SpawnError, Tree};
 use futures_util::future::join_all;
 use slog::Logger;
 use svc_registry::Registry;
+use svc_spans::Spans;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -32,6 +33,8 @@ pub struct KafkaServices {
     pub settings: Settings,
     /// Metrics of the ingress.
     pub metrics: KafkaMetrics,
+    /// Spans of the records.
+    pub spans: Spans,
     /// Logger of the actors.
     pub log: Logger,
     /// Paths of the nodes that runs use: started before the consumers and drained after them.
@@ -69,8 +72,8 @@ impl KafkaHandle {
         at: Placement,
         parts: KafkaServices,
     ) -> Result<Self, SpawnError> {
-        let KafkaServices { registry, settings, metrics, log, needs } = parts;
-        let shared = Arc::new(KafkaShared::new(registry, settings, metrics, log));
+        let KafkaServices { registry, settings, metrics, spans, log, needs } = parts;
+        let shared = Arc::new(KafkaShared::new(registry, settings, metrics, (spans, log)));
         let groups = format!("{path}/{}", Self::GROUPS);
         tree.add_group(&groups, GroupSpec::new()).await?;
         let needs: Arc<[String]> = needs.into();

@@ -10,6 +10,7 @@ use slog::Logger;
 use svc_channels::{RecordResult, RecordRun, TopicRecord};
 use svc_connectors::KafkaProducer;
 use svc_registry::Registry;
+use svc_spans::{ActiveSpan, SpanDraft, Spans, TraceContext};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
@@ -30,6 +31,7 @@ pub(crate) struct KafkaShared {
     pub(crate) registry: Registry,
     pub(crate) settings: Settings,
     pub(crate) metrics: KafkaMetrics,
+    pub(crate) spans: Spans,
     pub(crate) log: Logger,
     pub(crate) dead_letters: Option<DeadLetterTopic>,
     pub(crate) routes: ArcSwap<TopicMap>,
@@ -38,7 +40,12 @@ pub(crate) struct KafkaShared {
 }
 
 impl KafkaShared {
-    pub(crate) fn new(registry: Registry, settings: Settings, metrics: KafkaMetrics, log: Logger) -> Self {
+    pub(crate) fn new(
+        registry: Registry,
+        settings: Settings,
+        metrics: KafkaMetrics,
+        (spans, log): (Spans, Logger),
+    ) -> Self {
         let dead_letters = settings.dead_letter_topic.clone().map(|topic| DeadLetterTopic {
             topic,
             producer: KafkaProducer::new(&settings.cluster, log.clone()),
@@ -48,6 +55,7 @@ impl KafkaShared {
             registry,
             settings,
             metrics,
+            spans,
             log,
             dead_letters,
             routes: ArcSwap::default(),
@@ -60,6 +68,7 @@ impl KafkaShared {
         &self,
         record: &Arc<TopicRecord>,
         is_failure_traced: bool,
+        span: &mut ActiveSpan,
     ) -> RecordResult {
         // It is never closed.
         let _turn = self.permits.acquire().await;
@@ -69,6 +78,7 @@ impl KafkaShared {
             // The consumer is about to give it up.
             return RecordResult::deferred(format!("no active channel takes the records of topic '{topic}'"));
         };
+        span.set("svc.channel", Arc::clone(&route.channel));
         let snapshot = Arc::clone(&self.registry.snapshot());
         let channel = snapshot.channel_by_name(&route.channel).filter(|channel| !channel.is_cron());
         match channel {
@@ -77,6 +87,7 @@ impl KafkaShared {
                     record: Arc::clone(record),
                     limit: self.settings.processing_timeout,
                     is_failure_traced,
+                    trace_context: span.context().clone(),
                 };
                 self.registry.run_record(channel, run).await
             }
@@ -88,12 +99,21 @@ impl KafkaShared {
         }
     }
 
-    /// Writes a dead letter.
-    pub(crate) async fn write_letter(&self, letter: &RecordLetter) -> Result<(), String> {
-        match &self.dead_letters {
-            Some(DeadLetterTopic { topic, producer }) => letter.write(producer, topic).await,
-            None => Err("kafka.dlq.enabled is false".to_owned()),
+    /// Writes a dead letter. Its headers pass `trace_context` on.
+    pub(crate) async fn write_letter(
+        &self,
+        letter: &RecordLetter,
+        trace_context: &TraceContext,
+    ) -> Result<(), String> {
+        let Some(DeadLetterTopic { topic, producer }) = &self.dead_letters else {
+            return Err("kafka.dlq.enabled is false".to_owned());
+        };
+        let mut span = trace_context.begin(|| SpanDraft::publication(Some(topic), None));
+        let written = letter.write(producer, topic, span.context()).await;
+        if written.is_err() {
+            span.fail("not_acknowledged");
         }
+        written
     }
 
     pub(crate) fn groups(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Arc<GroupHandle>>> {

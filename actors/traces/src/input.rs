@@ -1,4 +1,6 @@
-//! The input of a job as its row stores it: `{"data", "metadata", "bucket"?, "retry"?}`.
+//! The input of a job as its row stores it: `{"data", "metadata", "bucket"?, "retry"?, "trace_headers"?}`.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -16,6 +18,8 @@ struct InputText<'a> {
     bucket: Option<u8>,
     #[serde(skip_serializing_if = "is_first")]
     retry: u32,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    trace_headers: &'a BTreeMap<String, String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
@@ -32,12 +36,13 @@ pub(crate) struct StoredInput {
     pub(crate) bucket: Option<u8>,
     /// Number of the retry of a dead letter; 0 for a first run.
     pub(crate) retry: u32,
+    pub(crate) trace_headers: BTreeMap<String, String>,
 }
 
 /// Serializes the input of a job for its row.
 pub(crate) fn write(job: &Job, retry: u32) -> Result<String, serde_json::Error> {
-    let Job { payload, metadata, bucket, .. } = job;
-    serde_json::to_string(&InputText { data: payload, metadata, bucket: *bucket, retry })
+    let Job { payload, metadata, bucket, trace_headers, .. } = job;
+    serde_json::to_string(&InputText { data: payload, metadata, bucket: *bucket, retry, trace_headers })
 }
 
 /// Estimates the bytes that a waiting job holds: the length of its texts plus 32 for every value and key.
@@ -74,7 +79,10 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let metadata = Map::from_iter([("vars".to_owned(), json!({ "a": 1 }))]);
-        for (bucket, retry) in [(None, 0), (Some(7), 0), (Some(99), 3)] {
+        let traced = BTreeMap::from([("traceparent".to_owned(), "00-a-b-01".to_owned())]);
+        for (bucket, retry, trace_headers) in
+            [(None, 0, traced.clone()), (Some(7), 0, BTreeMap::new()), (Some(99), 3, traced)]
+        {
             let job = Job {
                 trace_id: Uuid::nil(),
                 channel_id: None,
@@ -84,9 +92,19 @@ mod tests {
                 bucket,
                 hold: None,
                 attempt: None,
+                trace_headers,
             };
             let input = read(&write(&job, retry).unwrap()).unwrap();
-            assert_eq!(input, StoredInput { data: job.payload, metadata: job.metadata, bucket, retry });
+            assert_eq!(
+                input,
+                StoredInput {
+                    data: job.payload,
+                    metadata: job.metadata,
+                    bucket,
+                    retry,
+                    trace_headers: job.trace_headers
+                }
+            );
         }
     }
 

@@ -1,6 +1,7 @@
 //! Accepted work that waits to run.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +48,9 @@ pub struct Job {
     /// Set by the queue for each attempt, and dropped when no part of the attempt runs any more on any
     /// thread.
     pub attempt: Option<JobHold>,
+    /// The headers that name the place of the submission in a distributed trace; empty where spans are off. Those of
+    /// a dead letter are lost.
+    pub trace_headers: BTreeMap<String, String>,
 }
 
 /// The outcome of one run of a job.

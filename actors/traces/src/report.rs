@@ -3,6 +3,7 @@
 //! A report is accepted work of its own. Its row is written in the transaction that ends the failed run, so
 //! no report is lost or made twice. A report that fails causes no further report.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -71,6 +72,7 @@ impl FailureReport {
             bucket: None,
             hold: None,
             attempt: None,
+            trace_headers: BTreeMap::new(),
         }
     }
 }

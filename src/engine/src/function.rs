@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use slog::Logger;
 use svc_model::FieldError;
 use svc_secrets::Resolver;
+use svc_spans::TraceContext;
 use tokio::time::Instant;
 
 use crate::bounded_json::{ParseJsonError, parse_json_within};
@@ -125,6 +126,7 @@ pub struct TaskCx<'x> {
     pub(crate) deadline: Option<Instant>,
     pub(crate) chain: &'x Arc<[Arc<str>]>,
     pub(crate) clock: &'x EngineClock,
+    pub(crate) trace_context: &'x TraceContext,
 }
 
 impl TaskCx<'_> {
@@ -162,6 +164,12 @@ impl TaskCx<'_> {
     /// them. What a workflow writes into its metadata does not change it.
     pub fn chain(&self) -> &Arc<[Arc<str>]> {
         self.chain
+    }
+
+    /// Returns the place in a distributed trace at which the spans of this task begin. A request that the task sends
+    /// passes it on.
+    pub fn trace_context(&self) -> &TraceContext {
+        self.trace_context
     }
 
     /// Returns the place of this task in the work that the run belongs to: its id, behind those of the tasks that called

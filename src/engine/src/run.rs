@@ -15,6 +15,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use datalogic_rs::DataValue;
 use svc_model::WorkflowVersion;
 use svc_model::mask::MASK;
+use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 use tokio::time::Instant;
 
 use crate::budget::Meter;
@@ -37,6 +38,10 @@ use crate::trace::{AuditTrailEntry, ExecutionTrace, StepResult, TaskTiming, Timi
 /// Maximum number of tasks that one run executes. Each leaves its records in memory.
 const MAX_TASKS: usize = 1_000_000;
 
+/// Maximum number of tasks of one run that have spans: the spans of a long loop would push those of other runs out of
+/// the queue of the exporter.
+const TASK_SPANS: usize = 256;
+
 /// The options of one run.
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
@@ -58,6 +63,8 @@ pub struct RunOptions {
     pub redaction: Redaction,
     /// The answers to the calls of a workflow that was compiled with stand-ins.
     pub stubs: Stubs,
+    /// The place in a distributed trace at which the spans of the tasks begin.
+    pub trace_context: TraceContext,
 }
 
 /// The result of a run.
@@ -130,6 +137,7 @@ struct Run<'e> {
     matched: bool,
     loop_counter: Option<i64>,
     chain: Arc<[Arc<str>]>,
+    trace_context: TraceContext,
 }
 
 impl<'e> Run<'e> {
@@ -168,6 +176,7 @@ impl<'e> Run<'e> {
             matched: false,
             loop_counter: None,
             chain: options.chain,
+            trace_context: options.trace_context,
         }
     }
 
@@ -340,6 +349,7 @@ impl<'e> Run<'e> {
         let started_at = self.work.tracer.is_some().then(|| (self.engine.clock)());
         let first_error = self.work.errors.len();
         let deadline = self.pace.deadline();
+        let mut span = self.begin_span(step, id);
         let outcome = match self.pace.check_at(started) {
             Err(error) => Err(error),
             Ok(()) => match &step.action {
@@ -368,6 +378,7 @@ impl<'e> Run<'e> {
                         deadline,
                         chain: &self.chain,
                         clock: &self.engine.clock,
+                        trace_context: span.context(),
                     };
                     let outcome = match deadline {
                         None => task.run(&mut cx).await,
@@ -380,6 +391,10 @@ impl<'e> Run<'e> {
                 }
             },
         };
+        if let Err(error) = &outcome {
+            span.fail(error.code.name());
+        }
+        drop(span);
         let duration = started.elapsed();
         self.timings.tasks.push(TaskTiming {
             position: step.position,
@@ -397,6 +412,15 @@ impl<'e> Run<'e> {
         };
         self.trace_step(step, id, result, started_at, duration, scope);
         end.or_else(|| (ran && step.terminal).then_some(End::Stopped))
+    }
+
+    /// Begins the span of a task. Tasks beyond the bound leave their children to the run.
+    fn begin_span(&self, step: &CompiledStep, workflow: &Arc<str>) -> ActiveSpan {
+        if self.timings.tasks.len() >= TASK_SPANS {
+            return ActiveSpan::none_at(&self.trace_context);
+        }
+        let connector = step.connector.as_ref();
+        self.trace_context.begin_local(|| SpanDraft::task(workflow, &step.id, &step.function, connector))
     }
 
     fn finish(mut self, failure: Option<RunFailure>) -> RunOutcome {

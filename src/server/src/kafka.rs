@@ -54,7 +54,8 @@ impl KafkaIngress {
     /// [`ServiceStartError::Config`] for settings that make no consumer, [`ServiceStartError::Tree`] for an
     /// actor that cannot be placed.
     pub(crate) async fn start(parts: IngressParts<'_>) -> Result<Option<Self>, ServiceStartError> {
-        let IngressParts { assembly, config, environment, registry, io, metrics, errors, jobs } = parts;
+        let IngressParts { assembly, config, environment, registry, io, metrics, spans, errors, jobs } =
+            parts;
         let Some(cluster) = settings::kafka_cluster(config, environment) else { return Ok(None) };
         let settings = ingress_settings(config, cluster, errors, jobs);
         KafkaHandle::check(&settings).await.map_err(ServiceStartError::Config)?;
@@ -64,6 +65,7 @@ impl KafkaIngress {
             registry: registry.clone(),
             settings,
             metrics: families,
+            spans,
             log: assembly.log.clone(),
             needs: KAFKA_ROSTER.need_paths(),
         };
@@ -130,6 +132,7 @@ use {
     svc_connectors::KafkaCluster,
     svc_housekeeping::JobMetrics,
     svc_registry::Registry,
+    svc_spans::Spans,
 };
 
 /// The parts that the consumers are started from.
@@ -141,6 +144,7 @@ pub(crate) struct IngressParts<'s> {
     pub(crate) registry: &'s Registry,
     pub(crate) io: &'s IoRuntime,
     pub(crate) metrics: &'s mut Metrics,
+    pub(crate) spans: Spans,
     pub(crate) errors: ChannelMetrics,
     pub(crate) jobs: JobMetrics,
 }

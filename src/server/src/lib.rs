@@ -83,6 +83,7 @@ pub mod service;
 pub mod settings;
 mod shutdown;
 pub mod signals;
+mod span_export;
 mod start;
 pub mod state;
 mod transport;

@@ -11,6 +11,7 @@ use serde_json::Value;
 use svc_channels::{ChannelResponse, DataRequest, Reservation};
 use svc_model::ServiceError;
 use svc_registry::{ReloadError, ReloadReport, ReloadScope};
+use svc_spans::SpanDraft;
 
 use crate::config::Config;
 use crate::error::ServiceStartError;
@@ -103,8 +104,14 @@ impl Service {
         let mut permit = self.state.in_flight.permit();
         permit.grow_for_run(0, Some(&payload))?;
         let reservation = Some(Reservation::new(permit));
-        let message = DataRequest { reservation, ..DataRequest::embedded(payload) };
-        self.state.registry.submit_to(worker, channel, message).await
+        let mut span = self.state.spans.new_trace().begin(|| SpanDraft::submission(channel));
+        let trace_context = span.context().clone();
+        let message = DataRequest { reservation, trace_context, ..DataRequest::embedded(payload) };
+        let answer = self.state.registry.submit_to(worker, channel, message).await;
+        if let Err(error) = &answer {
+            span.fail(error.code().name());
+        }
+        answer
     }
 
     /// Reloads the stored definitions.

@@ -2,7 +2,7 @@
 //!
 //! Before the deadline everything may finish. After it, each within a bound of its own, accepted jobs and runs of
 //! schedules are given back, runs for callers are ended by force, and the rest of the tree writes its queues and
-//! ends. The bounds add up to less than two seconds.
+//! ends, while the last spans are exported. The bounds add up to less than two seconds.
 
 use std::time::Duration;
 
@@ -20,7 +20,10 @@ pub(crate) const UNBOUNDED: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 const UPLOADS: Duration = Duration::from_secs(30);
 /// Time to answer callers whose runs were cut.
 const ANSWER_GRACE: Duration = Duration::from_millis(100);
-/// Time beyond the deadline in which the tree writes its queues.
+/// Longest time for the last spans to be exported: a collector that is away does not hold up an end that is otherwise
+/// quick.
+const SPAN_EXPORT: Duration = Duration::from_secs(3);
+/// Time beyond the deadline in which the tree writes its queues and the last spans are exported.
 const LAST_WRITES: Duration = Duration::from_millis(500);
 
 /// Ends the service within `limit`, and a little later if something has to be cut.
@@ -47,7 +50,8 @@ pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
         info!(state.log, "runs cut by the shutdown deadline");
     }
     let _late = timeout(ANSWER_GRACE, state.lifecycle.wait_until_idle()).await;
-    let exit = state.tree.shutdown(remaining() + LAST_WRITES).await;
+    let last = remaining() + LAST_WRITES;
+    let (exit, ()) = tokio::join!(state.tree.shutdown(last), state.spans.shutdown(last.min(SPAN_EXPORT)));
     state.io.stop();
     exit
 }

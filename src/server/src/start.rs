@@ -18,6 +18,7 @@ use svc_outbound::Outbound;
 use svc_redis::RedisClient;
 use svc_registry::{Registry, RegistryMetrics, RegistryParts};
 use svc_secrets::Keyring;
+use svc_spans::SpanMetrics;
 use svc_store::{EpochNumbers, FileLock, OpenedStore, Store, StoreConfig};
 use svc_tokens::TokenMetrics;
 use svc_traces::TraceMetrics;
@@ -43,6 +44,7 @@ use crate::lifecycle::Lifecycle;
 use crate::options::Options;
 use crate::propagation::{self, Propagation};
 use crate::settings;
+use crate::span_export;
 use crate::state::AppState;
 use crate::transport::ConnectionMetrics;
 use crate::tree;
@@ -62,6 +64,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     let assembly = build_tree(&resources.io, (seed, faults), &log)?;
     metrics.registry.registry_mut().register_collector(Box::new(TreeCollector::new(assembly.tree.clone())));
     let Resources { io, outbound, secrets, node_id, file_lock, opened, cluster_redis, engine } = resources;
+    let spans = span_export::start(&config, &instance_id, &io, metrics.spans.clone(), &log)?;
 
     let core =
         start_core(&assembly, &config, (&node_id, file_lock.is_some()), &outbound, opened, &metrics).await?;
@@ -96,6 +99,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         compute_gate: compute_gate.clone(),
         rate_groups: RateGroups::default(),
         memory_entries: settings::memory_entries(&config),
+        spans: spans.clone(),
         log: log.clone(),
     };
     let store = core.store;
@@ -117,6 +121,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         registry: &registry,
         io: &io,
         metrics: &mut metrics.registry,
+        spans: spans.clone(),
         errors: metrics.channels.clone(),
         jobs: metrics.jobs.clone(),
     })
@@ -153,6 +158,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         secrets,
         tree: assembly.tree,
         metrics: metrics.registry,
+        spans,
         lifecycle: Lifecycle::default(),
         workers: WorkerThreads::default(),
         in_flight: metrics.in_flight,
@@ -226,6 +232,7 @@ struct ServiceMetrics {
     connectors: ConnectorMetrics,
     epoch: EpochMetrics,
     tokens: TokenMetrics,
+    spans: SpanMetrics,
     connections: ConnectionMetrics,
     in_flight: InFlightBytes,
     pacer: RefusalPacer,
@@ -244,6 +251,7 @@ impl ServiceMetrics {
             connectors: ConnectorMetrics::default(),
             epoch: EpochMetrics::default(),
             tokens: TokenMetrics::default(),
+            spans: SpanMetrics::default(),
             connections: ConnectionMetrics::default(),
             in_flight: InFlightBytes::new(config.server.max_in_flight_bytes),
             pacer: RefusalPacer::new(),
@@ -260,6 +268,7 @@ impl ServiceMetrics {
         metrics.connectors.register(registry);
         metrics.epoch.register(registry);
         metrics.tokens.register(registry);
+        metrics.spans.register(registry);
         metrics.connections.register(registry);
         metrics
     }

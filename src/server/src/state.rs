@@ -17,6 +17,7 @@ use svc_nodes::NodeHandle;
 use svc_redis::RedisClient;
 use svc_registry::{Registry, ReloadError, ReloadReport, ReloadScope};
 use svc_secrets::Keyring;
+use svc_spans::Spans;
 use svc_store::{AuditEntry, FileLock, Mutation, Store};
 use svc_traces::Traces;
 use tokio::time::Instant;
@@ -68,6 +69,8 @@ pub struct AppState {
     pub tree: Tree,
     /// The metrics.
     pub metrics: Metrics,
+    /// The spans of requests, which begin here.
+    pub spans: Spans,
     /// The authenticator of admin requests.
     pub auth: AdminAuthenticator,
     /// The proxies whose forwarded headers are trusted.

@@ -341,7 +341,7 @@ const fn task(
 /// Every kind of thread or task outside the tree. Futures of an actor's own context are not listed: they end
 /// with it.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with the source"))]
-pub(crate) static TASKS: [TaskRow; 40] = [
+pub(crate) static TASKS: [TaskRow; 41] = [
     // The process.
     task(
         "runner of each supervised actor",
@@ -371,6 +371,7 @@ pub(crate) static TASKS: [TaskRow; 40] = [
         EndedBy::OwnerDrop,
     ),
     task("watchdog of the shutdown deadline", ("src/server", 1), RunsOn::OwnThread, EndedBy::ProcessExit),
+    task("export of spans", ("src/spans", 1), RunsOn::IoRuntime, EndedBy::OwnerDrop),
     // The listeners.
     task("HTTP server", ("src/server", 1), RunsOn::HttpWorkers, EndedBy::ListenerStop),
     task(

@@ -6,6 +6,7 @@ mod hostile;
 mod outcomes;
 mod partitions;
 mod refusals;
+mod spans;
 mod wire;
 
 use std::cell::RefCell;

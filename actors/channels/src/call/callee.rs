@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use svc_engine::{ErrorCode, Message, Redaction, RunOptions, RunOutcome, TaskError};
 use svc_model::{Code, ServiceError};
+use svc_spans::TraceContext;
 use tokio::time::Instant;
 
 use crate::compiled_channel::CompiledChannel;
@@ -28,6 +29,8 @@ pub(super) struct IncomingCall {
     pub(super) limit: Duration,
     /// Deadline of the caller's run, which the call must not pass.
     pub(super) until: Option<Instant>,
+    /// The place in a distributed trace of the task that calls.
+    pub(super) trace_context: TraceContext,
 }
 
 impl CompiledChannel {
@@ -39,7 +42,7 @@ impl CompiledChannel {
     /// run that ended with errors has failed, even where the called workflow tolerated them.
     pub(super) async fn run_call(&self, call: IncomingCall) -> Result<Value, TaskError> {
         let mut recorder = OutcomeRecorder::start(&self.meters);
-        let IncomingCall { payload, metadata, caller, chain, redaction, limit, until } = call;
+        let IncomingCall { payload, metadata, caller, chain, redaction, limit, until, trace_context } = call;
         let admitted = self.admit_call(&caller, payload, metadata).await;
         let admitted = admitted.map_err(|refusal| refusal_error(&self.name, &refusal))?;
         let options = RunOptions {
@@ -47,6 +50,7 @@ impl CompiledChannel {
             until,
             chain,
             redaction: redaction.clone(),
+            trace_context,
             ..RunOptions::default()
         };
         let message = Message::new(admitted.payload, admitted.metadata);

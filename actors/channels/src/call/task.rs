@@ -91,6 +91,7 @@ impl CallTask {
             redaction: redaction.clone(),
             limit: self.timeout.or(callee.timeout).unwrap_or(self.limits.default_timeout),
             until: cx.deadline(),
+            trace_context: cx.trace_context().clone(),
         };
         let data = callee.run_call(call).await?;
         cx.write(&self.output, data)

@@ -22,6 +22,7 @@ fn job(payload: Value) -> Job {
         bucket: None,
         hold: None,
         attempt: None,
+        trace_headers: Default::default(),
     }
 }
 

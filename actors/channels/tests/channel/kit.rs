@@ -154,6 +154,7 @@ impl Kit {
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),
             memory_entries: 1000,
+            spans: Default::default(),
             log: slog::Logger::root(slog::Discard, slog::o!()),
         };
         Self { services, hold, calls }

@@ -286,6 +286,7 @@ fn of_a_clean_job_errors_only_keeps_no_steps_either() {
                 bucket: None,
                 hold: None,
                 attempt: None,
+                trace_headers: Default::default(),
             };
             let completed =
                 orders.0.ask(RunJob { job, limit: SECOND, panicked: PanicFlag::default() }).await.unwrap();

@@ -15,6 +15,7 @@ use svc_model::config::connector::check_header;
 use svc_model::{ConnectorType, FieldError};
 use svc_outbound::header::{HeaderMap, HeaderName, HeaderValue};
 use svc_outbound::{Method, OutboundResponse, PeerRequest, RequestBody};
+use svc_spans::{SpanDraft, TraceContext};
 use tokio::time::{Instant, sleep};
 
 use super::call::{call_driver, call_with_breaker, channel_of, driver_of};
@@ -162,6 +163,21 @@ struct HttpCallTask {
     captures_error_body: bool,
 }
 
+/// The first status of a response that counts as a failure of the request.
+const FIRST_ERROR: u16 = 400;
+
+/// Adds the headers that pass the place of a request in a distributed trace on, unless its author wrote some.
+fn add_trace_headers(headers: &mut HeaderMap, trace_headers: &[(&'static str, String)]) {
+    if trace_headers.iter().any(|(name, _)| headers.contains_key(*name)) {
+        return;
+    }
+    for (name, value) in trace_headers {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+}
+
 /// Returns the time limit of one attempt. A task may lower the limit of the service, not raise it.
 fn attempt_limit(asked: Option<Duration>, cap: Duration) -> Duration {
     asked.map_or(cap, |asked| asked.min(cap)).min(Duration::from_millis(LONGEST_MS))
@@ -173,6 +189,8 @@ struct RequestParts {
     /// The literal headers of the task, overridden by the computed ones.
     headers: HeaderMap,
     body: Option<RequestBody>,
+    /// The place of the task in a distributed trace.
+    trace_context: TraceContext,
 }
 
 impl CompiledTask for HttpCallTask {
@@ -249,7 +267,7 @@ impl HttpCallTask {
                 Some(self.body_format.body(&cx.evaluate_tainted(logic, redaction)?)?)
             }
         };
-        Ok(RequestParts { path, headers, body })
+        Ok(RequestParts { path, headers, body, trace_context: cx.trace_context().clone() })
     }
 
     /// Makes attempts until one succeeds, or another is not allowed or would not help.
@@ -268,7 +286,18 @@ impl HttpCallTask {
             // The first attempt has its whole time, a later one what is left for the call.
             let remaining = plan.deadline.saturating_duration_since(Instant::now());
             let limit = if attempts == 0 { self.timeout } else { self.timeout.min(remaining) };
-            let mut error = match self.attempt(parts, redaction, limit).await {
+            let mut span = parts.trace_context.begin(|| {
+                let peer = (settings.base.host_str(), settings.base.port_or_known_default());
+                SpanDraft::outbound_request(self.method.as_str(), peer, &self.connector, attempts)
+            });
+            let attempt = self.attempt(parts, redaction, (limit, span.context())).await;
+            match &attempt {
+                Ok(answer) => span.set_response(answer.status.as_u16(), FIRST_ERROR),
+                Err(TaskError { http_status: Some(status), .. }) => span.set_response(*status, FIRST_ERROR),
+                Err(error) => span.fail(error.code.name()),
+            }
+            drop(span);
+            let mut error = match attempt {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
@@ -303,10 +332,12 @@ impl HttpCallTask {
         &self,
         parts: &RequestParts,
         redaction: &Redaction,
-        limit: Duration,
+        (limit, trace_context): (Duration, &TraceContext),
     ) -> Result<OutboundResponse, TaskError> {
+        let trace_headers = trace_context.headers();
         let request = |driver: &HttpDriver| {
-            let request = self.request(&driver.settings, parts, limit)?;
+            let mut request = self.request(&driver.settings, parts, limit)?;
+            add_trace_headers(&mut request.headers, &trace_headers);
             Ok((driver.address.clone(), Exchange(request)))
         };
         let (loaded, answer) = call_driver(&self.connectors, &self.connector, request).await?;
@@ -364,5 +395,19 @@ mod tests {
         for (asked, expected) in [(None, 30), (Some(5), 5), (Some(300), 30)] {
             assert_eq!(attempt_limit(asked.map(Duration::from_secs), cap), Duration::from_secs(expected));
         }
+    }
+
+    #[test]
+    fn trace_headers_of_the_author_are_kept_and_none_are_mixed_with_them() {
+        let own = [("traceparent", "own".to_owned()), ("tracestate", "a=1".to_owned())];
+        let mut headers = HeaderMap::new();
+        add_trace_headers(&mut headers, &own);
+        assert_eq!((headers.len(), &headers["traceparent"], &headers["tracestate"]), (2, "own", "a=1"));
+        let mut headers = HeaderMap::new();
+        headers.insert("traceparent", HeaderValue::from_static("theirs"));
+        add_trace_headers(&mut headers, &own);
+        assert_eq!((headers.len(), &headers["traceparent"]), (1, "theirs"));
+        add_trace_headers(&mut headers, &[]);
+        assert_eq!(headers.len(), 1);
     }
 }

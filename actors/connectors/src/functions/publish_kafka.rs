@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use svc_engine::catalogue::{ConnectorRequirement, DefaultInput, FunctionEntry, InputField, SentForm};
 use svc_engine::{CompileCx, CompiledTask, Expression, Function, Redaction, TaskCx, TaskError, TaskOutcome};
 use svc_model::{ConnectorType, FieldError};
+use svc_spans::SpanDraft;
 
 use super::call::{call_driver, call_with_breaker, channel_of, check_operation};
 use super::input::text;
@@ -97,6 +98,11 @@ impl PublishTask {
             Some(logic) => cx.evaluate_tainted(logic, redaction)?.to_string(),
             None => cx.message().data.to_string(),
         };
+        let mut span = cx.trace_context().begin(|| {
+            let topic = self.topic.clone().or_else(|| self.topic_of_connector());
+            SpanDraft::publication(topic.as_deref(), Some(&self.connector))
+        });
+        let headers = owned_headers(span.context().headers());
         let message = |driver: &KafkaDriver| {
             check_operation(&driver.settings.operations, "publish", &self.connector)?;
             let topic = self.topic.clone().or_else(|| driver.settings.topic.clone());
@@ -106,15 +112,30 @@ impl PublishTask {
             })?;
             Ok((
                 driver.address.clone(),
-                Publish { topic, key: key.clone(), value: value.clone(), headers: Vec::new() },
+                Publish { topic, key: key.clone(), value: value.clone(), headers: headers.clone() },
             ))
         };
         let call = async {
             let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
             answer.map_err(|failure| failure.to_task_error(&self.connector))
         };
-        call_with_breaker(&self.connectors, &channel_of(cx), &self.connector, call).await
+        let published = call_with_breaker(&self.connectors, &channel_of(cx), &self.connector, call).await;
+        if let Err(error) = &published {
+            span.fail(error.code.name());
+        }
+        published
     }
+
+    /// Returns the topic of a connector in use.
+    fn topic_of_connector(&self) -> Option<String> {
+        let loaded = self.connectors.find(&self.connector).ok()?;
+        loaded.driver::<KafkaDriver>()?.settings.topic.clone()
+    }
+}
+
+/// Returns the headers of a record.
+fn owned_headers(headers: Vec<(&'static str, String)>) -> Vec<(String, String)> {
+    headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The key of a record: text, and what is none as its JSON. Null is no key.

@@ -204,6 +204,7 @@ impl CronFixture {
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),
             memory_entries: 1000,
+            spans: Default::default(),
             log: log(),
         };
         let budget = RestartPolicy {

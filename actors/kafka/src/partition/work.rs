@@ -6,6 +6,7 @@ use actix_supervision::HandledCounter;
 use slog::{info, warn};
 use svc_channels::{RecordOutcome, RecordSettlement, TopicRecord};
 use svc_model::ErrorReason;
+use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
@@ -41,6 +42,8 @@ struct PendingLetter {
     settlement: Option<RecordSettlement>,
     settled_as: SettledAs,
     error: String,
+    /// The place in a distributed trace of the attempt that failed.
+    trace_context: TraceContext,
 }
 
 /// The step after an attempt.
@@ -104,10 +107,14 @@ impl PartitionWork {
         }
         let is_failure_traced =
             self.handle.update(|state, _| state.held_record().is_some_and(|held| held.is_failure_traced));
+        let mut span = self.begin_span(record);
         let result = tokio::select! {
             biased;
-            () = self.handle.wait_for(WorkerStage::Ending) => return AttemptEnd::Stopped,
-            result = self.shared.run_record(record, is_failure_traced) => result,
+            () = self.handle.wait_for(WorkerStage::Ending) => {
+                span.fail("stopped");
+                return AttemptEnd::Stopped;
+            }
+            result = self.shared.run_record(record, is_failure_traced, &mut span) => result,
         };
         match result.outcome {
             RecordOutcome::Completed => {
@@ -117,11 +124,27 @@ impl PartitionWork {
                 self.finish(record.offset, result.settlement, SettledAs::Duplicate).await
             }
             RecordOutcome::Deferred { reason } => {
+                span.fail("deferred");
                 self.shared.metrics.count_retry(&self.handle.topic, RetryReason::Deferred);
                 AttemptEnd::Retry(self.handle.update(|state, now| state.defer(reason, now)))
             }
-            RecordOutcome::Failed { message } => self.fail(record, message, result.settlement).await,
+            RecordOutcome::Failed { message } => {
+                span.fail("failed");
+                self.fail(record, (message, span.context()), result.settlement).await
+            }
         }
+    }
+
+    /// Returns the place in a distributed trace that the headers of a record name.
+    fn trace_context(&self, record: &TopicRecord) -> TraceContext {
+        let headers = record.headers.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
+        self.shared.spans.extract(headers)
+    }
+
+    /// Begins the span of an attempt.
+    fn begin_span(&self, record: &TopicRecord) -> ActiveSpan {
+        let TopicRecord { topic, partition, offset, .. } = record;
+        self.trace_context(record).begin(|| SpanDraft::record(topic, *partition, *offset))
     }
 
     async fn finish(
@@ -140,7 +163,7 @@ impl PartitionWork {
     async fn fail(
         &mut self,
         record: &Arc<TopicRecord>,
-        error: String,
+        (error, trace_context): (String, &TraceContext),
         mut settlement: Option<RecordSettlement>,
     ) -> AttemptEnd {
         let mut is_traced = false;
@@ -151,8 +174,9 @@ impl PartitionWork {
             let trace_id = settlement.as_ref().map(|settlement| settlement.trace_id().to_string());
             let letter = RecordLetter::new(record, &error, trace_id);
             let settled_as = SettledAs::DeadLetter;
-            let pending =
-                PendingLetter { offset: record.offset, letter, settlement, settled_as, error: error.clone() };
+            let trace_context = trace_context.clone();
+            let offset = record.offset;
+            let pending = PendingLetter { offset, letter, settlement, settled_as, error, trace_context };
             return self.write_letter(pending).await;
         }
         if let Some(settlement) = settlement {
@@ -174,7 +198,7 @@ impl PartitionWork {
         let written = tokio::select! {
             biased;
             () = self.handle.wait_for(WorkerStage::Ending) => return AttemptEnd::Stopped,
-            written = self.shared.write_letter(&pending.letter) => written,
+            written = self.shared.write_letter(&pending.letter, &pending.trace_context) => written,
         };
         match written {
             Ok(()) => {
@@ -210,7 +234,9 @@ impl PartitionWork {
         let settlement = pending.and_then(|pending| pending.settlement);
         let letter = RecordLetter::new(record, &error, None);
         let settled_as = SettledAs::Skipped;
-        let pending = PendingLetter { offset: record.offset, letter, settlement, settled_as, error };
+        let trace_context = self.trace_context(record);
+        let offset = record.offset;
+        let pending = PendingLetter { offset, letter, settlement, settled_as, error, trace_context };
         let end = self.write_letter(pending).await;
         // An answer that nobody waits for any more changes nothing.
         match end {

@@ -35,6 +35,7 @@ async fn run_job(running: &RunningRegistry) -> JobOutcome {
         bucket: None,
         hold: None,
         attempt: None,
+        trace_headers: Default::default(),
     };
     running.registry.run(job, Duration::from_secs(10)).await.ended
 }

@@ -24,6 +24,7 @@ fn job(id: Option<&str>, name: &str) -> Job {
         bucket: None,
         hold: None,
         attempt: None,
+        trace_headers: Default::default(),
     }
 }
 

@@ -113,6 +113,7 @@ impl RegistryWorld {
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),
             memory_entries: 1000,
+            spans: Default::default(),
             log: slog::Logger::root(slog::Discard, slog::o!()),
         };
         let budget = RestartPolicy {

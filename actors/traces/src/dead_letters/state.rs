@@ -1,5 +1,7 @@
 //! Conversion of a dead letter into a job: pure, no clock, no I/O.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 use svc_store::ClaimedLetter;
 use uuid::Uuid;
@@ -21,6 +23,7 @@ pub(crate) fn job(letter: &ClaimedLetter, trace_id: Uuid) -> (Job, u32) {
         bucket: None,
         hold: None,
         attempt: None,
+        trace_headers: BTreeMap::new(),
     };
     (job, retries(letter).saturating_add(1))
 }

@@ -205,6 +205,7 @@ impl Adoption {
             bucket: input.bucket,
             hold: None,
             attempt: None,
+            trace_headers: input.trace_headers,
         };
         if recovery == Recovery::Exhausted {
             error!(self.log, "a run has ended its node too often"; "trace_id" => %row.id);

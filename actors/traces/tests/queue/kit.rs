@@ -259,6 +259,7 @@ pub(crate) fn job(payload: Value) -> Job {
         bucket: Some(7),
         hold: Some(JobHold::new(())),
         attempt: None,
+        trace_headers: Default::default(),
     }
 }
 
@@ -328,6 +329,7 @@ impl Runner for Script {
             metadata: job.metadata.clone(),
             hold: None,
             attempt: None,
+            trace_headers: job.trace_headers.clone(),
             ..job
         };
         let earlier = {

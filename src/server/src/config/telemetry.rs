@@ -58,13 +58,14 @@ section! {
 section! {
     /// Export of spans over OTLP, and profiling.
     pub struct TracingSection {
-        /// Exports spans.
+        /// Exports spans, and passes W3C trace context on.
         pub enabled: bool = false,
-        /// The OTLP endpoint.
+        /// The address of the collector, which takes OTLP over gRPC: `http://` or `https://`, host and port.
         pub otlp_endpoint: String = "http://localhost:4317".into(),
         /// Name of this service in the spans.
         pub service_name: String = "svc".into(),
-        /// Share of the requests that are exported, from 0 to 1.
+        /// Share of the traces begun here that are exported, from 0 to 1. A trace that a caller began keeps the
+        /// decision of the caller.
         pub sample_rate: f64 = 1.0,
         /// Allows a request to ask for its own profile.
         pub debug_profile_enabled: bool = false,
@@ -95,9 +96,24 @@ impl TracingSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         if self.enabled {
             diagnostics.require_filled("tracing.otlp_endpoint", &self.otlp_endpoint);
+            if !self.otlp_endpoint.is_empty() && !is_endpoint(&self.otlp_endpoint) {
+                let expected =
+                    "must be http:// or https:// with a host and a port, like http://localhost:4317";
+                diagnostics.refuse("tracing.otlp_endpoint", expected);
+            }
             diagnostics.require_within("tracing.sample_rate", self.sample_rate, 0.0..=1.0);
         }
     }
+}
+
+/// Returns `true` for the address of a collector: gRPC has no path, and credentials do not belong here.
+fn is_endpoint(text: &str) -> bool {
+    let Ok(uri) = text.parse::<http::Uri>() else { return false };
+    let has_scheme = matches!(uri.scheme_str(), Some("http" | "https"));
+    let has_port = uri.authority().is_some_and(|authority| {
+        !authority.as_str().contains('@') && !authority.host().is_empty() && authority.port().is_some()
+    });
+    has_scheme && has_port && uri.path_and_query().is_none_or(|path| path == "/")
 }
 
 /// `host:port`, an IPv6 address in brackets.

@@ -10,14 +10,11 @@ struct Unavailable {
     remedy: &'static str,
 }
 
-const UNAVAILABLE: &[Unavailable] = &[
-    Unavailable {
-        key: "storage.url",
-        asked_for: |c| c.storage.url.starts_with("mysql:"),
-        remedy: "use sqlite: or postgres://",
-    },
-    Unavailable { key: "tracing.enabled", asked_for: |c| c.tracing.enabled, remedy: "set it to false" },
-];
+const UNAVAILABLE: &[Unavailable] = &[Unavailable {
+    key: "storage.url",
+    asked_for: |c| c.storage.url.starts_with("mysql:"),
+    remedy: "use sqlite: or postgres://",
+}];
 
 /// Refuses settings that ask for a missing feature.
 pub(crate) fn check(config: &Config, diagnostics: &mut Diagnostics) {

@@ -11,15 +11,19 @@ use std::rc::Rc;
 use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::Bytes;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, ResponseError, web};
 use serde_json::{Map, Value};
 use svc_channels::{ChannelResponse, ComputeGate, DataRequest, Delivery, Ingress, Reservation};
 use svc_model::ServiceError;
 use svc_registry::{Resolution, Snapshot, WorkerId};
+use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 
 use super::refusal_pacer::is_refusal;
 use super::{BytesPermit, Error, RequestContext, body, query};
 use crate::state::AppState;
+
+/// The first status of a response that counts as a failure of the service.
+const FIRST_FAILURE: u16 = 500;
 
 const PROFILE: HeaderName = HeaderName::from_static("x-svc-profile");
 
@@ -52,11 +56,32 @@ pub(crate) async fn submit(
     context: RequestContext,
 ) -> Result<HttpResponse, Error> {
     let mut body_bytes = 0;
-    let answer = answer_request(request, payload, &state, context, &mut body_bytes).await;
+    let mut span = begin_span(&request, &state, &context);
+    let answer = answer_request(request, payload, &state, context, (&mut body_bytes, &mut span)).await;
+    if span.is_recording() {
+        let status = answer.as_ref().map_or_else(|error| error.status_code(), HttpResponse::status);
+        span.set_response(status.as_u16(), FIRST_FAILURE);
+    }
+    drop(span);
     if is_refusal(&answer) && !state.lifecycle.is_draining() {
         state.pacer.pace(body_bytes).await;
     }
     answer
+}
+
+/// Begins the span of a request, in the trace that its headers name.
+fn begin_span(request: &HttpRequest, state: &AppState, context: &RequestContext) -> ActiveSpan {
+    let headers = request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    let draft = || SpanDraft::request(request.method().as_str(), context.id.as_str());
+    state.spans.extract(headers).begin(draft)
+}
+
+/// Sets the route of a request: the pattern of its channel, or the path that names the channel.
+fn set_route(span: &mut ActiveSpan, method: &Method, resolution: &Resolution) {
+    let Some(channel) = resolution.channel().filter(|_| span.is_recording()) else { return };
+    let named = || format!("/api/v1/data/{}", channel.name());
+    let route = channel.row.content.route_pattern.clone().unwrap_or_else(named);
+    span.set_route(method.as_str(), &route, channel.name());
 }
 
 /// Answers a request, or refuses it; `body_bytes` is set to the length of the body that was read.
@@ -65,7 +90,7 @@ async fn answer_request(
     payload: web::Payload,
     state: &AppState,
     context: RequestContext,
-    body_bytes: &mut usize,
+    (body_bytes, span): (&mut usize, &mut ActiveSpan),
 ) -> Result<HttpResponse, Error> {
     if !METHODS.contains(request.method()) {
         let refused = format!("{} is not a method of the data plane", request.method());
@@ -88,6 +113,7 @@ async fn answer_request(
         }
         (Err(_), Err(error)) | (Err(error), Ok(_)) => return Err(error.into()),
     };
+    set_route(span, request.method(), &resolution);
     let received = receive_body(&request, payload, state, body_bytes).await;
     // A body may take long: the current snapshot decides.
     {
@@ -104,7 +130,8 @@ async fn answer_request(
         Err(error) => Err(error),
     };
     let answer = match prepared {
-        Ok(message) => {
+        Ok(mut message) => {
+            message.trace_context = span.context().clone();
             let worker = request.app_data::<LocalWorker>().and_then(|worker| worker.0.get());
             state.registry.submit(worker, &resolution, message).await
         }
@@ -178,6 +205,7 @@ fn build_message(
         request_id: context.id.as_str().to_owned(),
         profile,
         reservation: Some(Reservation::new(permit)),
+        trace_context: TraceContext::default(),
     })
 }
 

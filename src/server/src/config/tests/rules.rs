@@ -226,9 +226,28 @@ fn a_migrating_cluster_is_refused_in_production() {
 }
 
 #[test]
+fn address_of_the_collector_has_scheme_host_and_port_and_nothing_else() {
+    let config = |endpoint: &str| format!("[tracing]\nenabled = true\notlp_endpoint = {endpoint:?}");
+    for endpoint in [
+        "",
+        "localhost:4317",
+        "http://localhost",
+        "grpc://h:4317",
+        "http://h:4317/v1/traces",
+        "http://u:p@h:4317",
+    ] {
+        assert_eq!(refused(&config(endpoint)), ["tracing.otlp_endpoint"], "{endpoint}");
+    }
+    for endpoint in ["http://localhost:4317", "https://collector.example:443/", "http://[::1]:4317"] {
+        assert_eq!(refused(&config(endpoint)), [""; 0], "{endpoint}");
+    }
+    let rate = "[tracing]\nenabled = true\nsample_rate = 1.5";
+    assert_eq!(refused(rate), ["tracing.sample_rate"]);
+}
+
+#[test]
 fn every_unavailable_setting_is_refused() {
-    let cases =
-        [("storage.url", "storage.url = \"mysql://h/d\""), ("tracing.enabled", "tracing.enabled = true")];
+    let cases = [("storage.url", "storage.url = \"mysql://h/d\"")];
     for (key, text) in &cases {
         let problems = problems(text, &[]);
         assert_eq!(problems.len(), 1, "{problems:?}");
