@@ -402,11 +402,14 @@ mod tests {
         let own = [("traceparent", "own".to_owned()), ("tracestate", "a=1".to_owned())];
         let mut headers = HeaderMap::new();
         add_trace_headers(&mut headers, &own);
-        assert_eq!((headers.len(), &headers["traceparent"], &headers["tracestate"]), (2, "own", "a=1"));
+        let text =
+            |headers: &HeaderMap, name| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+        assert_eq!(text(&headers, "traceparent").as_deref(), Some("own"));
+        assert_eq!(text(&headers, "tracestate").as_deref(), Some("a=1"));
         let mut headers = HeaderMap::new();
         headers.insert("traceparent", HeaderValue::from_static("theirs"));
         add_trace_headers(&mut headers, &own);
-        assert_eq!((headers.len(), &headers["traceparent"]), (1, "theirs"));
+        assert_eq!((headers.len(), text(&headers, "traceparent").as_deref()), (1, Some("theirs")));
         add_trace_headers(&mut headers, &[]);
         assert_eq!(headers.len(), 1);
     }

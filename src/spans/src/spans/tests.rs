@@ -111,8 +111,8 @@ async fn spans_of_one_message_make_one_trace_and_shutdown_exports_them() {
     assert_eq!(client.parent_span_id, task.span_context.span_id());
     assert!(sent[0].1.contains(&client.span_context.span_id().to_string()));
     assert_eq!(
-        (server.span_kind, task.span_kind, client.span_kind),
-        (SpanKind::Server, SpanKind::Internal, SpanKind::Client)
+        (&server.span_kind, &task.span_kind, &client.span_kind),
+        (&SpanKind::Server, &SpanKind::Internal, &SpanKind::Client)
     );
     assert_eq!(attribute(&server, "http.route"), Some("/orders/{id}".into()));
     assert_eq!(attribute(&server, "error.type"), Some("503".into()));
