@@ -9,7 +9,7 @@ use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::server::{ServerCommand, ServerProcess, free_port};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use crate::support::{echo, eventually, launch, serve, serve_with};
+use crate::support::{echo, eventually, launch, serve};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
@@ -152,7 +152,7 @@ fn refused_and_failed_requests_have_spans_with_their_status() {
     let upstream = Upstream::start(|_| UpstreamReply::new(503, "{}")).unwrap();
     connect(&mut client, &upstream);
     serve(&mut client, "orders", call());
-    serve_with(&mut client, "closed", json!({"validation_logic": {"==": [1, 2]}}), json!([]));
+    echo(&mut client, "closed", json!({"validation_logic": {"==": [1, 2]}}));
     let failed = post(&mut client, "/api/v1/data/orders", &[]).status.to_string();
     let refused = post(&mut client, "/api/v1/data/closed", &[]).status;
     assert_eq!(refused, 400);
