@@ -30,7 +30,7 @@ pub(crate) fn read<'h>(headers: impl Iterator<Item = (&'h str, &'h [u8])>) -> Op
         }
     }
     let parent = parent.map(str::trim).filter(|parent| is_well_formed(parent))?;
-    let state = Some(states.join(",")).filter(|state| !state.is_empty() && state.len() <= TRACESTATE_LENGTH);
+    let state = Some(states.join(",")).filter(|state| is_usable_state(state));
     let context = TraceContextPropagator::new()
         .extract_with_context(&Context::new(), &IncomingHeaders { parent, state });
     Some(context.span().span_context().clone()).filter(SpanContext::is_valid)
@@ -42,6 +42,12 @@ pub(crate) fn write(context: &SpanContext) -> Vec<(&'static str, String)> {
     let context = Context::new().with_remote_span_context(context.clone());
     TraceContextPropagator::new().inject_context(&context, &mut headers);
     headers.0
+}
+
+/// Checks the bound of a `tracestate`, and that its members have keys, which the propagator does not.
+fn is_usable_state(state: &str) -> bool {
+    let has_key = |member: &str| member.trim().is_empty() || !member.trim().starts_with('=');
+    !state.is_empty() && state.len() <= TRACESTATE_LENGTH && state.split(',').all(has_key)
 }
 
 /// Checks the form of a `traceparent`: the propagator takes numbers of any length. A later version may append fields.

@@ -41,8 +41,8 @@ pub struct SpanMetrics {
 impl SpanMetrics {
     /// Registers the metrics.
     pub fn register(&self, registry: &mut Registry) {
-        registry.register("svc_spans_exported", "Spans that the collector took", self.exported.clone());
-        registry.register("svc_spans_dropped", "Spans that were not exported", self.dropped.clone());
+        registry.register("spans_exported", "Spans that the collector took", self.exported.clone());
+        registry.register("spans_dropped", "Spans that were not exported", self.dropped.clone());
     }
 
     pub(crate) fn count_exported(&self, spans: u64) {

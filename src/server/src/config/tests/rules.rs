@@ -236,13 +236,13 @@ fn address_of_the_collector_has_scheme_host_and_port_and_nothing_else() {
         "http://h:4317/v1/traces",
         "http://u:p@h:4317",
     ] {
-        assert_eq!(refused(&config(endpoint)), ["tracing.otlp_endpoint"], "{endpoint}");
+        assert_eq!(refusals(&config(endpoint)), ["tracing.otlp_endpoint"], "{endpoint}");
     }
     for endpoint in ["http://localhost:4317", "https://collector.example:443/", "http://[::1]:4317"] {
-        assert_eq!(refused(&config(endpoint)), [""; 0], "{endpoint}");
+        assert_eq!(refusals(&config(endpoint)), [""; 0], "{endpoint}");
     }
     let rate = "[tracing]\nenabled = true\nsample_rate = 1.5";
-    assert_eq!(refused(rate), ["tracing.sample_rate"]);
+    assert_eq!(refusals(rate), ["tracing.sample_rate"]);
 }
 
 #[test]
