@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use chrono::{DateTime, Utc};
 use svc_api::{BackupFile, CreatedBackup};
 use svc_model::Timestamp;
+use svc_outbound::describe_cause;
 use svc_store::{BackupError, Unfinished};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -69,7 +70,7 @@ impl BackupDirectory {
     /// The directory cannot be created or written.
     pub(crate) fn begin(&self, now: Timestamp) -> Result<BackupDraft, BackupError> {
         create_private(&self.path)
-            .map_err(|error| BackupError::File { path: self.path.clone(), detail: error.to_string() })?;
+            .map_err(|error| BackupError::File { path: self.path.clone(), detail: describe_cause(&error) })?;
         self.remove_abandoned();
         let stem = format!("{PREFIX}{}", now.naive().format("%Y%m%d_%H%M%S"));
         let mut number = 1;
@@ -142,8 +143,8 @@ impl BackupDraft {
     /// The name was taken meanwhile, or the directory cannot be written.
     pub(crate) fn finish(self) -> Result<CreatedBackup, BackupError> {
         let size = fs::metadata(self.unfinished.path()).map(|data| data.len());
-        let size_bytes =
-            size.map_err(|error| BackupError::File { path: self.path.clone(), detail: error.to_string() })?;
+        let size_bytes = size
+            .map_err(|error| BackupError::File { path: self.path.clone(), detail: describe_cause(&error) })?;
         self.unfinished.publish(&self.path)?;
         Ok(CreatedBackup {
             filename: self.filename,

@@ -9,7 +9,7 @@ use svc_store::{
     NewTrace, RowKey, StoreError, TraceAccess, TraceEnd, TraceFailure, TraceMode, TraceQuery,
     TraceRepository, TraceStatus,
 };
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::database::TestDatabase;
@@ -340,7 +340,7 @@ pub(crate) async fn ends_are_found_by_their_ids_in_a_table_that_has_grown(db: Te
     // A server counts with some delay.
     let read = timeout(Duration::from_secs(30), async {
         while db.number(&format!("SELECT n_tup_upd {statistics}")).await < ended {
-            sleep(Duration::from_millis(20)).await;
+            tokio::task::yield_now().await;
         }
         db.number(&format!("SELECT seq_tup_read {statistics}")).await
             + db.number("SELECT sum(idx_tup_read)::bigint FROM pg_stat_user_indexes WHERE relname = 'traces'")
