@@ -89,11 +89,13 @@ impl ActiveSpan {
     }
 
     /// Returns no span; the children of it begin at `context`.
+    #[inline]
     pub fn none_at(context: &TraceContext) -> Self {
         Self { span: None, context: context.clone() }
     }
 
     /// Returns the place of this span, at which its children begin.
+    #[inline]
     pub fn context(&self) -> &TraceContext {
         &self.context
     }
