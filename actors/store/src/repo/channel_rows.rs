@@ -18,7 +18,7 @@ use crate::repo::gates::{self, ChannelGates, Objection};
 use crate::repo::references::References;
 use crate::repo::usage::{channels_naming, workflows_naming};
 use crate::repo::versioned::{StatusChangePlan, Versioned, stored_status};
-use crate::repo::{EntityFilter, IDS_PER_QUERY, cron, json, sorted, tagged};
+use crate::repo::{EntityFilter, IDS_PER_QUERY, STATUS, cron, json, sorted, tagged};
 use crate::schema::{channels, cron_occurrences, cron_schedule_state, current_channels};
 
 /// A row, in the order of the columns.
@@ -225,7 +225,7 @@ impl Versioned for Channel {
                 Some(_) if filter.is_empty() => {
                     channels::table.select(count(dsl::channel_id).aggregate_distinct()).get_result::<i64>(c).await?
                 }
-                Some(_) => filtered!(Db, filter, backend, filter.count_condition(backend)).count().get_result::<i64>(c).await?,
+                Some(_) => filtered!(Db, filter, backend, STATUS).count().get_result::<i64>(c).await?,
                 None => i64::try_from(rows.len()).unwrap_or(i64::MAX),
             };
             Ok((channels_of(rows), total))

@@ -102,13 +102,6 @@ impl EntityFilter {
         if is_default && backend == Backend::Sqlite { STATUS_WITHOUT_INDEX } else { STATUS }
     }
 
-    /// Returns the condition on the status for a count. Most rows are active: SQLite counts them faster along the order of
-    /// their ids, by which it must look for newer versions.
-    fn count_condition(&self, backend: Backend) -> &'static str {
-        let is_usual = self.status.as_deref() == Some("active");
-        if is_usual && backend == Backend::Sqlite { STATUS_WITHOUT_INDEX } else { STATUS }
-    }
-
     /// Returns whether the order is descending: as requested, else as the list defines.
     fn descending(&self, default: bool) -> bool {
         match self.sort_order.as_deref() {

@@ -16,7 +16,7 @@ use crate::repo::channel_rows;
 use crate::repo::gates::{self, Objection, WorkflowGates};
 use crate::repo::references::{References, distinct};
 use crate::repo::versioned::{StatusChangePlan, Versioned, stored_status};
-use crate::repo::{EntityFilter, IDS_PER_QUERY, json, sorted, tagged};
+use crate::repo::{EntityFilter, IDS_PER_QUERY, STATUS, json, sorted, tagged};
 use crate::schema::workflows;
 
 /// A row, in the order of the columns.
@@ -155,7 +155,7 @@ impl Versioned for Workflow {
                 Some(_) if filter.is_empty() => {
                     workflows::table.select(count(dsl::workflow_id).aggregate_distinct()).get_result::<i64>(c).await?
                 }
-                Some(_) => filtered!(Db, filter, backend, filter.count_condition(backend)).count().get_result::<i64>(c).await?,
+                Some(_) => filtered!(Db, filter, backend, STATUS).count().get_result::<i64>(c).await?,
                 None => i64::try_from(rows.len()).unwrap_or(i64::MAX),
             };
             Ok((rows.into_iter().map(Workflow::from).collect(), total))
