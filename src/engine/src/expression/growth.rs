@@ -6,6 +6,13 @@ use serde_json::json;
 
 use super::*;
 use crate::budget::processor_time;
+use crate::operators::gaps;
+
+/// Members of an object that intake admits by default.
+const WIDEST: usize = 10_000;
+
+/// Processor time between two looks at the clock: 20 ms of an optimised build, and five times that of one that is not.
+const LONGEST_GAP: Duration = Duration::from_millis(if cfg!(debug_assertions) { 100 } else { 20 });
 
 /// Members, elements or words of the smaller operands; the larger ones have four times as many.
 const SIZE: usize = 1500;
@@ -87,31 +94,53 @@ fn operators(evaluator: &Evaluator) -> Vec<&str> {
     evaluator.engine.builtin_operator_names().chain(own).collect()
 }
 
+/// Calls of an operator with every adversarial operand, alone and in pairs.
+fn calls_of(operator: &str) -> Vec<Value> {
+    let rules = OPERANDS.iter().flat_map(|one| {
+        let first = json!({ "var": one });
+        let pairs = OPERANDS.map(|other| json!({ operator: [first, {"var": other}] }));
+        let others = [
+            json!({ operator: [first] }),
+            json!({ operator: [first, true, {"var": "key-0000000"}] }),
+            json!({ operator: [2, first] }),
+            json!({ operator: [first, ""] }),
+            json!({ operator: [first, [[{"var": "reversed"}, 1], [{"var": "object"}, 2]], 3] }),
+            json!({ operator: [first, first, first] }),
+        ];
+        pairs.into_iter().chain(others)
+    });
+    rules.collect()
+}
+
 #[test]
 fn no_operator_takes_the_square_of_its_operands() {
     let evaluator = Evaluator::new(DeclaredSecrets::default(), &EngineLimits::default());
     let bump = Bump::new();
     let [small, large] =
         [SIZE, 4 * SIZE].map(|size| &*bump.alloc(DataValue::from_serde_value_in(&data(size), &bump)));
-    let mut slow = Vec::new();
-    for operator in operators(&evaluator) {
-        for one in OPERANDS {
-            let first = json!({ "var": one });
-            let pairs = OPERANDS.map(|other| json!({ operator: [first, {"var": other}] }));
-            let each = [
-                json!({ operator: [first] }),
-                json!({ operator: [first, true, {"var": "key-0000000"}] }),
-                json!({ operator: [2, first] }),
-                json!({ operator: [first, ""] }),
-                json!({ operator: [first, [[{"var": "reversed"}, 1], [{"var": "object"}, 2]], 3] }),
-                json!({ operator: [first, first, first] }),
-            ];
-            for rule in pairs.iter().chain(&each) {
-                if !grows_with_its_operands(&evaluator, rule, small, large) {
-                    slow.push(rule.to_string());
-                }
-            }
+    let rules = operators(&evaluator).into_iter().flat_map(calls_of);
+    let slow: Vec<_> = rules
+        .filter(|rule| !grows_with_its_operands(&evaluator, rule, small, large))
+        .map(|rule| rule.to_string())
+        .collect();
+    assert!(slow.is_empty(), "{}", slow.join("\n"));
+}
+
+#[test]
+fn no_operator_holds_its_thread_long_without_a_look_at_the_clock() {
+    let evaluator = Evaluator::new(DeclaredSecrets::default(), &EngineLimits::default());
+    let bump = Bump::new();
+    let context = DataValue::from_serde_value_in(&data(WIDEST), &bump);
+    let mut long = Vec::new();
+    for rule in operators(&evaluator).into_iter().flat_map(calls_of) {
+        let Ok(expression) = evaluator.compile(&rule, SecretPolicy::Allowed) else { continue };
+        let gap = || {
+            let bump = Bump::new();
+            gaps::longest_during(|| drop(evaluator.evaluate(&expression, &context, &bump).map(drop)))
+        };
+        if !(0..ROUNDS).any(|_| gap() < LONGEST_GAP) {
+            long.push(rule.to_string());
         }
     }
-    assert!(slow.is_empty(), "{}", slow.join("\n"));
+    assert!(long.is_empty(), "{}", long.join("\n"));
 }

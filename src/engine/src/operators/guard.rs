@@ -58,6 +58,8 @@ pub(super) fn text_units(text: &str) -> usize {
 /// guard met.
 fn in_time() -> datalogic_rs::Result<()> {
     let now = Instant::now();
+    #[cfg(test)]
+    gaps::record();
     if let Some(result) = budget::check_or_cut(now) {
         return result.map_err(|exhausted| Error::custom_message(exhausted.to_string()));
     }
@@ -113,5 +115,33 @@ impl CustomOperator for Bounded {
             Ok(()) => Ok(value),
             Err(excess) => Err(Error::custom_message(format!("the value {excess}"))),
         }
+    }
+}
+
+/// The processor time between two looks at the clock, for the test that bounds it.
+#[cfg(test)]
+pub(crate) mod gaps {
+    use std::cell::Cell;
+    use std::time::Duration;
+
+    use crate::budget::processor_time;
+
+    thread_local! {
+        static LAST: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+        static LONGEST: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    }
+
+    /// Returns the longest time that `work` takes without a look at the clock.
+    pub(crate) fn longest_during(work: impl FnOnce()) -> Duration {
+        LAST.set(processor_time());
+        LONGEST.set(Duration::ZERO);
+        work();
+        record();
+        LONGEST.get()
+    }
+
+    pub(super) fn record() {
+        let now = processor_time();
+        LONGEST.set(LONGEST.get().max(now.saturating_sub(LAST.replace(now))));
     }
 }

@@ -21,6 +21,8 @@ pub(crate) use echo::ECHO;
 pub(crate) use equality::{CONTAINED, DIFFERENT, EQUAL, SAME, UNEQUAL};
 pub(crate) use forced::FORCED;
 pub(crate) use grouping::{DISTINCT, DISTINCT_BY, GROUP_BY, LISTED};
+#[cfg(test)]
+pub(crate) use guard::gaps;
 pub(crate) use guard::{BOUNDED, PACED, TIMELY, start as start_time};
 pub(crate) use missing::{MISSING, MISSING_SOME};
 pub use secret::DeclaredSecrets;
