@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Handle};
 
 use super::database::{TestDatabase, connect};
 
-const MIGRATIONS: usize = 12;
+const MIGRATIONS: usize = 13;
 /// Processes that start at the same time.
 const STARTING: usize = 4;
 

@@ -1,37 +1,99 @@
-//! Changes of one trace, as statements that are prepared once: the query builder does not cache its updates.
+//! Changes of traces for SQLite, as statements whose text is constant and which are prepared once: the query builder
+//! builds the text of its own anew for each row.
+//!
+//! The clock of the database is read once for a batch, which costs less than a call of `strftime` for each column.
 
+use chrono::NaiveDateTime;
 use diesel::QueryResult;
-use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::{BigInt, Double, Nullable, Text};
-use diesel::sqlite::Sqlite;
+use diesel::sqlite::{Sqlite, SqliteConnection};
+use diesel::{RunQueryDsl, select};
 use uuid::Uuid;
 
-use crate::clock::{FromNow, Now};
-use crate::repo::traces::{Ownership, TraceEnd};
+use crate::clock::Now;
+use crate::repo::traces::{NewTrace, Ownership, TraceEnd, TraceWrite};
+
+/// Applies the changes like [`TraceWrite::apply_all`].
+pub(super) fn apply(changes: &[TraceWrite], c: &mut SqliteConnection) -> QueryResult<Vec<bool>> {
+    let now = select(Now).get_result(c)?;
+    changes.iter().map(|change| apply_one(change, now, c)).collect()
+}
+
+fn apply_one(change: &TraceWrite, now: NaiveDateTime, c: &mut SqliteConnection) -> QueryResult<bool> {
+    let changed = match change {
+        TraceWrite::Insert(trace) => InsertStatement::new(trace, now).execute(c),
+        TraceWrite::Start(id, claim) => StartStatement::new(*id, claim.as_ref(), now).execute(c),
+        TraceWrite::Recover(id, claim) => RecoverStatement::new(*id, claim, now).execute(c),
+        TraceWrite::Finish(end) => FinishStatement::new(end, now).execute(c),
+    };
+    changed.map(|rows| rows > 0)
+}
+
+/// Returns an instant as the columns of SQLite store it.
+fn stored_time(instant: NaiveDateTime) -> String {
+    instant.to_string()
+}
+
+/// Inserts a row.
+struct InsertStatement<'a> {
+    id: String,
+    trace: &'a NewTrace,
+    mode: &'static str,
+    status: &'static str,
+    channel_id: Option<&'a str>,
+    owner: Option<&'a str>,
+    workflow: Option<&'a str>,
+    workflow_version: Option<i64>,
+    started_at: Option<String>,
+    completed_at: Option<String>,
+    now: String,
+}
+
+impl<'a> InsertStatement<'a> {
+    fn new(trace: &'a NewTrace, now: NaiveDateTime) -> Self {
+        let workflow = trace.workflow.as_ref();
+        Self {
+            id: trace.id.to_string(),
+            trace,
+            mode: trace.mode.name(),
+            status: trace.status.name(),
+            channel_id: trace.channel_id.as_deref(),
+            owner: trace.owner.as_deref(),
+            workflow: workflow.map(|workflow| &*workflow.id),
+            workflow_version: workflow.map(|workflow| workflow.version),
+            started_at: trace.started_at.map(stored_time),
+            completed_at: trace.completed_at.map(stored_time),
+            now: stored_time(now),
+        }
+    }
+}
 
 /// Changes pending to running.
-pub(super) struct StartStatement<'a> {
+struct StartStatement<'a> {
     id: String,
     claim: OwnershipCondition<'a>,
+    now: String,
 }
 
 impl<'a> StartStatement<'a> {
-    pub(super) fn new(id: Uuid, claim: &'a Option<Ownership>) -> Self {
-        Self { id: id.to_string(), claim: OwnershipCondition::from_claim(claim.as_ref()) }
+    fn new(id: Uuid, claim: Option<&'a Ownership>, now: NaiveDateTime) -> Self {
+        Self { id: id.to_string(), claim: OwnershipCondition::from_claim(claim), now: stored_time(now) }
     }
 }
 
 /// Changes pending or running to running with the incremented number of recoveries. Idempotent.
-pub(super) struct RecoverStatement<'a> {
+struct RecoverStatement<'a> {
     id: String,
     owner: &'a str,
     recoveries: i64,
+    now: String,
 }
 
 impl<'a> RecoverStatement<'a> {
-    pub(super) fn new(id: Uuid, claim: &'a Ownership) -> Self {
-        Self { id: id.to_string(), owner: &claim.owner, recoveries: claim.recoveries }
+    fn new(id: Uuid, claim: &'a Ownership, now: NaiveDateTime) -> Self {
+        let now = stored_time(now);
+        Self { id: id.to_string(), owner: &claim.owner, recoveries: claim.recoveries, now }
     }
 }
 
@@ -48,7 +110,7 @@ impl<'a> OwnershipCondition<'a> {
 }
 
 /// Changes pending or running to the outcome.
-pub(super) struct FinishStatement<'a> {
+struct FinishStatement<'a> {
     id: String,
     end: &'a TraceEnd,
     status: &'static str,
@@ -56,13 +118,13 @@ pub(super) struct FinishStatement<'a> {
     workflow_version: Option<i64>,
     claim: OwnershipCondition<'a>,
     /// Start time of a row that was never marked as running.
-    began: FromNow,
+    began: String,
+    now: String,
 }
 
 impl<'a> FinishStatement<'a> {
-    pub(super) fn new(end: &'a TraceEnd) -> Self {
-        let began = FromNow::seconds(-end.duration_ms.unwrap_or_default() / 1000.0);
-        let claim = OwnershipCondition::from_claim(end.ownership.as_ref());
+    fn new(end: &'a TraceEnd, now: NaiveDateTime) -> Self {
+        let took = chrono::Duration::nanoseconds(nanoseconds(end.duration_ms.unwrap_or_default()));
         let workflow = end.workflow.as_ref();
         Self {
             id: end.id.to_string(),
@@ -70,100 +132,142 @@ impl<'a> FinishStatement<'a> {
             status: end.status.name(),
             workflow: workflow.map(|workflow| &*workflow.id),
             workflow_version: workflow.map(|workflow| workflow.version),
-            claim,
-            began,
+            claim: OwnershipCondition::from_claim(end.ownership.as_ref()),
+            began: stored_time(now.checked_sub_signed(took).unwrap_or(now)),
+            now: stored_time(now),
         }
     }
 }
 
-macro_rules! statements {
-    ($($db:ty),*) => {$(
-        impl QueryFragment<$db> for OwnershipCondition<'_> {
-            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $db>) -> QueryResult<()> {
-                out.push_sql(" AND coalesce(owner, '') = coalesce(");
-                out.push_bind_param::<Nullable<Text>, _>(&self.owner)?;
-                out.push_sql(", owner, '') AND recoveries = coalesce(");
-                out.push_bind_param::<Nullable<BigInt>, _>(&self.recoveries)?;
-                out.push_sql(", recoveries)");
-                Ok(())
-            }
+#[expect(clippy::cast_possible_truncation, reason = "a run lasts less than centuries")]
+fn nanoseconds(milliseconds: f64) -> i64 {
+    (milliseconds * 1e6) as i64
+}
+
+impl QueryFragment<Sqlite> for InsertStatement<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql(
+            "INSERT INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
+             duration_ms, started_at, completed_at, task_trace_json, access_token_hash, owner, workflow_id, \
+             workflow_version, created_at, updated_at) VALUES (",
+        );
+        out.push_bind_param::<Text, _>(&self.id)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Text, _>(&*self.trace.channel)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Nullable<Text>, _>(&self.channel_id)?;
+        for name in [&self.mode, &self.status] {
+            out.push_sql(", ");
+            out.push_bind_param::<Text, _>(*name)?;
+        }
+        for text in [&self.trace.input_json, &self.trace.result_json, &self.trace.error_message] {
+            out.push_sql(", ");
+            out.push_bind_param::<Nullable<Text>, _>(text)?;
+        }
+        out.push_sql(", ");
+        out.push_bind_param::<Nullable<Double>, _>(&self.trace.duration_ms)?;
+        for text in
+            [&self.started_at, &self.completed_at, &self.trace.task_trace_json, &self.trace.access_token_hash]
+        {
+            out.push_sql(", ");
+            out.push_bind_param::<Nullable<Text>, _>(text)?;
+        }
+        for text in [&self.owner, &self.workflow] {
+            out.push_sql(", ");
+            out.push_bind_param::<Nullable<Text>, _>(text)?;
+        }
+        out.push_sql(", ");
+        out.push_bind_param::<Nullable<BigInt>, _>(&self.workflow_version)?;
+        for _ in ["created_at", "updated_at"] {
+            out.push_sql(", ");
+            out.push_bind_param::<Text, _>(&self.now)?;
+        }
+        out.push_sql(")");
+        Ok(())
+    }
+}
+
+// `OR FAIL`: a table with a trigger otherwise makes SQLite keep a journal for each statement, to undo what a constraint
+// stops halfway. A batch is rolled back as a whole then.
+
+impl QueryFragment<Sqlite> for OwnershipCondition<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql(" AND coalesce(owner, '') = coalesce(");
+        out.push_bind_param::<Nullable<Text>, _>(&self.owner)?;
+        out.push_sql(", owner, '') AND recoveries = coalesce(");
+        out.push_bind_param::<Nullable<BigInt>, _>(&self.recoveries)?;
+        out.push_sql(", recoveries)");
+        Ok(())
+    }
+}
+
+impl QueryFragment<Sqlite> for RecoverStatement<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql("UPDATE OR FAIL traces SET status = 'running', recoveries = ");
+        out.push_bind_param::<BigInt, _>(&self.recoveries)?;
+        for column in [", started_at = ", ", updated_at = "] {
+            out.push_sql(column);
+            out.push_bind_param::<Text, _>(&self.now)?;
+        }
+        out.push_sql(" WHERE status IN ('pending', 'running') AND id = ");
+        out.push_bind_param::<Text, _>(&self.id)?;
+        out.push_sql(" AND owner = ");
+        out.push_bind_param::<Text, _>(self.owner)?;
+        out.push_sql(" AND recoveries <= ");
+        out.push_bind_param::<BigInt, _>(&self.recoveries)
+    }
+}
+
+impl QueryFragment<Sqlite> for StartStatement<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql("UPDATE OR FAIL traces SET status = 'running'");
+        for column in [", started_at = ", ", updated_at = "] {
+            out.push_sql(column);
+            out.push_bind_param::<Text, _>(&self.now)?;
+        }
+        out.push_sql(" WHERE status = 'pending' AND id = ");
+        out.push_bind_param::<Text, _>(&self.id)?;
+        self.claim.walk_ast(out)
+    }
+}
+
+impl QueryFragment<Sqlite> for FinishStatement<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql("UPDATE OR FAIL traces SET status = ");
+        out.push_bind_param::<Text, _>(self.status)?;
+        out.push_sql(", result_json = ");
+        out.push_bind_param::<Nullable<Text>, _>(&self.end.result_json)?;
+        out.push_sql(", error_message = ");
+        out.push_bind_param::<Nullable<Text>, _>(&self.end.error_message)?;
+        out.push_sql(", duration_ms = ");
+        out.push_bind_param::<Nullable<Double>, _>(&self.end.duration_ms)?;
+        out.push_sql(", task_trace_json = ");
+        out.push_bind_param::<Nullable<Text>, _>(&self.end.task_trace_json)?;
+        out.push_sql(", workflow_id = ");
+        out.push_bind_param::<Nullable<Text>, _>(&self.workflow)?;
+        out.push_sql(", workflow_version = ");
+        out.push_bind_param::<Nullable<BigInt>, _>(&self.workflow_version)?;
+        out.push_sql(", started_at = coalesce(started_at, ");
+        out.push_bind_param::<Text, _>(&self.began)?;
+        out.push_sql(")");
+        for column in [", completed_at = ", ", updated_at = "] {
+            out.push_sql(column);
+            out.push_bind_param::<Text, _>(&self.now)?;
+        }
+        out.push_sql(" WHERE status IN ('pending', 'running') AND id = ");
+        out.push_bind_param::<Text, _>(&self.id)?;
+        self.claim.walk_ast(out)
+    }
+}
+
+macro_rules! prepared_once {
+    ($($statement:ident),*) => {$(
+        impl QueryId for $statement<'_> {
+            type QueryId = $statement<'static>;
+            const HAS_STATIC_QUERY_ID: bool = true;
         }
 
-        impl QueryFragment<$db> for RecoverStatement<'_> {
-            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $db>) -> QueryResult<()> {
-                out.push_sql("UPDATE traces SET status = 'running', recoveries = ");
-                out.push_bind_param::<BigInt, _>(&self.recoveries)?;
-                out.push_sql(", started_at = ");
-                QueryFragment::<$db>::walk_ast(&Now, out.reborrow())?;
-                out.push_sql(", updated_at = ");
-                QueryFragment::<$db>::walk_ast(&Now, out.reborrow())?;
-                out.push_sql(" WHERE status IN ('pending', 'running') AND id = ");
-                out.push_bind_param::<Text, _>(&self.id)?;
-                out.push_sql(" AND owner = ");
-                out.push_bind_param::<Text, _>(self.owner)?;
-                out.push_sql(" AND recoveries <= ");
-                out.push_bind_param::<BigInt, _>(&self.recoveries)
-            }
-        }
-
-        impl QueryFragment<$db> for StartStatement<'_> {
-            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $db>) -> QueryResult<()> {
-                out.push_sql("UPDATE traces SET status = 'running', started_at = ");
-                QueryFragment::<$db>::walk_ast(&Now, out.reborrow())?;
-                out.push_sql(", updated_at = ");
-                QueryFragment::<$db>::walk_ast(&Now, out.reborrow())?;
-                out.push_sql(" WHERE status = 'pending' AND id = ");
-                out.push_bind_param::<Text, _>(&self.id)?;
-                QueryFragment::<$db>::walk_ast(&self.claim, out.reborrow())
-            }
-        }
-
-        impl QueryFragment<$db> for FinishStatement<'_> {
-            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $db>) -> QueryResult<()> {
-                out.push_sql("UPDATE traces SET status = ");
-                out.push_bind_param::<Text, _>(self.status)?;
-                out.push_sql(", result_json = ");
-                out.push_bind_param::<Nullable<Text>, _>(&self.end.result_json)?;
-                out.push_sql(", error_message = ");
-                out.push_bind_param::<Nullable<Text>, _>(&self.end.error_message)?;
-                out.push_sql(", duration_ms = ");
-                out.push_bind_param::<Nullable<Double>, _>(&self.end.duration_ms)?;
-                out.push_sql(", task_trace_json = ");
-                out.push_bind_param::<Nullable<Text>, _>(&self.end.task_trace_json)?;
-                out.push_sql(", workflow_id = ");
-                out.push_bind_param::<Nullable<Text>, _>(&self.workflow)?;
-                out.push_sql(", workflow_version = ");
-                out.push_bind_param::<Nullable<BigInt>, _>(&self.workflow_version)?;
-                out.push_sql(", started_at = coalesce(started_at, ");
-                QueryFragment::<$db>::walk_ast(&self.began, out.reborrow())?;
-                out.push_sql("), completed_at = ");
-                QueryFragment::<$db>::walk_ast(&Now, out.reborrow())?;
-                out.push_sql(", updated_at = ");
-                QueryFragment::<$db>::walk_ast(&Now, out.reborrow())?;
-                out.push_sql(" WHERE status IN ('pending', 'running') AND id = ");
-                out.push_bind_param::<Text, _>(&self.id)?;
-                QueryFragment::<$db>::walk_ast(&self.claim, out.reborrow())
-            }
-        }
+        impl<C> RunQueryDsl<C> for $statement<'_> {}
     )*};
 }
-statements!(Sqlite, Pg);
-
-impl QueryId for StartStatement<'_> {
-    type QueryId = StartStatement<'static>;
-    const HAS_STATIC_QUERY_ID: bool = true;
-}
-
-impl QueryId for RecoverStatement<'_> {
-    type QueryId = RecoverStatement<'static>;
-    const HAS_STATIC_QUERY_ID: bool = true;
-}
-
-impl QueryId for FinishStatement<'_> {
-    type QueryId = FinishStatement<'static>;
-    const HAS_STATIC_QUERY_ID: bool = true;
-}
-
-impl<C> diesel::RunQueryDsl<C> for StartStatement<'_> {}
-impl<C> diesel::RunQueryDsl<C> for RecoverStatement<'_> {}
-impl<C> diesel::RunQueryDsl<C> for FinishStatement<'_> {}
+prepared_once!(InsertStatement, StartStatement, RecoverStatement, FinishStatement);
