@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use svc_engine::{AuditTrailEntry, FailureKind, Message, RunOptions, RunOutcome, TaskError};
 use svc_model::{Code, ServiceError};
 use svc_spans::{SpanDraft, TraceContext};
@@ -54,8 +54,13 @@ impl CompiledChannel {
             claim.release(&self.services).await;
         }
         let accepted = accepted?;
-        let body = json!({"trace_id": accepted.trace_id.to_string(), "trace_token": accepted.trace_token});
-        Ok(ChannelResponse::json(202, body.to_string()))
+        let body = serde_json::to_string(&Accepted {
+            trace_id: accepted.trace_id.hyphenated().encode_lower(&mut Uuid::encode_buffer()),
+            trace_token: &accepted.trace_token,
+        });
+        let body =
+            body.map_err(|error| ServiceError::from_code(Code::SerializationError).with_internal(error))?;
+        Ok(ChannelResponse::json(202, body))
     }
 
     /// Runs an accepted job, no longer than `limit`. It passed its guards when it was accepted; only a job without a permit
@@ -93,7 +98,7 @@ impl CompiledChannel {
             // It was accepted before runs had keys.
             metadata::set_run_key(&mut job.metadata, job.trace_id.to_string());
         }
-        let message = Message { id: job.trace_id, ..Message::new(job.payload, job.metadata) };
+        let message = Message::with_id(job.trace_id, job.payload, job.metadata);
         let mut outcome = self.execute(message, options).await;
         drop(job.hold);
         mark_failed(&mut span, &outcome);
@@ -156,6 +161,13 @@ impl CompiledChannel {
         }
         (MessageOutcome::Ok, JobOutcome::Completed { result: Some(result) })
     }
+}
+
+/// The body of a 202.
+#[derive(Serialize)]
+struct Accepted<'a> {
+    trace_id: &'a str,
+    trace_token: &'a str,
 }
 
 /// Returns the headers of a trace context, as a job keeps them until it runs.

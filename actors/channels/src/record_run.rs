@@ -229,7 +229,7 @@ impl CompiledChannel {
             }
         };
         let limit = self.deadline(limit);
-        let message = Message { id: attempt.trace_id, ..Message::new(payload, admitted.metadata) };
+        let message = Message::with_id(attempt.trace_id, payload, admitted.metadata);
         let mut outcome = self.execute_record(&attempt, &record, message, (limit, trace_context)).await;
         drop(admitted.permit);
         let (counted, ended) = conclude(&outcome, limit, attempt.started.elapsed());

@@ -109,7 +109,7 @@ impl CompiledChannel {
             trace_context: span.context().clone(),
             ..RunOptions::default()
         };
-        let message = Message { id: trace_id, ..Message::new(payload, metadata) };
+        let message = Message::with_id(trace_id, payload, metadata);
         let Ok(mut outcome) = Abortable::new(self.execute(message, options), abort).await else {
             recorder.outcome = None;
             span.fail("aborted");

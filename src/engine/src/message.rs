@@ -29,8 +29,13 @@ pub struct Message {
 impl Message {
     /// Creates a fresh message with a new id.
     pub fn new(payload: Value, metadata: Map<String, Value>) -> Self {
+        Self::with_id(Uuid::now_v7(), payload, metadata)
+    }
+
+    /// Creates a fresh message of a run that has an id already.
+    pub fn with_id(id: Uuid, payload: Value, metadata: Map<String, Value>) -> Self {
         Self {
-            id: Uuid::now_v7(),
+            id,
             payload,
             data: Value::Object(Map::new()),
             metadata,
