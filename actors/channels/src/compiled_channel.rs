@@ -40,6 +40,8 @@ pub struct CompiledChannel {
     pub(crate) response: ResponseConfig,
     /// The tracing policy; `None` if nothing is recorded.
     pub(crate) tracing: Option<TracePolicy>,
+    /// Set if a synchronous run may show the metadata of its message: to its workflow, to a guard, or in its trace.
+    pub(crate) reads_metadata: bool,
     pub(crate) services: ChannelServices,
     pub(crate) meters: ChannelMeters,
     pub(crate) flow_meters: FlowMeters,
@@ -97,6 +99,10 @@ impl CompiledChannel {
         )?;
         let shaped = config.response.mode == ResponseMode::Shaped;
         let name: Arc<str> = row.content.name.as_str().into();
+        let tracing = services.traces.as_ref().map(|traces| traces.policy(&config.tracing));
+        let reads_metadata = flow.reads_metadata()
+            || guards.read_metadata()
+            || tracing.as_ref().is_some_and(|policy| policy.task_details);
         Ok(Self {
             id: row.channel_id.as_str().into(),
             chain: Arc::new([Arc::clone(&name)]),
@@ -111,7 +117,8 @@ impl CompiledChannel {
             shaper: shaped.then(|| ResponseShaper::new(&config.response)),
             cron,
             response: config.response,
-            tracing: services.traces.as_ref().map(|traces| traces.policy(&config.tracing)),
+            tracing,
+            reads_metadata,
             meters: services.metrics.channel_meters(&row.content.name),
             services: services.clone(),
             version: row.version,

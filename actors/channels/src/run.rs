@@ -42,12 +42,15 @@ impl CompiledChannel {
             trace: self.trace_options(details),
             chain: self.chain.clone(),
             trace_context,
+            ignores_metadata: true,
             ..RunOptions::default()
         };
         let id = Uuid::now_v7();
-        let key = if request_id.is_empty() { id.to_string() } else { request_id.to_owned() };
-        metadata::set_run_key(&mut metadata, key);
-        let message = Message { id, ..Message::new(payload, metadata) };
+        if self.reads_metadata {
+            let key = if request_id.is_empty() { id.to_string() } else { request_id.to_owned() };
+            metadata::set_run_key(&mut metadata, key);
+        }
+        let message = Message::with_id(id, payload, metadata);
         let (started_at, started) = (traced.map(|_| Timestamp::now()), Instant::now());
         let executed = AssertUnwindSafe(self.execute(message, options)).catch_unwind().await;
         let finished = FinishedRun { traced, started_at, took: started.elapsed() };

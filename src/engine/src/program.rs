@@ -50,6 +50,13 @@ impl CompiledWorkflow {
         &self.content_hash
     }
 
+    /// Returns `true` if a run may look at the metadata of its message: an expression or a path reads there, or a task is
+    /// none of the built-ins, which may read anything.
+    pub fn reads_metadata(&self) -> bool {
+        let is_task = |step: &CompiledStep| matches!(step.action, StepAction::Task(_));
+        !self.reads.metadata.is_nothing() || self.steps.iter().any(is_task)
+    }
+
     /// Ids of its tasks, in order.
     pub fn task_ids(&self) -> impl Iterator<Item = &str> {
         self.steps.iter().map(|step| &*step.id)
@@ -109,6 +116,11 @@ impl Flow {
     /// Creates a flow of one version that takes everything.
     pub fn single(workflow: CompiledWorkflow) -> Self {
         Self { versions: vec![(Arc::new(workflow), 100)] }
+    }
+
+    /// Returns `true` if a run of any version may look at the metadata of its message.
+    pub fn reads_metadata(&self) -> bool {
+        self.versions.iter().any(|(workflow, _)| workflow.reads_metadata())
     }
 
     /// Returns the versions with the ids they run under, as audit, traces and timings name them.

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use datalogic_rs::DataValue;
+use serde_json::{Map, Value};
 use svc_model::WorkflowVersion;
 use svc_model::mask::MASK;
 use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
@@ -65,6 +66,8 @@ pub struct RunOptions {
     pub stubs: Stubs,
     /// The place in a distributed trace at which the spans of the tasks begin.
     pub trace_context: TraceContext,
+    /// The caller does not look at the metadata of the outcome: they are not stamped for a workflow that does not either.
+    pub ignores_metadata: bool,
 }
 
 /// The result of a run.
@@ -99,9 +102,11 @@ impl Engine {
             (None, _) => svc_model::rollout::bucket(&message.id.to_string()),
         };
         let deadline = evaluation_budget::deadline(options.deadline, options.until);
-        let mut run = Run::new(self, message, options, deadline);
-        let mut meter = Meter::new(self.limits.cpu_budget, deadline);
         let picked = flow.pick(bucket);
+        let is_read = picked.is_some_and(|(workflow, _)| workflow.reads_metadata());
+        let stamps = is_read || options.trace.is_some() || !options.ignores_metadata;
+        let mut run = Run::new(self, message, options, deadline, stamps);
+        let mut meter = Meter::new(self.limits.cpu_budget, deadline);
         let failure = {
             let mut pass = pin!(async {
                 let (workflow, id) = picked?;
@@ -138,16 +143,21 @@ struct Run<'e> {
     loop_counter: Option<i64>,
     chain: Arc<[Arc<str>]>,
     trace_context: TraceContext,
+    /// Stamps are written into the metadata.
+    stamps: bool,
 }
 
 impl<'e> Run<'e> {
-    fn new(engine: &'e Engine, mut message: Message, options: RunOptions, deadline: Option<Instant>) -> Self {
+    fn new(
+        engine: &'e Engine,
+        mut message: Message,
+        options: RunOptions,
+        deadline: Option<Instant>,
+        stamps: bool,
+    ) -> Self {
         let now = (engine.clock)();
-        let metadata = &mut message.metadata;
-        metadata.insert("processed_at".into(), now.to_rfc3339_opts(SecondsFormat::Micros, true).into());
-        metadata.insert("engine_version".into(), engine.version.as_str().into());
-        if let Some(vars) = &engine.vars {
-            metadata.insert("vars".into(), vars.clone());
+        if stamps {
+            stamp(&mut message.metadata, engine, now);
         }
         let tracer = options.trace.map(|trace| Tracer::new(trace, &message, &options.redaction));
         let work = RunState {
@@ -177,6 +187,7 @@ impl<'e> Run<'e> {
             loop_counter: None,
             chain: options.chain,
             trace_context: options.trace_context,
+            stamps,
         }
     }
 
@@ -424,8 +435,10 @@ impl<'e> Run<'e> {
     }
 
     fn finish(mut self, failure: Option<RunFailure>) -> RunOutcome {
-        let arena = Arena::lease();
-        self.work.stamp_progress(&mut EvaluationScope::new(arena.bump(), &Reads::default()));
+        if self.stamps {
+            let arena = Arena::lease();
+            self.work.stamp_progress(&mut EvaluationScope::new(arena.bump(), &Reads::default()));
+        }
         RunOutcome {
             message: self.work.message,
             matched: self.matched,
@@ -437,6 +450,15 @@ impl<'e> Run<'e> {
             timings: self.timings,
             workflow: None,
         }
+    }
+}
+
+/// Writes the facts of the engine into the metadata.
+fn stamp(metadata: &mut Map<String, Value>, engine: &Engine, now: DateTime<Utc>) {
+    metadata.insert("processed_at".into(), now.to_rfc3339_opts(SecondsFormat::Micros, true).into());
+    metadata.insert("engine_version".into(), engine.version.as_str().into());
+    if let Some(vars) = &engine.vars {
+        metadata.insert("vars".into(), vars.clone());
     }
 }
 

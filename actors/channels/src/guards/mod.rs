@@ -152,6 +152,11 @@ impl Guards {
         })
     }
 
+    /// Returns `true` if a guard looks at the metadata of a message.
+    pub(crate) fn read_metadata(&self) -> bool {
+        self.validation.is_some() || self.deduplication.is_some() || self.response_cache.is_some()
+    }
+
     /// Acquires a permit for work that passed the guards before; `None` if the channel limits no concurrency.
     pub(crate) fn permit(&self) -> Result<Option<Permit>, NoPermit> {
         self.permits.as_ref().map(Permits::try_acquire).transpose()
@@ -266,14 +271,17 @@ impl CompiledChannel {
             .map(|guard| (guard, guard.sent_key(&request)));
         let envelope = self.envelope && ingress == Ingress::Http;
         let (payload, caller) = metadata::split_body(request.body.take(), envelope);
-        let stamps = metadata::MetadataStamps {
-            channel: &self.name,
-            vars: services.settings.vars.as_ref(),
-            cookies: &self.cookies,
-            credential: guards.credentials.as_ref().and_then(|credentials| credentials.header()),
-            claims,
-        };
-        let mut metadata = metadata::stamp(caller, &mut request, stamps);
+        let mut metadata = Map::new();
+        if self.reads_metadata || request.delivery == Delivery::Async {
+            let stamps = metadata::MetadataStamps {
+                channel: &self.name,
+                vars: services.settings.vars.as_ref(),
+                cookies: &self.cookies,
+                credential: guards.credentials.as_ref().and_then(|credentials| credentials.header()),
+                claims,
+            };
+            metadata = metadata::stamp(caller, &mut request, stamps);
+        }
         let response_cache = Guard::Cache
             .for_ingress(&guards.response_cache, ingress)
             .filter(|_| request.delivery == Delivery::Sync)

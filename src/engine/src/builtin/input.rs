@@ -8,7 +8,7 @@ use svc_model::{FieldError, Issue};
 use crate::catalogue::InputField;
 use crate::expression::{Evaluator, Expression, SecretPolicy};
 use crate::failing_calls::{Impossible, failing_calls};
-use crate::path::Path;
+use crate::path::{Path, Root};
 use crate::reads::Reads;
 
 /// The input of the path below `data` that a built-in writes.
@@ -173,7 +173,11 @@ impl<'i, 'e> BuiltinInput<'i, 'e> {
     /// Reads the required path of a source.
     pub(crate) fn required_source(&mut self, field: &str) -> Option<Path> {
         let text = self.required_string(field)?;
-        self.check_path(field, Path::parse(text))
+        let path = self.check_path(field, Path::parse(text))?;
+        if *path.root() == Root::Metadata {
+            self.compiler.reads.borrow_mut().mark(path.as_str());
+        }
+        Some(path)
     }
 
     /// Reads the required path of a target.

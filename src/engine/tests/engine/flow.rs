@@ -326,6 +326,37 @@ fn the_engine_stamps_its_facts() {
 }
 
 #[test]
+fn metadata_that_neither_caller_nor_workflow_reads_are_not_stamped() {
+    let engine = Engine::builder().build();
+    let map =
+        |logic: Value| json!({"name": "map", "input": {"mappings": [{"path": "data.a", "logic": logic}]}});
+    let stamped = |condition: Value, function: Value, options: RunOptions| {
+        let document = json!({"condition": condition, "tasks": [{"id": "t", "function": function}]});
+        let flow = Flow::single(compile(&engine, &document).unwrap());
+        let outcome = block_on(engine.run(&flow, message(json!({"a": "run"})), options));
+        ["engine_version", "processed_at", "progress"]
+            .map(|stamp| outcome.message.metadata.contains_key(stamp))
+    };
+    let ignoring = || RunOptions { ignores_metadata: true, ..RunOptions::default() };
+    let (always, constant) = (json!(true), map(json!(1)));
+    assert_eq!(stamped(always.clone(), constant.clone(), ignoring()), [false; 3]);
+    assert_eq!(stamped(always.clone(), constant.clone(), RunOptions::default()), [true; 3]);
+    let traced = RunOptions { trace: Some(TraceOptions::default()), ..ignoring() };
+    assert_eq!(stamped(always.clone(), constant.clone(), traced), [true; 3]);
+    for function in [
+        map(json!({"var": "metadata.engine_version"})),
+        map(json!({"var": {"cat": ["metadata.", {"var": "payload.a"}]}})),
+        map(json!({"var": ""})),
+        json!({"name": "parse_json", "input": {"source": "metadata.progress", "target": "p"}}),
+        json!({"name": "log", "input": {"message": {"var": "metadata.processed_at"}}}),
+    ] {
+        assert_eq!(stamped(always.clone(), function.clone(), ignoring()), [true; 3], "{function}");
+    }
+    let condition = json!({"!!": [{"var": "metadata.engine_version"}]});
+    assert_eq!(stamped(condition, constant, ignoring()), [true; 3]);
+}
+
+#[test]
 fn each_bucket_runs_one_version_under_its_own_id() {
     let engine = Engine::builder().build();
     let version = |n: i64| {
