@@ -4,10 +4,10 @@ CARGO ?= cargo
 DRIVERS = es kafka mongo smtp sql storage
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test api-clients api-requests tls-probes fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka attack lint features fmt bench budget doc deny
+.PHONY: help demo run install test test-kafka-broker api-clients api-requests tls-probes fuzz schedules drill-cron drill-cluster drill-rolling drill-kafka attack lint features fmt bench budget doc deny
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-13s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-17s %s\n' "$$name" "$$text"; done
 
 demo: ## build the service without the heavy drivers, load examples/quickstart, post an order, keep serving (DEMO_EXIT=1: end after the answer)
 	$(CARGO) build --profile demo --no-default-features -p svc --bin svc-server -p svc-testkit --bin demo
@@ -24,6 +24,10 @@ install: ## build the release and put both programs, completions and manual page
 
 test: ## every test; installs or finds what they need
 	@tests/run
+
+test-kafka-broker: ## Kafka channels against a real broker: plain, TLS, client certificates, SCRAM; builds the broker the first time, a quarter of an hour
+	tests/peers/kafka ensure
+	SVC_TEST_REQUIRE=all $(CARGO) test -q --workspace --test scenarios -- --ignored kafka::broker
 
 api-clients: ## clients that public generators make of the OpenAPI document drive the service (needs npm and PyPI)
 	$(CARGO) build -p svc --bin svc-server
@@ -87,7 +91,7 @@ features: ## check the service without drivers, with each heavy driver alone, wi
 fmt: ## format the sources
 	$(CARGO) fmt --all
 
-bench: ## measure beside a bare actix-web handler, in one run (PART=traces|submissions|credentials|population|admin|tls|engine|connectors|kafka|cron|cluster|project|soak)
+bench: ## measure beside a bare actix-web handler, in one run (PART=traces|submissions|credentials|population|admin|tls|engine|connectors|kafka|cron|cluster|project|soak|soak-kafka)
 	@bench/run $(PART)
 
 budget: ## count the instructions of the hot paths; a case that costs 5 % more than bench/budget.txt fails

@@ -46,8 +46,8 @@ const ORDERS: &str = "/api/v1/data/orders";
 /// A part of the report.
 type Part = fn(&BenchContext) -> io::Result<()>;
 
-/// The parts that can be measured; a soak takes minutes and runs only if named.
-const PARTS: [(&str, Part); 13] = [
+/// The parts that can be measured; soaks take minutes and run only if named.
+const PARTS: [(&str, Part); 14] = [
     ("engine", engine::measure),
     ("traces", traces::measure),
     ("submissions", submissions::measure),
@@ -61,8 +61,9 @@ const PARTS: [(&str, Part); 13] = [
     ("cluster", cluster::measure),
     ("project", project::measure),
     ("soak", soak::measure),
+    ("soak-kafka", kafka::soak::measure),
 ];
-const ON_DEMAND: &str = "soak";
+const ON_DEMAND: [&str; 2] = ["soak", "soak-kafka"];
 
 /// The variable that names the `svc-server` of an earlier release, which is measured beside this one.
 const PREVIOUS: &str = "SVC_BENCH_PREVIOUS";
@@ -132,7 +133,7 @@ fn main() -> io::Result<()> {
     }
     for (name, measure) in PARTS {
         let asked = wanted.iter().any(|part| part == Path::new(name));
-        if asked || (wanted.is_empty() && name != ON_DEMAND) {
+        if asked || (wanted.is_empty() && !ON_DEMAND.contains(&name)) {
             measure(&setting)?;
         }
     }

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Value, json};
 
-/// Records of a partition that run again at most after a process was killed: those that are done and not
-/// committed, those whose traces are being stored, and the one in progress.
-const REPEATED_BY_KILL: usize = 512 + 64 + 1;
+/// Records of a partition that run again at most after a process was killed: those that were begun and are not
+/// known to be committed.
+const REPEATED_BY_KILL: usize = 512;
 
 /// Examples of each finding.
 const EXAMPLES: usize = 5;

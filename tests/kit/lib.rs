@@ -4,7 +4,7 @@
 //! scripted HTTPS server ([`tls`]) and HTTP server ([`upstream`]), a secret store ([`vault`]), secrets that are
 //! recognised wherever they appear ([`canary`]), addresses that must not be reached ([`spellings`]) and a listener
 //! that counts who tries ([`trap`]), real servers as processes ([`daemon`]: [`postgres`], [`mariadb`]; [`redis`],
-//! [`smtp`], [`s3`], an OpenID provider [`oidc`], a [`collector`] of spans), a server of MongoDB's protocol ([`mongo`]), a DNS server ([`dns`]),
+//! [`smtp`], [`s3`], an OpenID provider [`oidc`], a broker [`kafka`], a [`collector`] of spans), a server of MongoDB's protocol ([`mongo`]), a DNS server ([`dns`]),
 //! a proxy that loses the answers to commits ([`commit_proxy`]), schedules ([`cron`]) and the witness of their runs
 //! ([`witness`]), child processes that end with the test ([`process`]), and the loading
 //! of an example directory through the admin API ([`example`]). It never links the service: everything goes over a
@@ -19,6 +19,7 @@ pub mod dns;
 pub mod example;
 pub mod findings;
 pub mod http;
+pub mod kafka;
 pub mod mariadb;
 pub mod mongo;
 pub mod oidc;

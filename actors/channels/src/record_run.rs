@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use svc_engine::{FailureKind, Message, RunOptions, RunOutcome};
 use svc_model::{ErrorReason, ServiceError, Timestamp, rollout};
-use svc_spans::TraceContext;
+use svc_spans::{ActiveSpan, TraceContext};
 use svc_traces::{FailureReport, Record, TraceMode};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -63,17 +63,39 @@ pub struct RecordResult {
     /// The work that is left once it is known what becomes of the record; `None` if the record met no
     /// channel, or is deferred.
     pub settlement: Option<RecordSettlement>,
+    /// The place of the attempt in a distributed trace.
+    pub trace_context: TraceContext,
 }
 
 impl RecordResult {
+    fn new(outcome: RecordOutcome, settlement: Option<RecordSettlement>) -> Self {
+        Self { outcome, settlement, trace_context: TraceContext::default() }
+    }
+
     /// Builds the result of a record that the channel cannot take now.
     pub fn deferred(reason: impl Into<String>) -> Self {
-        Self { outcome: RecordOutcome::Deferred { reason: reason.into() }, settlement: None }
+        Self::new(RecordOutcome::Deferred { reason: reason.into() }, None)
     }
 
     /// Builds the result of a record that met no channel.
     pub fn failed(message: impl Into<String>) -> Self {
-        Self { outcome: RecordOutcome::Failed { message: message.into() }, settlement: None }
+        Self::new(RecordOutcome::Failed { message: message.into() }, None)
+    }
+
+    /// Returns `true` if the record is done: it ran, or need not run.
+    pub fn is_done(&self) -> bool {
+        matches!(self.outcome, RecordOutcome::Completed | RecordOutcome::Duplicate)
+    }
+
+    /// Ends the span of the attempt, as failed where the attempt did not settle the record.
+    pub fn with_span(mut self, mut span: ActiveSpan) -> Self {
+        match &self.outcome {
+            RecordOutcome::Completed | RecordOutcome::Duplicate => {}
+            RecordOutcome::Deferred { .. } => span.fail("deferred"),
+            RecordOutcome::Failed { .. } => span.fail("failed"),
+        }
+        self.trace_context = span.context().clone();
+        self
     }
 }
 
@@ -123,7 +145,7 @@ impl RecordSettlement {
     }
 
     /// Sets the channel that receives the report of a failed run.
-    pub fn set_report_target(&mut self, target: Option<Arc<str>>) {
+    pub(crate) fn set_report_target(&mut self, target: Option<Arc<str>>) {
         self.report_target = target;
     }
 
@@ -251,7 +273,7 @@ impl CompiledChannel {
         });
         let mut settlement = self.settlement(&attempt, counted, trace, admitted.claim);
         settlement.failed_payload = is_failed.then(|| std::mem::take(&mut outcome.message.payload));
-        RecordResult { outcome: ended, settlement: Some(settlement) }
+        RecordResult::new(ended, Some(settlement))
     }
 
     async fn execute_record(
@@ -287,12 +309,12 @@ impl CompiledChannel {
             trace
         });
         let settlement = self.settlement(attempt, MessageOutcome::Error, trace, None);
-        RecordResult { outcome: RecordOutcome::Failed { message }, settlement: Some(settlement) }
+        RecordResult::new(RecordOutcome::Failed { message }, Some(settlement))
     }
 
     fn drop_duplicate(self: &Arc<Self>, attempt: &RecordAttempt) -> RecordResult {
         let settlement = self.settlement(attempt, MessageOutcome::Duplicate, None, None);
-        RecordResult { outcome: RecordOutcome::Duplicate, settlement: Some(settlement) }
+        RecordResult::new(RecordOutcome::Duplicate, Some(settlement))
     }
 
     fn settlement(

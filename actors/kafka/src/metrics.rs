@@ -107,9 +107,9 @@ impl KafkaMetrics {
         );
     }
 
-    pub(crate) fn count_record(&self, topic: &str, settled: SettledAs) {
+    pub(crate) fn count_records(&self, topic: &str, settled: SettledAs, count: usize) {
         let labels = OutcomeLabels { topic: topic.to_owned(), outcome: settled.name() };
-        self.records.get_or_create(&labels).inc();
+        self.records.get_or_create(&labels).inc_by(count as u64);
     }
 
     pub(crate) fn count_retry(&self, topic: &str, reason: RetryReason) {

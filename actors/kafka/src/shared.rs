@@ -7,10 +7,10 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use parking_lot::{Mutex, MutexGuard};
 use slog::Logger;
-use svc_channels::{RecordResult, RecordRun, TopicRecord};
+use svc_channels::{BatchProgress, RecordBatch, RecordResult, RecordRun, TopicRecord};
 use svc_connectors::KafkaProducer;
 use svc_registry::Registry;
-use svc_spans::{ActiveSpan, SpanDraft, Spans, TraceContext};
+use svc_spans::{SpanDraft, Spans, TraceContext};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
@@ -63,40 +63,51 @@ impl KafkaShared {
         }
     }
 
-    /// Runs a record through the channel of its topic, when it is its partition's turn.
-    pub(crate) async fn run_record(
+    /// Runs consecutive records of a partition through the channel of their topic, when it is the partition's
+    /// turn. Their results go to `progress`; returns that of the next record where it met no channel.
+    pub(crate) async fn run_records(
         &self,
-        record: &Arc<TopicRecord>,
+        records: &[Arc<TopicRecord>],
         is_failure_traced: bool,
-        span: &mut ActiveSpan,
-    ) -> RecordResult {
+        progress: &Arc<BatchProgress>,
+    ) -> Option<RecordResult> {
         // It is never closed.
         let _turn = self.permits.acquire().await;
-        let topic = &*record.topic;
+        let topic = &*records.first()?.topic;
         let routes = self.routes.load_full();
         let Some(route) = routes.route(topic) else {
             // The consumer is about to give it up.
-            return RecordResult::deferred(format!("no active channel takes the records of topic '{topic}'"));
+            let reason = format!("no active channel takes the records of topic '{topic}'");
+            return Some(RecordResult::deferred(reason));
         };
-        span.set("svc.channel", Arc::clone(&route.channel));
         let snapshot = Arc::clone(&self.registry.snapshot());
         let channel = snapshot.channel_by_name(&route.channel).filter(|channel| !channel.is_cron());
         match channel {
             Some(channel) => {
-                let run = RecordRun {
+                let runs = records.iter().map(|record| RecordRun {
                     record: Arc::clone(record),
                     limit: self.settings.processing_timeout,
                     is_failure_traced,
-                    trace_context: span.context().clone(),
-                };
-                self.registry.run_record(channel, run).await
+                    trace_context: self.trace_context(record),
+                });
+                let batch = RecordBatch::new(runs.collect(), Arc::clone(progress));
+                self.registry.run_records(channel, batch).await
             }
-            None if route.is_configured => RecordResult::failed(format!(
+            None if route.is_configured => Some(RecordResult::failed(format!(
                 "channel_unavailable: kafka.topics maps topic '{topic}' to '{}', which is no active channel",
                 route.channel
-            )),
-            None => RecordResult::deferred(format!("channel '{}' is not active any more", route.channel)),
+            ))),
+            None => {
+                let reason = format!("channel '{}' is not active any more", route.channel);
+                Some(RecordResult::deferred(reason))
+            }
         }
+    }
+
+    /// Returns the place in a distributed trace that the headers of a record name.
+    pub(crate) fn trace_context(&self, record: &TopicRecord) -> TraceContext {
+        let headers = record.headers.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
+        self.spans.extract(headers)
     }
 
     /// Writes a dead letter. Its headers pass `trace_context` on.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use actix_supervision::CallErrorKind;
-use svc_channels::{RecordResult, RecordRun, RunRecord, refusal};
+use svc_channels::{RecordBatch, RecordResult, RunRecords, refusal};
 
 use crate::dispatch::{DispatchError, FirstWorker};
 use crate::failure_target;
@@ -12,33 +12,33 @@ use crate::handle::Registry;
 use crate::snapshot::LoadedChannel;
 
 impl Registry {
-    /// Runs a record through its channel, on the next worker. Dropping the future drops the run.
+    /// Runs consecutive records of a partition through their channel, on the next worker. Their results go to
+    /// the progress of the batch. Dropping the future drops the run.
     ///
-    /// The record is deferred if nothing ran because no worker serves the channel now, its actors are on
-    /// their way out, or the secret store has no value for a secret that its workflow needs. A quarantined
-    /// channel fails it.
-    pub async fn run_record(&self, channel: &Arc<LoadedChannel>, run: RecordRun) -> RecordResult {
+    /// Returns the result of the next record where the batch did not reach the channel, or left it. That
+    /// record is deferred if no worker serves the channel now, its actors are on their way out, or the secret
+    /// store has no value for a secret that its workflow needs. A quarantined channel fails it.
+    pub async fn run_records(
+        &self,
+        channel: &Arc<LoadedChannel>,
+        mut batch: RecordBatch,
+    ) -> Option<RecordResult> {
         if channel.quarantine().is_none()
             && let Some(secret) = self.unreadable_secret(&self.snapshot(), channel)
         {
-            return RecordResult::deferred(format!(
-                "channel '{}' waits for a secret: {secret}",
-                channel.name()
-            ));
+            let reason = format!("channel '{}' waits for a secret: {secret}", channel.name());
+            return Some(RecordResult::deferred(reason));
         }
+        batch.set_report_target(failure_target::target(&channel.row));
         let offset = self.next_worker.fetch_add(1, Ordering::Relaxed);
         let first = FirstWorker { own: None, offset };
-        let result = self.dispatch(first, RunRecord(run), self.same_channel(channel)).await;
-        let mut result = result.unwrap_or_else(|error| failed_dispatch(channel, error));
-        if let Some(settlement) = &mut result.settlement {
-            settlement.set_report_target(failure_target::target(&channel.row));
-        }
-        result
+        let ended = self.dispatch(first, RunRecords(batch), self.same_channel(channel)).await;
+        ended.err().map(|error| failed_dispatch(channel, error))
     }
 }
 
 /// Converts the error of a dispatch.
-fn failed_dispatch(channel: &LoadedChannel, error: DispatchError<RunRecord, ()>) -> RecordResult {
+fn failed_dispatch(channel: &LoadedChannel, error: DispatchError<RunRecords, ()>) -> RecordResult {
     match error {
         DispatchError::NotFound { .. } => {
             RecordResult::failed(format!("channel_unavailable: '{}' is no longer active", channel.name()))

@@ -77,9 +77,9 @@ pub(crate) enum Ending {
 pub struct HandledCounter(Arc<NodeVitals>);
 
 impl HandledCounter {
-    /// Adds one to the number of messages that the node has handled.
-    pub fn increment(&self) {
-        self.0.handled.fetch_add(1, Ordering::Relaxed);
+    /// Adds to the number of messages that the node has handled.
+    pub fn add(&self, handled: usize) {
+        self.0.handled.fetch_add(handled as u64, Ordering::Relaxed);
     }
 }
 

@@ -64,7 +64,7 @@ fn commit_ahead_of_its_effect_is_found() {
 fn more_duplicates_than_the_faults_explain_are_found() {
     let mut evidence = clean();
     let repeated = Effect { partition: 0, offset: 3 };
-    evidence.effects.extend(vec![repeated; 2 * 577 - 1]);
+    evidence.effects.extend(vec![repeated; 2 * 512 - 1]);
     assert_eq!(find_failures(&evidence), Vec::<String>::new());
     evidence.effects.push(repeated);
     assert_eq!(find_failures(&evidence), ["1155 effects were repeated, the faults explain 1154"]);

@@ -64,23 +64,51 @@ fn cooperative_group_moves_only_the_partitions_that_change_their_owner() {
     end(first);
 }
 
+/// Returns the number of times that a process was given partitions, or gave them up.
+fn rebalances(server: &ServerProcess) -> usize {
+    let is_rebalance = |line: &&str| line.contains("are given up") || line.contains("partitions assigned");
+    server.log_text().lines().filter(is_rebalance).count()
+}
+
 #[test]
-fn static_member_goes_on_where_it_ended() {
-    let cluster = Cluster::start(&[("orders", 2)]);
+fn static_member_that_restarts_keeps_its_partitions_and_no_other_member_notices() {
+    // Of the two protocols of groups, the mock cluster knows static members of this one alone.
+    let member = |cluster: &Cluster, sink: &Upstream, name: &str| {
+        start_member(cluster, sink, &[("group.protocol", "consumer"), ("group.instance.id", name)])
+    };
+    let cluster = Cluster::start(&[("orders", 4)]);
     let sink = sink();
-    let member = start_member(&cluster, &sink, &[("group.instance.id", "node-1")]);
-    send_to_each(&cluster, 2, 5);
-    for partition in 0..2 {
+    let first = member(&cluster, &sink, "node-1");
+    eventually(|| partitions(&mut first.client()).len() == 4);
+    let second = member(&cluster, &sink, "node-2");
+    eventually(|| partitions(&mut first.client()).len() == 2 && partitions(&mut second.client()).len() == 2);
+    send_to_each(&cluster, 4, 5);
+    for partition in 0..4 {
         cluster.wait_committed("orders", partition, 5);
     }
-    end(member);
-    send_to_each(&cluster, 2, 5);
-    let member = start_member(&cluster, &sink, &[("group.instance.id", "node-1")]);
-    for partition in 0..2 {
+    let numbers = |server: &ServerProcess| {
+        let rows = partitions(&mut server.client());
+        rows.iter().map(|row| row["partition"].as_i64().unwrap()).collect::<Vec<_>>()
+    };
+    let (own, others, noticed) = (numbers(&second), numbers(&first), rebalances(&first));
+    end(second);
+    send_to_each(&cluster, 4, 5);
+    for partition in &others {
+        cluster.wait_committed("orders", i32::try_from(*partition).unwrap(), 10);
+    }
+    for partition in &own {
+        let waiting = cluster.committed_offset("orders", i32::try_from(*partition).unwrap());
+        assert_eq!(waiting, 5, "nobody else reads them");
+    }
+    let second = member(&cluster, &sink, "node-2");
+    for partition in 0..4 {
         cluster.wait_committed("orders", partition, 10);
     }
-    check_once_in_order(&sink, 2, 10);
-    end(member);
+    assert_eq!((numbers(&second), numbers(&first)), (own, others));
+    assert_eq!(rebalances(&first), noticed);
+    check_once_in_order(&sink, 4, 10);
+    end(second);
+    end(first);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Kafka ingress: the real binary against a cluster that librdkafka plays in this process.
 
+mod broker;
 mod control;
 mod groups;
 mod hostile;
@@ -12,6 +13,7 @@ mod wire;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::Write;
+use std::ops::Deref;
 use std::time::Duration;
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -33,12 +35,26 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The topic of dead letters.
 const DEAD: &str = "svc-dlq";
 
-/// A cluster of one broker, and a producer of it.
-struct Cluster {
-    mock: MockCluster<'static, DefaultProducerContext>,
+/// A client of a cluster: writes records, reads them back, and looks at what is committed.
+struct ClusterClient {
+    config: ClientConfig,
     producer: ThreadedProducer<DefaultProducerContext>,
     /// Reads the committed offsets of groups, by their names; a member of none.
     watchers: RefCell<HashMap<String, BaseConsumer>>,
+}
+
+/// A cluster of one broker, and a client of it.
+struct Cluster {
+    mock: MockCluster<'static, DefaultProducerContext>,
+    client: ClusterClient,
+}
+
+impl Deref for Cluster {
+    type Target = ClusterClient;
+
+    fn deref(&self) -> &ClusterClient {
+        &self.client
+    }
 }
 
 /// A record as it is read back.
@@ -56,12 +72,20 @@ impl Cluster {
         for (topic, partitions) in topics.iter().chain(&[(DEAD, 1)]) {
             mock.create_topic(topic, *partitions, 1).unwrap();
         }
-        let producer = ClientConfig::new()
-            .set("bootstrap.servers", mock.bootstrap_servers())
-            .set("message.max.bytes", "20000000")
-            .create()
-            .unwrap();
-        Self { mock, producer, watchers: RefCell::default() }
+        let client = ClusterClient::new(&mock.bootstrap_servers(), &[]);
+        Self { mock, client }
+    }
+}
+
+impl ClusterClient {
+    fn new(brokers: &str, properties: &[(&str, &str)]) -> Self {
+        let mut config = ClientConfig::new();
+        config.set("bootstrap.servers", brokers);
+        for (name, value) in properties {
+            config.set(*name, *value);
+        }
+        let producer = config.clone().set("message.max.bytes", "20000000").create().unwrap();
+        Self { config, producer, watchers: RefCell::default() }
     }
 
     /// Writes a record to partition 0.
@@ -87,11 +111,7 @@ impl Cluster {
     }
 
     fn reader(&self, group: &str) -> BaseConsumer {
-        ClientConfig::new()
-            .set("bootstrap.servers", self.mock.bootstrap_servers())
-            .set("group.id", group)
-            .create()
-            .unwrap()
+        self.config.clone().set("group.id", group).create().unwrap()
     }
 
     /// Reads the committed offset of a partition in the group of the service; 0 without one.
@@ -139,10 +159,10 @@ impl Cluster {
 }
 
 /// A server that reads this cluster, not yet started.
-fn launch_at(cluster: &Cluster) -> ServerCommand {
+fn launch_at(cluster: &ClusterClient) -> ServerCommand {
     launch()
         .env("SVC_KAFKA__ENABLED", "true")
-        .env("SVC_KAFKA__BROKERS", &cluster.mock.bootstrap_servers())
+        .env("SVC_KAFKA__BROKERS", cluster.config.get("bootstrap.servers").unwrap())
         .env("SVC_KAFKA__SESSION_TIMEOUT_MS", "6000")
         .env("SVC_KAFKA__LAG_POLL_INTERVAL_SECS", "1")
         .env("SVC_METRICS__ENABLED", "true")

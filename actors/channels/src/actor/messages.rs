@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use svc_model::ServiceError;
 use svc_traces::{Job, JobResult};
 
-use crate::record_run::{RecordResult, RecordRun};
+use crate::record_batch::RecordBatch;
 use crate::request::DataRequest;
 use crate::response::ChannelResponse;
 use crate::scheduled_run::{ScheduledRun, ScheduledRunResult};
@@ -59,10 +59,10 @@ impl PanicFlag {
 #[rtype(result = "ScheduledRunResult")]
 pub struct RunScheduled(pub ScheduledRun);
 
-/// Runs a record of a topic. Read-only, as [`Submit`] is; the run is dropped when its caller leaves.
+/// Runs consecutive records of a partition. Read-only, as [`Submit`] is; the run is dropped when its caller leaves.
 #[derive(Debug, Message)]
-#[rtype(result = "RecordResult")]
-pub struct RunRecord(pub RecordRun);
+#[rtype(result = "()")]
+pub struct RunRecords(pub RecordBatch);
 
 /// Returns the version of the channel that the actor runs. It passes through the mailbox, so an answer proves that the
 /// actor is alive.

@@ -10,12 +10,12 @@ use actix_supervision::{Context, ReadHandler, ReadReply, StartContext, StartErro
 use crate::compiled_channel::CompiledChannel;
 use crate::compute_gate::{ComputeGate, is_large_value};
 
-pub use messages::{PanicFlag, ProbeVersion, RunJob, RunRecord, RunScheduled, Submit};
+pub use messages::{PanicFlag, ProbeVersion, RunJob, RunRecords, RunScheduled, Submit};
 
 /// Serves one channel on one thread.
 ///
 /// Owns nothing but a share of its [`CompiledChannel`]: state that must outlive it, such as permits, lives there. Handles
-/// [`Submit`], [`RunJob`], [`RunRecord`], [`RunScheduled`] and [`ProbeVersion`]; of others it uses the recorder and the queue of traces. A restart builds it from
+/// [`Submit`], [`RunJob`], [`RunRecords`], [`RunScheduled`] and [`ProbeVersion`]; of others it uses the recorder and the queue of traces. A restart builds it from
 /// the same channel; a changed channel comes as a new generation, and the old one finishes what it began. It
 /// never blocks its thread and never calls another actor from within a turn.
 #[derive(Debug)]
@@ -78,14 +78,10 @@ impl ReadHandler<RunScheduled> for ChannelActor {
     }
 }
 
-impl ReadHandler<RunRecord> for ChannelActor {
-    fn read(&self, RunRecord(run): RunRecord) -> ReadReply<<RunRecord as actix::Message>::Result> {
+impl ReadHandler<RunRecords> for ChannelActor {
+    fn read(&self, RunRecords(batch): RunRecords) -> ReadReply<()> {
         let channel = Arc::clone(&self.channel);
-        if ComputeGate::is_large(run.record.value_len()) {
-            ReadReply::later(async move { channel.run_large_record(run).await })
-        } else {
-            ReadReply::later(async move { channel.run_record(run).await })
-        }
+        ReadReply::later(async move { channel.run_batch(batch).await })
     }
 }
 

@@ -14,15 +14,16 @@ const MAX_POLL_INTERVAL: &str = "max.poll.interval.ms";
 const DEFAULT_MAX_POLL_INTERVAL: Duration = Duration::from_secs(300);
 
 /// Defaults below the properties of the operator. Metadata is refreshed and connections are opened often
-/// enough that a consumer goes on within half a minute after brokers, or a topic, came back; what waits in
-/// the client is bounded.
-const PROPERTIES: [(&str, &str); 7] = [
+/// enough that a consumer goes on within half a minute after brokers, or a topic, came back. Little waits in the
+/// client, which drops what it has of a partition that is paused, and fetches it once more.
+const PROPERTIES: [(&str, &str); 8] = [
     ("client.id", "svc"),
     ("auto.offset.reset", "earliest"),
     ("topic.metadata.refresh.interval.ms", "10000"),
     ("socket.connection.setup.timeout.ms", "10000"),
     ("reconnect.backoff.max.ms", "2000"),
-    ("queued.max.messages.kbytes", "16384"),
+    ("queued.min.messages", "10000"),
+    ("queued.max.messages.kbytes", "1024"),
     ("fetch.message.max.bytes", "1048576"),
 ];
 
@@ -33,7 +34,10 @@ pub(super) fn consumer_config(settings: &Settings, group: &str) -> ClientConfig 
     for (name, value) in PROPERTIES {
         config.set(name, value);
     }
-    config.set("session.timeout.ms", settings.session_timeout.as_millis().to_string());
+    // Under the protocol `consumer` it is a setting of the brokers, and of clients no more.
+    if property(settings, "group.protocol") != Some("consumer") {
+        config.set("session.timeout.ms", settings.session_timeout.as_millis().to_string());
+    }
     if let Some(instance) = &settings.instance_id {
         config.set("group.instance.id", instance);
     }
@@ -52,9 +56,14 @@ pub(super) fn consumer_config(settings: &Settings, group: &str) -> ClientConfig 
 
 /// Returns the longest time between two polls of a consumer.
 pub(crate) fn max_poll_interval(settings: &Settings) -> Duration {
-    let set = settings.cluster.properties.iter().rev().find(|(name, _)| name == MAX_POLL_INTERVAL);
-    let millis = set.and_then(|(_, value)| value.trim().parse().ok());
+    let millis = property(settings, MAX_POLL_INTERVAL).and_then(|value| value.parse().ok());
     millis.map_or(DEFAULT_MAX_POLL_INTERVAL, Duration::from_millis)
+}
+
+/// Returns the property that counts of those with this name.
+fn property<'s>(settings: &'s Settings, name: &str) -> Option<&'s str> {
+    let mut properties = settings.cluster.properties.iter().rev();
+    properties.find(|(key, _)| key == name).map(|(_, value)| value.trim())
 }
 
 /// Makes a consumer with these settings and drops it. Asks no broker.
@@ -130,6 +139,13 @@ mod tests {
         }
         assert_eq!(max_poll_interval(&settings), Duration::from_secs(20));
         assert_eq!(max_poll_interval(&self::settings(&[])), Duration::from_secs(300));
+    }
+
+    #[test]
+    fn session_timeout_is_left_to_the_brokers_under_the_new_group_protocol() {
+        let settings = settings(&[("group.protocol", "consumer")]);
+        assert_eq!(consumer_config(&settings, "team").get("session.timeout.ms"), None);
+        check(&settings).unwrap();
     }
 
     #[test]

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::iter;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use actix_supervision::ChildSpec;
-use futures_util::StreamExt;
 use futures_util::future::join_all;
+use futures_util::{FutureExt, StreamExt};
 use rdkafka::consumer::{Consumer, StreamConsumer};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Message};
@@ -148,7 +149,6 @@ impl Session {
         // The first look is taken as soon as the group may have met.
         let mut measure_at = Instant::now() + AGAIN;
         let mut measuring: Option<JoinHandle<Measurement>> = None;
-        let mut in_a_row = 0;
         loop {
             let delayed = self.delayed.iter().map(|(at, _)| *at).min();
             tokio::select! {
@@ -194,22 +194,22 @@ impl Session {
                 }
                 () = sleep_until_some(receive_at) => receive_at = None,
                 message = stream.next(), if receive_at.is_none() => {
-                    in_a_row += 1;
-                    match message {
-                        Some(Ok(message)) => self.deliver(&message),
-                        Some(Err(error)) => match self.handle_error(&error) {
-                            Ok(pause) => {
-                                receive_at = pause.map(|pause| Instant::now() + pause);
-                                measure_at = measure_at.min(Instant::now() + AGAIN);
-                            }
-                            Err(reason) => return reason,
-                        },
-                        None => return "the client ended".to_owned(),
+                    let at_hand = iter::from_fn(|| stream.next().now_or_never());
+                    for message in iter::once(message).chain(at_hand).take(IN_A_ROW) {
+                        match message {
+                            Some(Ok(message)) => self.deliver(&message),
+                            Some(Err(error)) => match self.handle_error(&error) {
+                                Ok(pause) => {
+                                    receive_at = pause.map(|pause| Instant::now() + pause);
+                                    measure_at = measure_at.min(Instant::now() + AGAIN);
+                                    break;
+                                }
+                                Err(reason) => return reason,
+                            },
+                            None => return "the client ended".to_owned(),
+                        }
                     }
-                    if in_a_row >= IN_A_ROW {
-                        in_a_row = 0;
-                        yield_now().await;
-                    }
+                    yield_now().await;
                 }
             }
         }

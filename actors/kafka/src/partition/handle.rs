@@ -160,18 +160,17 @@ impl PartitionHandle {
 
     // The side of the worker.
 
-    /// Returns the next record, once enough of those before it are committed; `None` if no attempt may begin
-    /// any more. Dropping the future loses no record.
-    pub(crate) async fn next_record(self: &Arc<Self>) -> Option<Arc<TopicRecord>> {
+    /// Returns the next records that go together, once enough of those before them are committed; `None` if no
+    /// attempt may begin any more. They stay in line until they are finished. A record that is held comes
+    /// alone.
+    pub(crate) async fn next_records(&self) -> Option<Vec<Arc<TopicRecord>>> {
         loop {
             if *self.stage.borrow() >= WorkerStage::Closing {
                 return None;
             }
-            if let Some((record, order)) = self.pop() {
-                if order == Some(FlowControl::Resume) {
-                    self.order(ConsumerOrder::Resume(Arc::clone(self)));
-                }
-                return Some(record);
+            let records = self.next_batch();
+            if !records.is_empty() {
+                return Some(records);
             }
             tokio::select! {
                 () = self.arrived.notified() => {}
@@ -180,12 +179,35 @@ impl PartitionHandle {
         }
     }
 
-    fn pop(&self) -> Option<(Arc<TopicRecord>, Option<FlowControl>)> {
+    fn next_batch(&self) -> Vec<Arc<TopicRecord>> {
         let mut shared = self.lock();
-        if shared.queue.len() > 0 && shared.state.wait_for_commits() {
-            return None;
+        let Some(first) = shared.queue.first_offset() else { return Vec::new() };
+        let room = shared.state.room();
+        let most = if shared.state.is_held(first) { room.min(1) } else { room };
+        shared.queue.next_batch(most)
+    }
+
+    /// Begins an attempt at a record; returns `true` if an earlier one did not settle it.
+    pub(crate) fn begin(&self, offset: i64) -> bool {
+        self.update(|state, now| {
+            state.begin(offset, now);
+            state.is_held(offset)
+        })
+    }
+
+    /// Takes the first records out of line, because their attempts are over. `next` begins then.
+    pub(crate) fn finish(self: &Arc<Self>, finished: impl ExactSizeIterator<Item = i64>, next: Option<i64>) {
+        let count = finished.len();
+        let mut shared = self.lock();
+        finished.for_each(|offset| shared.state.finish(offset));
+        if let Some(next) = next {
+            shared.state.begin(next, Instant::now());
         }
-        shared.queue.pop()
+        let order = shared.queue.remove(count);
+        drop(shared);
+        if order == Some(FlowControl::Resume) {
+            self.order(ConsumerOrder::Resume(Arc::clone(self)));
+        }
     }
 
     /// Notes that a record is done, and orders its commit.

@@ -1,12 +1,13 @@
-//! The records of a partition that wait for its worker: bounded in number and bytes. Pure, no I/O.
+//! The records of a partition that wait for its worker: bounded in bytes. Pure, no I/O.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use svc_channels::TopicRecord;
 
-/// Maximum number of records that wait in a partition.
-const MAX_RECORDS: usize = 8_192;
+/// Maximum number and bytes of the records that go to a channel together.
+const BATCH_RECORDS: usize = 128;
+const BATCH_BYTES: usize = 256 * 1024;
 /// Bytes counted for a record in addition to its key, value and headers.
 const RECORD_BYTES: usize = 128;
 
@@ -37,29 +38,45 @@ impl RecordQueue {
     pub(crate) fn push(&mut self, record: Arc<TopicRecord>) -> Option<FlowControl> {
         self.bytes += held_bytes(&record);
         self.records.push_back(record);
-        let is_full = self.bytes >= self.max_bytes || self.records.len() >= MAX_RECORDS;
+        let is_full = self.bytes >= self.max_bytes;
         if !is_full || std::mem::replace(&mut self.is_paused, true) {
             return None;
         }
         Some(FlowControl::Pause)
     }
 
-    /// Takes the oldest record.
-    pub(crate) fn pop(&mut self) -> Option<(Arc<TopicRecord>, Option<FlowControl>)> {
-        let record = self.records.pop_front()?;
-        self.bytes -= held_bytes(&record);
-        Some((record, self.resume_at(self.max_bytes / 2, MAX_RECORDS / 2)))
+    /// Returns the oldest records that go together: at most `most`, and at least one if there is any. They stay
+    /// in line until they are done.
+    pub(crate) fn next_batch(&self, most: usize) -> Vec<Arc<TopicRecord>> {
+        let mut bytes = 0;
+        let fits = |record: &&Arc<TopicRecord>| {
+            let is_first = bytes == 0;
+            bytes += held_bytes(record);
+            is_first || bytes <= BATCH_BYTES
+        };
+        self.records.iter().take(most.min(BATCH_RECORDS)).take_while(fits).cloned().collect()
+    }
+
+    /// Removes the oldest records.
+    pub(crate) fn remove(&mut self, count: usize) -> Option<FlowControl> {
+        let removed = self.records.drain(..count.min(self.records.len()));
+        self.bytes -= removed.map(|record| held_bytes(&record)).sum::<usize>();
+        self.resume_at(self.max_bytes / 2)
+    }
+
+    pub(crate) fn first_offset(&self) -> Option<i64> {
+        self.records.front().map(|record| record.offset)
     }
 
     /// Drops every record.
     pub(crate) fn clear(&mut self) -> Option<FlowControl> {
         self.records.clear();
         self.bytes = 0;
-        self.resume_at(self.max_bytes, MAX_RECORDS)
+        self.resume_at(self.max_bytes)
     }
 
-    fn resume_at(&mut self, bytes: usize, records: usize) -> Option<FlowControl> {
-        let resumes = self.is_paused && self.bytes <= bytes && self.records.len() <= records;
+    fn resume_at(&mut self, bytes: usize) -> Option<FlowControl> {
+        let resumes = self.is_paused && self.bytes <= bytes;
         self.is_paused &= !resumes;
         resumes.then_some(FlowControl::Resume)
     }
@@ -99,20 +116,40 @@ mod tests {
         let orders: Vec<_> = (0..11).map(|offset| queue.push(record(offset, 100))).collect();
         assert_eq!(orders.iter().position(Option::is_some), Some(9));
         assert_eq!((orders[9], orders[10]), (Some(FlowControl::Pause), None));
-        let orders: Vec<_> = (0..11).map(|_| queue.pop().unwrap().1).collect();
+        let orders: Vec<_> = (0..11).map(|_| queue.remove(1)).collect();
         assert_eq!(orders.iter().position(Option::is_some), Some(5), "five are left");
         assert_eq!((queue.len(), queue.bytes(), queue.is_paused()), (0, 0, false));
-        assert!(queue.pop().is_none());
+        assert!(queue.next_batch(10).is_empty());
     }
 
     #[test]
     fn record_above_the_bound_waits_alone_and_is_taken() {
         let mut queue = RecordQueue::new(1000);
         assert_eq!(queue.push(record(0, 100_000)), Some(FlowControl::Pause));
-        assert_eq!(queue.pop().unwrap().1, Some(FlowControl::Resume));
+        assert_eq!(queue.remove(1), Some(FlowControl::Resume));
         queue.push(record(1, 100_000));
         assert_eq!(queue.clear(), Some(FlowControl::Resume));
         assert_eq!(queue.clear(), None);
+    }
+
+    #[test]
+    fn batch_is_bounded_by_number_and_bytes_and_holds_one_record_at_least() {
+        let mut queue = RecordQueue::new(usize::MAX);
+        for offset in 0..1000 {
+            queue.push(record(offset, 10));
+        }
+        let offsets =
+            |batch: Vec<Arc<TopicRecord>>| batch.iter().map(|record| record.offset).collect::<Vec<_>>();
+        assert_eq!(offsets(queue.next_batch(3)), [0, 1, 2]);
+        assert_eq!(queue.next_batch(usize::MAX).len(), BATCH_RECORDS);
+        assert_eq!((queue.len(), queue.first_offset()), (1000, Some(0)), "they stay in line");
+        queue.clear();
+        for bytes in [BATCH_BYTES * 2, BATCH_BYTES / 2, BATCH_BYTES / 3, BATCH_BYTES / 3] {
+            queue.push(record(0, bytes));
+        }
+        assert_eq!(queue.next_batch(4).len(), 1);
+        queue.remove(1);
+        assert_eq!(queue.next_batch(4).len(), 2);
     }
 
     proptest! {
@@ -127,14 +164,13 @@ mod tests {
                         pushed += 1;
                         queue.push(record(pushed, bytes))
                     }
-                    None => match queue.pop() {
-                        Some((record, order)) => {
+                    None => {
+                        if let Some(offset) = queue.first_offset() {
                             popped += 1;
-                            prop_assert_eq!(record.offset, popped);
-                            order
+                            prop_assert_eq!(offset, popped);
                         }
-                        None => None,
-                    },
+                        queue.remove(1)
+                    }
                 };
                 if let Some(order) = order {
                     prop_assert_eq!(order == FlowControl::Pause, !paused);

@@ -1,10 +1,11 @@
 //! The end of records: traces stored side by side, offsets reported in order.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
+use futures_util::{FutureExt, StreamExt};
 use svc_channels::RecordSettlement;
 use svc_model::Code;
 use tokio::sync::mpsc;
@@ -30,11 +31,17 @@ pub(super) async fn settle_records(
 ) {
     let mut settling = FuturesOrdered::new();
     let mut is_open = true;
+    let mut ending = pin!(handle.wait_for(WorkerStage::Ending));
     while is_open || !settling.is_empty() {
         tokio::select! {
             biased;
-            () = handle.wait_for(WorkerStage::Ending) => return,
-            Some(offset) = settling.next() => handle.settle(offset),
+            () = &mut ending => return,
+            Some(mut offset) = settling.next() => {
+                while let Some(Some(next)) = settling.next().now_or_never() {
+                    offset = next;
+                }
+                handle.settle(offset);
+            }
             next = finished.recv(), if is_open && settling.len() < AT_ONCE => match next {
                 Some(record) => settling.push_back(settle(record)),
                 None => is_open = false,

@@ -1,5 +1,6 @@
 //! The state of a partition: the record at hand, its attempts, and the offset to commit. Pure, no I/O.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use svc_model::Timestamp;
@@ -10,10 +11,10 @@ const LONGEST_RETRY: Duration = Duration::from_secs(60);
 /// First and longest delay of a record that its channel could not take: capacity comes back soon.
 const FIRST_DEFERRAL: Duration = Duration::from_millis(100);
 const LONGEST_DEFERRAL: Duration = Duration::from_secs(5);
-/// Records that are done and not known to be committed, above which no further record begins. It bounds the
-/// records that run again after a crash. A commit takes a round trip to the brokers, which at 20 ms still
-/// leaves room for 25,000 records a second.
-const MAX_UNCONFIRMED: u64 = 512;
+/// Maximum number of records that had their attempts and are not known to be committed. It bounds the records
+/// that run again after a crash. A commit takes a round trip to the brokers, which at 20 ms still leaves room
+/// for 25,000 records a second.
+const MAX_UNCONFIRMED: usize = 512;
 
 /// The phase of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,12 +111,8 @@ pub(crate) struct PartitionState {
     sent: Option<i64>,
     /// The part of `done` that the brokers have.
     committed: Option<i64>,
-    /// Number of records that are done.
-    settled: u64,
-    /// Number of them that a commit was sent for.
-    sent_records: u64,
-    /// Number of them that the brokers have.
-    confirmed_records: u64,
+    /// Offsets of the records whose attempts are over and that the brokers are not known to have.
+    unconfirmed: VecDeque<i64>,
 }
 
 impl PartitionState {
@@ -129,9 +126,7 @@ impl PartitionState {
             done: None,
             sent: None,
             committed: None,
-            settled: 0,
-            sent_records: 0,
-            confirmed_records: 0,
+            unconfirmed: VecDeque::new(),
         }
     }
 
@@ -150,28 +145,27 @@ impl PartitionState {
         self.set_phase(PartitionPhase::Running);
     }
 
-    /// Ends the record at hand: its attempts are over. The offset follows with [`settle`](Self::settle), once
-    /// everything that it waits for is stored.
-    pub(crate) fn finish(&mut self) {
+    /// Ends a record: its attempts are over. The offset follows with [`settle`](Self::settle), once everything
+    /// that it waits for is stored.
+    pub(crate) fn finish(&mut self, offset: i64) {
         self.held = None;
         self.current = None;
+        self.unconfirmed.push_back(offset);
         self.set_phase(PartitionPhase::Idle);
     }
 
     /// Notes that a record is done, and every one before it.
     pub(crate) fn settle(&mut self, offset: i64) {
-        if self.done.replace(offset + 1) != Some(offset + 1) {
-            self.settled += 1;
-        }
+        self.done = Some(offset + 1);
     }
 
-    /// Returns `true` if no further record may begin before the brokers confirm a commit.
-    pub(crate) fn wait_for_commits(&mut self) -> bool {
-        let waits = self.settled - self.confirmed_records >= MAX_UNCONFIRMED;
-        if waits {
+    /// Returns the number of records that may begin before the brokers confirm a commit.
+    pub(crate) fn room(&mut self) -> usize {
+        let room = MAX_UNCONFIRMED.saturating_sub(self.unconfirmed.len());
+        if room == 0 {
             self.set_phase(PartitionPhase::Committing);
         }
-        waits
+        room
     }
 
     /// Notes a failed attempt at the record at hand.
@@ -241,14 +235,16 @@ impl PartitionState {
     /// Returns the offset to commit, and notes that it is sent; `None` if all that is done was sent.
     pub(crate) fn take_commit(&mut self) -> Option<i64> {
         let due = self.done.filter(|done| self.sent != Some(*done))?;
-        (self.sent, self.sent_records) = (Some(due), self.settled);
+        self.sent = Some(due);
         Some(due)
     }
 
     /// Notes the answer to a commit. One that failed is due again.
     pub(crate) fn record_commit(&mut self, offset: i64, is_stored: bool) {
         if is_stored {
-            (self.committed, self.confirmed_records) = (Some(offset), self.sent_records);
+            self.committed = Some(offset);
+            let confirmed = self.unconfirmed.partition_point(|done| *done < offset);
+            self.unconfirmed.drain(..confirmed);
         } else {
             self.sent = self.committed;
         }
@@ -281,9 +277,17 @@ impl PartitionState {
         self.current.or(self.done).or(self.committed)
     }
 
-    /// Returns the first offset that was begun and is not known to be done; `None` before the first record.
-    pub(crate) fn first_undone(&self) -> Option<i64> {
-        self.first.map(|first| self.done.unwrap_or(first))
+    /// Returns `true` for the record that an attempt did not settle.
+    pub(crate) fn is_held(&self, offset: i64) -> bool {
+        self.held.as_ref().is_some_and(|held| held.offset == offset)
+    }
+
+    /// Goes back to the first record that was begun and is not known to be done, and returns its offset;
+    /// `None` before the first record.
+    pub(crate) fn go_back(&mut self) -> Option<i64> {
+        let undone = self.done.or(self.first)?;
+        self.unconfirmed.retain(|offset| *offset < undone);
+        Some(undone)
     }
 
     /// Returns the error of a record that fails again and again, and the time for which it does.

@@ -1,10 +1,12 @@
 //! The work on the records of a partition.
 
+use std::pin::pin;
+use std::slice;
 use std::sync::Arc;
 
 use actix_supervision::HandledCounter;
 use slog::{info, warn};
-use svc_channels::{RecordOutcome, RecordSettlement, TopicRecord};
+use svc_channels::{BatchProgress, RecordOutcome, RecordResult, RecordSettlement, TopicRecord};
 use svc_model::ErrorReason;
 use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 use tokio::sync::mpsc;
@@ -24,7 +26,7 @@ pub(super) async fn run_until_ended(
     handle: Arc<PartitionHandle>,
     handled: HandledCounter,
 ) {
-    if let Some(offset) = handle.update(|state, _| state.first_undone()) {
+    if let Some(offset) = handle.update(|state, _| state.go_back()) {
         // An instance before this one began it.
         handle.seek_back(offset);
     }
@@ -65,30 +67,30 @@ struct PartitionWork {
 
 impl PartitionWork {
     async fn run(mut self) {
-        while let Some(record) = self.handle.next_record().await {
-            self.process(&record).await;
-            self.handled.increment();
+        while let Some(records) = self.handle.next_records().await {
+            self.process(&records).await;
         }
     }
 
-    /// Makes attempts at a record until it is finished, is fetched again, or the partition is given up.
-    async fn process(&mut self, record: &Arc<TopicRecord>) {
-        let mut generations = self.shared.registry.watch_generations();
+    /// Runs records until they are finished or one of them is not, and makes attempts at that one until it is
+    /// finished, is fetched again, or the partition is given up.
+    async fn process(&mut self, records: &[Arc<TopicRecord>]) {
+        let Some(first) = records.first() else { return };
+        let (record, mut end) = if self.handle.begin(first.offset) {
+            (first, self.attempt_again(first).await)
+        } else {
+            match self.run_records(records).await {
+                Some((record, result)) => (record, self.conclude(record, result).await),
+                None => return,
+            }
+        };
         loop {
-            self.handle.update(|state, now| state.begin(record.offset, now));
-            let end = match self.handle.take_skip() {
-                Some(request) => match self.skip(record, request).await {
-                    true => AttemptEnd::Finished,
-                    false => self.attempt(record).await,
-                },
-                None => self.attempt(record).await,
-            };
             let delay = match end {
-                AttemptEnd::Finished => return self.handle.update(|state, _| state.finish()),
-                AttemptEnd::Stopped => return,
+                AttemptEnd::Finished | AttemptEnd::Stopped => return,
                 AttemptEnd::Retry(RetryStep::SeekBack) => return self.seek_back(record),
                 AttemptEnd::Retry(RetryStep::After(delay)) => delay,
             };
+            let mut generations = self.shared.registry.watch_generations();
             generations.borrow_and_update();
             tokio::select! {
                 biased;
@@ -98,72 +100,131 @@ impl PartitionWork {
                 _ = generations.changed() => {}
                 () = sleep(delay) => {}
             }
+            self.handle.begin(record.offset);
+            end = self.attempt_again(record).await;
         }
     }
 
-    async fn attempt(&mut self, record: &Arc<TopicRecord>) -> AttemptEnd {
+    /// Makes another attempt at a record.
+    async fn attempt_again(&mut self, record: &Arc<TopicRecord>) -> AttemptEnd {
+        if let Some(request) = self.handle.take_skip()
+            && self.skip(record, request).await
+        {
+            return AttemptEnd::Finished;
+        }
         if let Some(pending) = self.pending.take().filter(|pending| pending.offset == record.offset) {
             return self.write_letter(pending).await;
         }
+        match self.run_records(slice::from_ref(record)).await {
+            Some((record, result)) => self.conclude(record, result).await,
+            // Or the partition is given up: nothing follows either.
+            None => AttemptEnd::Finished,
+        }
+    }
+
+    /// Runs records, and finishes those that are done. Returns the one that is not, with its result.
+    async fn run_records<'r>(
+        &self,
+        records: &'r [Arc<TopicRecord>],
+    ) -> Option<(&'r Arc<TopicRecord>, RecordResult)> {
         let is_failure_traced =
             self.handle.update(|state, _| state.held_record().is_some_and(|held| held.is_failure_traced));
-        let mut span = self.begin_span(record);
-        let result = tokio::select! {
-            biased;
-            () = self.handle.wait_for(WorkerStage::Ending) => {
-                span.fail("stopped");
-                return AttemptEnd::Stopped;
+        let progress = Arc::new(BatchProgress::default());
+        let mut left = records;
+        let mut closing = pin!(self.handle.wait_for(WorkerStage::Closing));
+        let mut ending = pin!(self.handle.wait_for(WorkerStage::Ending));
+        let mut running = pin!(self.shared.run_records(records, is_failure_traced, &progress));
+        let mut is_closing = false;
+        let mut undone = None;
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut ending => return None,
+                () = &mut closing, if !is_closing => {
+                    progress.close();
+                    is_closing = true;
+                }
+                unrun = &mut running => {
+                    undone = self.take_results(&progress, &mut left).await.or(undone);
+                    let record = left.first()?;
+                    let unrun = || Some(unrun?.with_span(self.begin_span(record)));
+                    return Some((record, undone.or_else(unrun)?));
+                }
+                () = progress.wait_for_results() => {
+                    undone = self.take_results(&progress, &mut left).await;
+                }
             }
-            result = self.shared.run_record(record, is_failure_traced, &mut span) => result,
-        };
-        match result.outcome {
-            RecordOutcome::Completed => {
-                self.finish(record.offset, result.settlement, SettledAs::Completed).await
-            }
-            RecordOutcome::Duplicate => {
-                self.finish(record.offset, result.settlement, SettledAs::Duplicate).await
-            }
+        }
+    }
+
+    /// Begins the span of a record that met no channel.
+    fn begin_span(&self, record: &TopicRecord) -> ActiveSpan {
+        let TopicRecord { topic, partition, offset, .. } = record;
+        let context = self.shared.trace_context(record);
+        context.begin(|| SpanDraft::record(topic, *partition, *offset))
+    }
+
+    /// Finishes the records of a batch that are done, and takes them from those that are `left`. Returns the
+    /// result of the next one if there is one: it is not done.
+    async fn take_results(
+        &self,
+        progress: &BatchProgress,
+        left: &mut &[Arc<TopicRecord>],
+    ) -> Option<RecordResult> {
+        let mut results = progress.take_results();
+        let undone = results.pop_if(|result| !result.is_done());
+        let is_duplicate = |result: &&RecordResult| result.outcome == RecordOutcome::Duplicate;
+        let duplicates = results.iter().filter(is_duplicate).count();
+        self.count_records(SettledAs::Duplicate, duplicates);
+        self.count_records(SettledAs::Completed, results.len() - duplicates);
+        let (done, rest) = left.split_at_checked(results.len())?;
+        *left = rest;
+        let finished = done.iter().zip(results);
+        let finished = finished
+            .map(|(record, result)| FinishedRecord { offset: record.offset, settlement: result.settlement });
+        self.finish(finished.collect(), rest.first().map(|record| record.offset)).await;
+        undone
+    }
+
+    fn count_records(&self, settled_as: SettledAs, count: usize) {
+        if count > 0 {
+            self.shared.metrics.count_records(&self.handle.topic, settled_as, count);
+        }
+    }
+
+    /// Hands records over that wait for nothing but their settlement; `next` begins then.
+    async fn finish(&self, finished: Vec<FinishedRecord>, next: Option<i64>) {
+        if finished.is_empty() {
+            return;
+        }
+        self.handle.finish(finished.iter().map(|record| record.offset), next);
+        self.handled.add(finished.len());
+        for record in finished {
+            // The receiver ends with the partition, and the record is delivered again then.
+            let _ = self.finished.send(record).await;
+        }
+    }
+
+    /// Concludes an attempt that did not settle its record.
+    async fn conclude(&mut self, record: &Arc<TopicRecord>, result: RecordResult) -> AttemptEnd {
+        let RecordResult { outcome, settlement, trace_context } = result;
+        match outcome {
+            RecordOutcome::Completed | RecordOutcome::Duplicate => AttemptEnd::Finished,
             RecordOutcome::Deferred { reason } => {
-                span.fail("deferred");
                 self.shared.metrics.count_retry(&self.handle.topic, RetryReason::Deferred);
                 AttemptEnd::Retry(self.handle.update(|state, now| state.defer(reason, now)))
             }
             RecordOutcome::Failed { message } => {
-                span.fail("failed");
-                self.fail(record, (message, span.context()), result.settlement).await
+                self.fail(record, (message, trace_context), settlement).await
             }
         }
-    }
-
-    /// Returns the place in a distributed trace that the headers of a record name.
-    fn trace_context(&self, record: &TopicRecord) -> TraceContext {
-        let headers = record.headers.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
-        self.shared.spans.extract(headers)
-    }
-
-    /// Begins the span of an attempt.
-    fn begin_span(&self, record: &TopicRecord) -> ActiveSpan {
-        let TopicRecord { topic, partition, offset, .. } = record;
-        self.trace_context(record).begin(|| SpanDraft::record(topic, *partition, *offset))
-    }
-
-    async fn finish(
-        &self,
-        offset: i64,
-        settlement: Option<RecordSettlement>,
-        settled_as: SettledAs,
-    ) -> AttemptEnd {
-        self.shared.metrics.count_record(&self.handle.topic, settled_as);
-        // The receiver ends with the partition, and the record is delivered again then.
-        let _ = self.finished.send(FinishedRecord { offset, settlement }).await;
-        AttemptEnd::Finished
     }
 
     /// Writes a failed record to the topic of dead letters, or lets it wait for another attempt.
     async fn fail(
         &mut self,
         record: &Arc<TopicRecord>,
-        (error, trace_context): (String, &TraceContext),
+        (error, trace_context): (String, TraceContext),
         mut settlement: Option<RecordSettlement>,
     ) -> AttemptEnd {
         let mut is_traced = false;
@@ -174,7 +235,6 @@ impl PartitionWork {
             let trace_id = settlement.as_ref().map(|settlement| settlement.trace_id().to_string());
             let letter = RecordLetter::new(record, &error, trace_id);
             let settled_as = SettledAs::DeadLetter;
-            let trace_context = trace_context.clone();
             let offset = record.offset;
             let pending = PendingLetter { offset, letter, settlement, settled_as, error, trace_context };
             return self.write_letter(pending).await;
@@ -208,7 +268,9 @@ impl PartitionWork {
                 if let Some(settlement) = &mut settlement {
                     settlement.report_failure(&error).await;
                 }
-                self.finish(offset, settlement, settled_as).await
+                self.count_records(settled_as, 1);
+                self.finish(vec![FinishedRecord { offset, settlement }], None).await;
+                AttemptEnd::Finished
             }
             Err(reason) => {
                 (self.shared.settings.errors)(ErrorReason::KafkaDlq);
@@ -234,7 +296,7 @@ impl PartitionWork {
         let settlement = pending.and_then(|pending| pending.settlement);
         let letter = RecordLetter::new(record, &error, None);
         let settled_as = SettledAs::Skipped;
-        let trace_context = self.trace_context(record);
+        let trace_context = self.shared.trace_context(record);
         let offset = record.offset;
         let pending = PendingLetter { offset, letter, settlement, settled_as, error, trace_context };
         let end = self.write_letter(pending).await;

@@ -136,6 +136,6 @@ async fn run_jobs(
             drop(permit);
         });
         let _dropped = turn_is_over.await;
-        handled.increment();
+        handled.add(1);
     }
 }
