@@ -1,6 +1,8 @@
 //! The connection pool: for reads, and for the transactions on a server that must not wait for those of
 //! others.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::time::Duration;
 
 use actix_supervision::Backoff;
@@ -75,19 +77,23 @@ impl ConnectionPool {
         task.await.unwrap_or_else(|error| Err(StoreError::Database(error.to_string())))
     }
 
-    /// Runs `work` with a pooled connection, on the io runtime.
+    /// Runs `work` with a pooled connection, on the io runtime. A read of a file costs one move to a blocking thread and
+    /// one back: beside other work, each move is a wait for the processor.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let readers = self.clone();
-        let task = self.io.spawn(async move {
-            let mut conn = readers.acquire().await?;
-            let read = async move { timeout(READ_LIMIT, work(&mut conn)).await };
-            let late = |_| Err(StoreError::Unavailable("the database did not answer in time".into()));
-            run_on_io(&readers.io, readers.backend, read).await?.unwrap_or_else(late)
-        });
-        task.await.unwrap_or_else(|error| Err(StoreError::Database(error.to_string())))
+        match self.backend {
+            Backend::Sqlite => {
+                let conn = within(&self.io, self.acquire()).await?;
+                run_on_io(&self.io, self.backend, read_with(conn, work)).await?
+            }
+            Backend::Postgres => {
+                let readers = self.clone();
+                let read = async move { read_with(readers.acquire().await?, work).await };
+                run_on_io(&self.io, self.backend, read).await?
+            }
+        }
     }
 
     /// Runs `step` in a transaction on a connection of its own, and returns after the commit. Repeats a
@@ -128,6 +134,25 @@ impl ConnectionPool {
             }
         })
     }
+}
+
+/// Runs a read, for which a server has a limited time.
+async fn read_with<T>(
+    mut conn: bb8::PooledConnection<'static, ConnectionManager>,
+    work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let late = |_| Err(StoreError::Unavailable("the database did not answer in time".into()));
+    timeout(READ_LIMIT, work(&mut conn)).await.unwrap_or_else(late)
+}
+
+/// Awaits a future on the thread of the caller. Its timers and the tasks that it starts belong to `io`.
+async fn within<T>(io: &Handle, future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        let _entered = io.enter();
+        future.as_mut().poll(context)
+    })
+    .await
 }
 
 async fn transaction<I, T>(conn: &mut Conn, input: &I, step: TransactionFn<I, T>) -> Result<T, StoreError> {

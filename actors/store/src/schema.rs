@@ -19,6 +19,7 @@ table! {
         continue_on_error -> Bool,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        is_latest -> Bool,
     }
 }
 
@@ -44,31 +45,7 @@ table! {
         tags_json -> Text,
         created_at -> Timestamp,
         updated_at -> Timestamp,
-    }
-}
-
-table! {
-    /// View: the highest version of each channel.
-    current_channels (channel_id) {
-        channel_id -> Text,
-        version -> BigInt,
-        name -> Text,
-        description -> Nullable<Text>,
-        channel_type -> Text,
-        protocol -> Text,
-        methods_json -> Nullable<Text>,
-        route_pattern -> Nullable<Text>,
-        route_shape -> Nullable<Text>,
-        topic -> Nullable<Text>,
-        consumer_group -> Nullable<Text>,
-        transport_config_json -> Text,
-        workflow_id -> Nullable<Text>,
-        config_json -> Text,
-        status -> Text,
-        priority -> BigInt,
-        tags_json -> Text,
-        created_at -> Timestamp,
-        updated_at -> Timestamp,
+        is_latest -> Bool,
     }
 }
 

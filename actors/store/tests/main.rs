@@ -30,6 +30,7 @@ on_both! {
     schema::the_tables_are_those_the_queries_know,
     schema::a_page_of_many_traces_is_read_from_an_index,
     schema::the_database_keeps_one_draft_and_freezes_what_is_active,
+    schema::database_marks_the_latest_version_of_every_program,
     workflows::a_workflow_is_stored_whole,
     workflows::an_id_is_taken_once,
     workflows::a_draft_is_edited_and_nothing_else,

@@ -1,9 +1,7 @@
 //! The table of channels.
 
 use chrono::NaiveDateTime;
-use diesel::dsl::{count, exists, not, sql};
 use diesel::prelude::*;
-use diesel::sql_types::{Bool, Text};
 use diesel_async::RunQueryDsl;
 use serde_json::Value;
 use svc_model::lifecycle::{self, Rollout, VersionState};
@@ -18,8 +16,8 @@ use crate::repo::gates::{self, ChannelGates, Objection};
 use crate::repo::references::References;
 use crate::repo::usage::{channels_naming, workflows_naming};
 use crate::repo::versioned::{StatusChangePlan, Versioned, stored_status};
-use crate::repo::{EntityFilter, IDS_PER_QUERY, STATUS, cron, json, sorted, tagged};
-use crate::schema::{channels, cron_occurrences, cron_schedule_state, current_channels};
+use crate::repo::{EntityFilter, IDS_PER_QUERY, cron, json, sorted, tagged};
+use crate::schema::{channels, cron_occurrences, cron_schedule_state};
 
 /// A row, in the order of the columns.
 #[derive(Queryable)]
@@ -43,6 +41,7 @@ struct Row {
     tags_json: String,
     created_at: NaiveDateTime,
     updated_at: NaiveDateTime,
+    _is_latest: bool,
 }
 
 impl From<Row> for Channel {
@@ -134,16 +133,12 @@ impl From<&ChannelContent> for ContentRow {
     }
 }
 
-/// Selects the latest versions that match a filter. The highest version is found by the absence of a higher one: SQLite
-/// takes several times as long for the view, which asks for the maximum.
+/// Selects the latest versions that match a filter.
 macro_rules! filtered {
-    ($db:ident, $filter:expr, $backend:expr, $status:expr) => {{
-        let newer = diesel::alias!(channels as newer);
-        let is_newer = newer.field(channels::version).gt(channels::version);
-        let of_id = newer.filter(newer.field(channels::channel_id).eq(channels::channel_id));
-        let mut query = channels::table.filter(not(exists(of_id.filter(is_newer)))).into_boxed::<$db>();
+    ($db:ident, $filter:expr, $backend:expr) => {{
+        let mut query = channels::table.filter(channels::is_latest).into_boxed::<$db>();
         if let Some(status) = &$filter.status {
-            query = query.filter(sql::<Bool>($status).bind::<Text, _>(status.clone()));
+            query = query.filter(channels::status.eq(status.clone()));
         }
         if let Some(channel_type) = &$filter.channel_type {
             query = query.filter(channels::channel_type.eq(channel_type.to_ascii_lowercase()));
@@ -206,7 +201,7 @@ impl Versioned for Channel {
         let backend = conn.backend();
         let descending = filter.descending(true);
         on!(conn, c: Db => {
-            let query = filtered!(Db, filter, backend, filter.status_condition(backend));
+            let query = filtered!(Db, filter, backend);
             let query = match filter.sort_by.as_deref() {
                 Some("name") => sorted!(query, dsl::name, descending),
                 Some("status") => sorted!(query, dsl::status, descending),
@@ -222,10 +217,7 @@ impl Versioned for Channel {
             }
             let rows = query.load::<Row>(c).await?;
             let total = match page {
-                Some(_) if filter.is_empty() => {
-                    channels::table.select(count(dsl::channel_id).aggregate_distinct()).get_result::<i64>(c).await?
-                }
-                Some(_) => filtered!(Db, filter, backend, STATUS).count().get_result::<i64>(c).await?,
+                Some(_) => filtered!(Db, filter, backend).count().get_result::<i64>(c).await?,
                 None => i64::try_from(rows.len()).unwrap_or(i64::MAX),
             };
             Ok((channels_of(rows), total))
@@ -384,10 +376,11 @@ impl Versioned for Channel {
 
     /// Checks that no other channel has the name in its latest version.
     async fn check_content(conn: &mut Conn, id: &str, content: &ChannelContent) -> Result<(), StoreError> {
-        let holder = current_channels::table
-            .filter(current_channels::name.eq(&content.name))
-            .filter(current_channels::channel_id.ne(id))
-            .select(current_channels::channel_id);
+        let holder = channels::table
+            .filter(channels::is_latest)
+            .filter(channels::name.eq(&content.name))
+            .filter(channels::channel_id.ne(id))
+            .select(channels::channel_id);
         match on!(conn, c => holder.first::<String>(c).await.optional())? {
             Some(holder) => {
                 let message = format!("channel '{holder}' is named '{}' already", content.name);

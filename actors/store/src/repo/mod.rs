@@ -61,8 +61,6 @@ pub use traces::{
 };
 pub use versioned::{ImportAction, ImportOutcome, Merge, OnConflict, Versioned};
 
-use crate::config::Backend;
-
 /// Filter and order of a list. Conditions that do not apply to the kind are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntityFilter {
@@ -86,22 +84,6 @@ impl EntityFilter {
         is_impossible([&self.status, &self.tag, &self.channel_type, &self.protocol])
     }
 
-    /// Returns whether every row matches.
-    fn is_empty(&self) -> bool {
-        [&self.status, &self.tag, &self.channel_type, &self.protocol].iter().all(|value| value.is_none())
-    }
-
-    /// Returns the condition on the status of a page. In the default order an index has the rows in their order, and the
-    /// page ends the search.
-    fn status_condition(&self, backend: Backend) -> &'static str {
-        const OTHER_ORDERS: [&str; 6] =
-            ["name", "status", "created_at", "updated_at", "channel_type", "protocol"];
-        let sort_by = self.sort_by.as_deref();
-        let is_default =
-            sort_by.is_none_or(|column| !OTHER_ORDERS.contains(&column)) && self.descending(true);
-        if is_default && backend == Backend::Sqlite { STATUS_WITHOUT_INDEX } else { STATUS }
-    }
-
     /// Returns whether the order is descending: as requested, else as the list defines.
     fn descending(&self, default: bool) -> bool {
         match self.sort_order.as_deref() {
@@ -122,12 +104,6 @@ fn key(id: &str) -> String {
 fn is_impossible<'f>(filters: impl IntoIterator<Item = &'f Option<String>>) -> bool {
     filters.into_iter().flatten().any(|text| text.contains('\0'))
 }
-
-/// Condition on the status of a row.
-const STATUS: &str = "status = ";
-/// Prevents SQLite from using the index on the status. Without statistics it would choose that index for any status and
-/// sort all rows it finds, possibly the whole table. The plus sign disables the index.
-const STATUS_WITHOUT_INDEX: &str = "+status = ";
 
 /// Ids in one `IN (…)`: well below the limit of SQLite on bound values.
 const IDS_PER_QUERY: usize = 500;

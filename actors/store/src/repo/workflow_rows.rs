@@ -1,9 +1,7 @@
 //! The table of workflows.
 
 use chrono::NaiveDateTime;
-use diesel::dsl::{count, exists, not, sql};
 use diesel::prelude::*;
-use diesel::sql_types::{Bool, Text};
 use diesel_async::RunQueryDsl;
 use svc_model::lifecycle::{self, Rollout, VersionState};
 use svc_model::{
@@ -16,7 +14,7 @@ use crate::repo::channel_rows;
 use crate::repo::gates::{self, Objection, WorkflowGates};
 use crate::repo::references::{References, distinct};
 use crate::repo::versioned::{StatusChangePlan, Versioned, stored_status};
-use crate::repo::{EntityFilter, IDS_PER_QUERY, STATUS, json, sorted, tagged};
+use crate::repo::{EntityFilter, IDS_PER_QUERY, json, sorted, tagged};
 use crate::schema::workflows;
 
 /// A row, in the order of the columns.
@@ -36,6 +34,7 @@ struct Row {
     continue_on_error: bool,
     created_at: NaiveDateTime,
     updated_at: NaiveDateTime,
+    _is_latest: bool,
 }
 
 impl From<Row> for Workflow {
@@ -90,15 +89,12 @@ impl From<&WorkflowContent> for ContentRow {
     }
 }
 
-/// Selects the latest versions that match a filter; like that of the channels.
+/// Selects the latest versions that match a filter.
 macro_rules! filtered {
-    ($db:ident, $filter:expr, $backend:expr, $status:expr) => {{
-        let newer = diesel::alias!(workflows as newer);
-        let is_newer = newer.field(workflows::version).gt(workflows::version);
-        let of_id = newer.filter(newer.field(workflows::workflow_id).eq(workflows::workflow_id));
-        let mut query = workflows::table.filter(not(exists(of_id.filter(is_newer)))).into_boxed::<$db>();
+    ($db:ident, $filter:expr, $backend:expr) => {{
+        let mut query = workflows::table.filter(workflows::is_latest).into_boxed::<$db>();
         if let Some(status) = &$filter.status {
-            query = query.filter(sql::<Bool>($status).bind::<Text, _>(status.clone()));
+            query = query.filter(workflows::status.eq(status.clone()));
         }
         if let Some(tag) = &$filter.tag {
             query = tagged!(query, $backend, tag);
@@ -138,7 +134,7 @@ impl Versioned for Workflow {
         let backend = conn.backend();
         let descending = filter.descending(true);
         on!(conn, c: Db => {
-            let query = filtered!(Db, filter, backend, filter.status_condition(backend));
+            let query = filtered!(Db, filter, backend);
             let query = match filter.sort_by.as_deref() {
                 Some("name") => sorted!(query, dsl::name, descending),
                 Some("status") => sorted!(query, dsl::status, descending),
@@ -152,10 +148,7 @@ impl Versioned for Workflow {
             }
             let rows = query.load::<Row>(c).await?;
             let total = match page {
-                Some(_) if filter.is_empty() => {
-                    workflows::table.select(count(dsl::workflow_id).aggregate_distinct()).get_result::<i64>(c).await?
-                }
-                Some(_) => filtered!(Db, filter, backend, STATUS).count().get_result::<i64>(c).await?,
+                Some(_) => filtered!(Db, filter, backend).count().get_result::<i64>(c).await?,
                 None => i64::try_from(rows.len()).unwrap_or(i64::MAX),
             };
             Ok((rows.into_iter().map(Workflow::from).collect(), total))

@@ -3,12 +3,13 @@
 use std::sync::Barrier;
 use std::thread;
 
-use svc_store::{OpenError, migrate};
+use svc_model::{Page, Timestamp};
+use svc_store::{EntityFilter, OpenError, migrate};
 use tokio::runtime::{Builder, Handle};
 
 use super::database::{TestDatabase, connect};
 
-const MIGRATIONS: usize = 13;
+const MIGRATIONS: usize = 14;
 /// Processes that start at the same time.
 const STARTING: usize = 4;
 
@@ -194,7 +195,7 @@ pub(crate) async fn the_tables_are_those_the_queries_know(db: TestDatabase) {
         db.execute(&width).await.unwrap();
         tables += 1;
     }
-    assert_eq!(tables, 18, "17 tables and a view");
+    assert_eq!(tables, 17);
 }
 
 pub(crate) async fn the_database_keeps_one_draft_and_freezes_what_is_active(db: TestDatabase) {
@@ -213,6 +214,52 @@ pub(crate) async fn the_database_keeps_one_draft_and_freezes_what_is_active(db: 
     db.execute("UPDATE workflows SET status = 'archived'").await.expect("the status is not");
     db.execute("INSERT INTO channels (channel_id, version, name, channel_type, protocol, status) VALUES ('c', 1, 'n', 'sync', 'rest', 'active')").await.unwrap();
     db.execute("UPDATE channels SET priority = 3").await.expect_err("the order of a route is content");
+}
+
+/// The tables of versions, each with the column of the id, and further columns with their values.
+const VERSIONED: [(&str, &str, &str, &str); 2] = [
+    ("workflows", "workflow_id", "name", "'n'"),
+    ("channels", "channel_id", "name, channel_type, protocol", "'n', 'sync', 'rest'"),
+];
+
+pub(crate) async fn database_marks_the_latest_version_of_every_program(db: TestDatabase) {
+    let insert = async |version: i64, status: &str| {
+        for (table, id, columns, values) in VERSIONED {
+            let row = format!("'a', {version}, '{status}', '2020-01-01 00:00:00', {values}");
+            let columns = format!("{id}, version, status, updated_at, {columns}");
+            db.execute(&format!("INSERT INTO {table} ({columns}) VALUES ({row})")).await.unwrap();
+        }
+    };
+    migrate::run(&db.config).await.unwrap();
+    while migrate::revert(&db.config).await.unwrap() != ["2026-11-24-000014_latest_versions"] {}
+    insert(1, "archived").await;
+    insert(2, "active").await;
+    let store = db.store().await;
+    let page = Page { limit: 10, offset: 0 };
+    for version in [2, 3] {
+        let (channels, total) = store.channels().list(EntityFilter::default(), page).await.unwrap();
+        let (workflows, workflows_total) =
+            store.workflows().list(EntityFilter::default(), page).await.unwrap();
+        assert_eq!(
+            (total, workflows_total, channels[0].version, workflows[0].version),
+            (1, 1, version, version)
+        );
+        insert(version + 1, "draft").await;
+        for (table, ..) in VERSIONED {
+            db.execute(&format!("UPDATE {table} SET status = 'archived' WHERE status = 'draft'"))
+                .await
+                .unwrap();
+        }
+    }
+    let earlier = Timestamp::parse("2020-01-01T00:00:00");
+    let channel = store.channels().versions("a", page).await.unwrap().0.swap_remove(2);
+    let workflow = store.workflows().versions("a", page).await.unwrap().0.swap_remove(2);
+    assert_eq!(
+        (channel.version, Some(channel.updated_at)),
+        (2, earlier),
+        "the mark is no change of a version"
+    );
+    assert_eq!((workflow.version, Some(workflow.updated_at)), (2, earlier));
 }
 
 /// SQLite plans without statistics here, as in production.
@@ -234,7 +281,7 @@ pub(crate) async fn what_an_activation_asks_is_answered_by_an_index(db: TestData
             "SELECT version FROM channels WHERE name = ? AND status = ? AND channel_id <> ?",
             "name=? AND status=?",
         ),
-        ("SELECT channel_id FROM current_channels WHERE name = ? AND channel_id <> ?", "name=?"),
+        ("SELECT channel_id FROM channels WHERE is_latest AND name = ? AND channel_id <> ?", "name=?"),
         ("SELECT * FROM channels WHERE workflow_id IN (?, ?) AND status = ?", "workflow_id=? AND status=?"),
         (
             "SELECT * FROM channels WHERE status = ? AND channel_id IN (?, ?) ORDER BY channel_id",
@@ -250,17 +297,16 @@ pub(crate) async fn what_an_activation_asks_is_answered_by_an_index(db: TestData
 /// SQLite plans without statistics here, as in production.
 pub(crate) async fn page_of_definitions_is_read_in_the_order_of_an_index(db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
-    for (table, id, index) in
-        [("channels", "channel_id", "channels_order"), ("workflows", "workflow_id", "workflows_order")]
-    {
-        let newer = format!("SELECT * FROM {table} AS newer WHERE newer.{id} = {table}.{id}");
-        let latest = format!("NOT EXISTS ({newer} AND newer.version > {table}.version)");
-        for condition in ["", "AND +status = 'active'"] {
-            let order = format!("ORDER BY priority DESC, name, {id} LIMIT 50");
-            let query = format!("SELECT * FROM {table} WHERE {latest} {condition} {order}");
-            let plan = explain(&db, &query).await;
-            assert!(plan.contains(&format!("SCAN {table} USING INDEX {index}")), "{query}:\n{plan}");
-            assert!(plan.contains(&format!("({id}=? AND version>?)")), "{query}:\n{plan}");
+    for (table, id) in [("channels", "channel_id"), ("workflows", "workflow_id")] {
+        let order = format!("ORDER BY priority DESC, name, {id} LIMIT 50");
+        for (condition, step) in [
+            ("", format!("SCAN {table} USING INDEX {table}_latest")),
+            ("AND status = 'active'", format!("SEARCH {table} USING INDEX {table}_latest_status (status=?)")),
+        ] {
+            for select in ["*", "COUNT(*)"] {
+                let query = format!("SELECT {select} FROM {table} WHERE is_latest {condition} {order}");
+                assert_eq!(explain(&db, &query).await, step, "{query}");
+            }
         }
     }
 }

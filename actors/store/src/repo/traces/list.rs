@@ -12,8 +12,14 @@ use crate::error::StoreError;
 use crate::repo::keyset::{self, KeysetCondition};
 use crate::repo::traces::read::{COLUMNS, Columns};
 use crate::repo::traces::{TracePage, TraceQuery, TraceStatus};
-use crate::repo::{RowKey, STATUS, STATUS_WITHOUT_INDEX, is_impossible, sorted};
+use crate::repo::{RowKey, is_impossible, sorted};
 use crate::schema::traces;
+
+/// Condition on the status of a row.
+const STATUS: &str = "status = ";
+/// Prevents SQLite from using the index on the status. Without statistics it would choose that index for any status and
+/// sort all rows it finds, possibly the whole table. The plus sign disables the index.
+const STATUS_WITHOUT_INDEX: &str = "+status = ";
 
 /// A query with a decoded cursor.
 pub(super) struct Listing {

@@ -1,0 +1,16 @@
+DROP INDEX workflows_latest_status;
+DROP INDEX workflows_latest;
+CREATE INDEX workflows_order ON workflows (priority DESC, name);
+DROP TRIGGER workflows_supersede ON workflows;
+DROP FUNCTION supersede_workflow;
+DROP TRIGGER workflows_touch ON workflows;
+ALTER TABLE workflows DROP COLUMN is_latest;
+CREATE TRIGGER workflows_touch BEFORE UPDATE ON workflows FOR EACH ROW EXECUTE FUNCTION touch_updated_at();
+DROP INDEX channels_latest_status;
+DROP INDEX channels_latest;
+CREATE INDEX channels_order ON channels (priority DESC, name, channel_id, version, status);
+DROP TRIGGER channels_supersede ON channels;
+DROP FUNCTION supersede_channel;
+DROP TRIGGER channels_touch ON channels;
+ALTER TABLE channels DROP COLUMN is_latest;
+CREATE TRIGGER channels_touch BEFORE UPDATE ON channels FOR EACH ROW EXECUTE FUNCTION touch_updated_at();
