@@ -6,6 +6,9 @@
 //!
 //! `make drill-rolling` restarts the nodes one after the other in good order, behind a load balancer ([`rolling`]).
 //!
+//! Given the program of the release before, both start with it on the schema of the other one, and each orderly restart
+//! puts one release in the place of the other.
+//!
 //! The verdict is one JSON document on standard output and in a file; the exit code is 1 where anything was found.
 
 mod author;
@@ -20,7 +23,7 @@ mod verdict;
 
 use std::collections::HashMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::absolute;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +37,7 @@ use svc_testkit::witness::RunWitness;
 
 use author::Author;
 use clients::Clients;
-use nodes::{DrillCluster, LEASE, NODES, NodeFault};
+use nodes::{DrillCluster, LEASE, NODES, NodeFault, Releases};
 use peers::{Peer, SharedPeers};
 use readiness::ReadinessWatch;
 use verdict::{ClusterEvidence, ClusterLimits, judge};
@@ -66,7 +69,8 @@ enum Drill {
     Rolling(u64),
 }
 
-const USAGE: &str = "usage: drill-cluster SVC_SERVER_BINARY SECONDS|rolling=REQUESTS_PER_SECOND VERDICT_FILE";
+const USAGE: &str = "usage: drill-cluster SVC_SERVER_BINARY SECONDS|rolling=REQUESTS_PER_SECOND VERDICT_FILE \
+     [SVC_SERVER_BINARY_OF_THE_RELEASE_BEFORE]";
 
 /// A fault of a drill.
 #[derive(Clone, Copy)]
@@ -79,11 +83,13 @@ enum DrillFault {
 
 fn main() -> io::Result<ExitCode> {
     let mut args = std::env::args_os().skip(1);
-    let binary = args.next().map(PathBuf::from);
-    let kind = args.next().and_then(|kind| Drill::parse(kind.to_str()?));
-    let (Some(binary), Some(kind), Some(file)) = (binary, kind, args.next()) else {
+    let (current, kind, file, previous) = (args.next(), args.next(), args.next(), args.next());
+    let kind = kind.and_then(|kind| Drill::parse(kind.to_str()?));
+    let (Some(current), Some(kind), Some(file)) = (current, kind, file) else {
         return Err(io::Error::other(USAGE));
     };
+    // The nodes run in directories of their own.
+    let releases = Releases { current: absolute(current)?, previous: previous.map(absolute).transpose()? };
     let (Some(postgres), Some(redis)) = (Postgres::own(), Redis::own()) else {
         return Ok(ExitCode::SUCCESS);
     };
@@ -91,11 +97,13 @@ fn main() -> io::Result<ExitCode> {
     let verdict = match kind {
         Drill::Faults(seconds) => {
             let peers = SharedPeers::new(&postgres, &redis);
-            let evidence = drill(&binary, &database, peers, Duration::from_secs(seconds))?;
+            let evidence = drill(releases, &database, peers, Duration::from_secs(seconds))?;
             judge(&evidence, &ClusterLimits::of_a_drill(seconds as usize))
         }
         Drill::Rolling(rate) => {
-            rolling_verdict::judge(&rolling::drill(&binary, &database, &redis, rate)?, rate, NODES)
+            let restarts = NODES + usize::from(releases.previous.is_some());
+            let evidence = rolling::drill(releases, &database, &redis, rate)?;
+            rolling_verdict::judge(&evidence, rate, restarts)
         }
     };
     let document = serde_json::to_string_pretty(&verdict.json())?;
@@ -119,13 +127,13 @@ fn say(document: &str) {
 }
 
 fn drill(
-    binary: &Path,
+    releases: Releases,
     database: &PostgresDatabase,
     mut peers: SharedPeers<'_>,
     length: Duration,
 ) -> io::Result<ClusterEvidence> {
     let witness = Arc::new(RunWitness::start(|_| RUN)?);
-    let mut cluster = DrillCluster::start(binary, database, peers.redis(), DRAIN)?;
+    let mut cluster = DrillCluster::start(releases, database, peers.redis(), DRAIN)?;
     let channels: Vec<String> = (0..SCHEDULES).map(|number| format!("c{number}")).collect();
     author::store(&mut cluster.client(0), &witness, &channels)?;
     let fires = || Ok(rows(database)?.iter().any(|row| row.channel == channels[SCHEDULES - 1]));

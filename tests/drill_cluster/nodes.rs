@@ -3,7 +3,8 @@
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use svc_testkit::cron;
@@ -42,23 +43,45 @@ pub(crate) struct Fault {
     pub(crate) end: Duration,
 }
 
+/// The programs of the nodes.
+#[derive(Debug)]
+pub(crate) struct Releases {
+    pub(crate) current: PathBuf,
+    /// The program of the release before, which the nodes start with; each orderly restart goes to the other one.
+    pub(crate) previous: Option<PathBuf>,
+}
+
+impl Releases {
+    /// Returns the program of the first start of every node.
+    fn first(&self) -> &Path {
+        self.previous.as_ref().unwrap_or(&self.current)
+    }
+
+    /// Returns the program that follows this one at an orderly restart.
+    fn after(&self, program: &Path) -> &Path {
+        self.previous.as_deref().filter(|_| program == self.current).unwrap_or(&self.current)
+    }
+}
+
 /// Nodes on one database.
 pub(crate) struct DrillCluster {
+    releases: Releases,
     nodes: Vec<Option<ServerProcess>>,
     faults: Vec<Fault>,
     random: RandomState,
 }
 
 impl DrillCluster {
-    /// Starts the nodes. One that ends goes on serving for `drain`.
+    /// Starts the nodes; where they are of the release before, the current one then migrates the database under them. One
+    /// that ends goes on serving for `drain`.
     pub(crate) fn start(
-        binary: &Path,
+        releases: Releases,
         database: &PostgresDatabase,
         redis: &Redis,
         drain: Duration,
     ) -> io::Result<Self> {
         let start = |number: usize| {
-            cron::node(ServerCommand::new(binary)?, database)
+            cron::node(ServerCommand::new(releases.first())?, database)
                 .env("RUST_LOG", "warn")
                 .env("SVC_CLUSTER__ENABLED", "true")
                 .env("SVC_CLUSTER__REDIS_URL", redis.url())
@@ -69,7 +92,10 @@ impl DrillCluster {
                 .map(Some)
         };
         let nodes = (0..NODES).map(start).collect::<io::Result<_>>()?;
-        Ok(Self { nodes, faults: Vec::new(), random: RandomState::new() })
+        if releases.previous.is_some() {
+            migrate(&releases.current, database)?;
+        }
+        Ok(Self { releases, nodes, faults: Vec::new(), random: RandomState::new() })
     }
 
     /// Returns the address of every node. A node keeps it over its restarts.
@@ -99,11 +125,7 @@ impl DrillCluster {
                 server.wait_until_ready()?;
                 server
             }
-            NodeFault::Restart => {
-                server.signal("TERM")?;
-                server.wait(STOP)?;
-                server.crash_and_restart()?
-            }
+            NodeFault::Restart => self.replace(server)?.0,
         };
         self.nodes[node] = Some(server);
         self.faults.push(Fault { node, kind, begin, end: witness.now() });
@@ -112,16 +134,33 @@ impl DrillCluster {
 
     /// Ends a node in good order, starts it again, and waits until it is ready.
     pub(crate) fn restart(&mut self, node: usize) -> io::Result<NodeRestart> {
-        let Some(mut server) = self.nodes[node].take() else {
+        let Some(server) = self.nodes[node].take() else {
             return Err(io::Error::other(format!("node {node} is gone")));
         };
+        let (server, end) = self.replace(server)?;
+        self.nodes[node] = Some(server);
+        Ok(NodeRestart { node, problem: (!end.success()).then(|| end.to_string()) })
+    }
+
+    /// Ends a process in good order and starts its successor; returns that with the end of the other.
+    fn replace(&self, mut server: ServerProcess) -> io::Result<(ServerProcess, ExitStatus)> {
         server.signal("TERM")?;
-        let ended = server.wait(STOP)?;
-        self.nodes[node] = Some(server.crash_and_restart()?);
-        Ok(NodeRestart { node, problem: (!ended.success()).then(|| ended.to_string()) })
+        let end = server.wait(STOP)?;
+        let program = self.releases.after(server.binary()).to_owned();
+        Ok((server.crash_and_restart_as(program)?, end))
     }
 
     pub(crate) fn into_faults(self) -> Vec<Fault> {
         self.faults
+    }
+}
+
+/// Migrates the database with this program.
+fn migrate(program: &Path, database: &PostgresDatabase) -> io::Result<()> {
+    let command = ServerCommand::new(program)?.env("SVC_STORAGE__URL", database.url()).args(&["migrate"]);
+    let output = command.run_to_end()?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned())),
     }
 }

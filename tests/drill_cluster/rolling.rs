@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -18,7 +17,7 @@ use svc_testkit::server::wait_until;
 
 use crate::author;
 use crate::balancer::{BackendPool, Balancer};
-use crate::nodes::{DrillCluster, NODES};
+use crate::nodes::{DrillCluster, NODES, Releases};
 use crate::rolling_verdict::{FailedRequest, RecordedJob, RollingEvidence};
 use crate::{PATIENCE, is_settled};
 
@@ -50,14 +49,16 @@ struct ClientRecord {
     latencies: Vec<Duration>,
 }
 
-/// Restarts every node in turn under `rate` requests in a second, half of them submissions.
+/// Restarts every node in turn under `rate` requests in a second, half of them submissions. Where the nodes began with the
+/// release before, one goes back to it last.
 pub(crate) fn drill(
-    binary: &Path,
+    releases: Releases,
     database: &PostgresDatabase,
     redis: &Redis,
     rate: u64,
 ) -> io::Result<RollingEvidence> {
-    let mut cluster = DrillCluster::start(binary, database, redis, DRAIN)?;
+    let goes_back = releases.previous.is_some();
+    let mut cluster = DrillCluster::start(releases, database, redis, DRAIN)?;
     store(&mut cluster.client(0))?;
     let balancer = Balancer::start(cluster.addresses());
     let rotation = balancer.rotation.clone();
@@ -80,7 +81,7 @@ pub(crate) fn drill(
         .collect();
     pause(CALM);
     let mut restarts = Vec::new();
-    for node in 0..NODES {
+    for node in (0..NODES).chain(goes_back.then_some(0)) {
         restarts.push(cluster.restart(node)?);
         if !wait_until(PATIENCE, || Ok(rotation.has(node)))? {
             return Err(io::Error::other(format!("node {node} did not come back")));

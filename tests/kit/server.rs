@@ -205,8 +205,8 @@ impl ServerProcess {
     pub fn wait_until_ready(&mut self) -> io::Result<()> {
         let ready = wait_until(START_LIMIT, || {
             if let Some(status) = self.child.try_wait()? {
-                let ended = format!("the server ended with {status}\n{}", self.log_text());
-                return Err(io::Error::other(ended));
+                let message = format!("the server ended with {status}\n{}", self.log_text());
+                return Err(io::Error::other(message));
             }
             Ok(self.client().get("/readyz").is_ok_and(|answer| answer.status == 200))
         })?;
@@ -229,6 +229,11 @@ impl ServerProcess {
             Some(settings) => client.over_tls(Arc::clone(settings)),
             None => client,
         }
+    }
+
+    /// The program.
+    pub fn binary(&self) -> &Path {
+        &self.launch.binary
     }
 
     /// The process id.
@@ -261,12 +266,12 @@ impl ServerProcess {
     /// # Errors
     /// The process still runs after `limit`.
     pub fn wait(&mut self, limit: Duration) -> io::Result<ExitStatus> {
-        let mut ended = None;
+        let mut status = None;
         wait_until(limit, || {
-            ended = self.child.try_wait()?;
-            Ok(ended.is_some())
+            status = self.child.try_wait()?;
+            Ok(status.is_some())
         })?;
-        ended.ok_or_else(|| io::Error::other("the server did not end in time"))
+        status.ok_or_else(|| io::Error::other("the server did not end in time"))
     }
 
     /// Kills the server, like a power cut, and starts it again on the same directory and port.
@@ -277,6 +282,15 @@ impl ServerProcess {
         let mut server = self.crash_and_respawn()?;
         server.wait_until_ready()?;
         Ok(server)
+    }
+
+    /// Kills the server, if it has not ended by itself, and starts another program on the same directory and port.
+    ///
+    /// # Errors
+    /// Those of [`ServerCommand::start`].
+    pub fn crash_and_restart_as(mut self, binary: PathBuf) -> io::Result<Self> {
+        self.launch.binary = binary;
+        self.crash_and_restart()
     }
 
     /// Kills the server, if it has not ended by itself, and starts it again without waiting for it.
