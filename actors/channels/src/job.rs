@@ -156,7 +156,10 @@ impl CompiledChannel {
             }
         };
         if let Some(limit) = self.services.settings.max_result_bytes.filter(|limit| result.len() > *limit) {
-            let message = format!("The result has {} bytes, the limit is {limit}", result.len());
+            let message = format!(
+                "The result has {} bytes, trace_queue.max_result_size_bytes allows {limit}",
+                result.len()
+            );
             return (MessageOutcome::Error, JobOutcome::TooLarge { message });
         }
         (MessageOutcome::Ok, JobOutcome::Completed { result: Some(result) })

@@ -192,7 +192,7 @@ impl ResponseRenderer<'_> {
         match self.settings.max_result_bytes {
             Some(limit) if bytes > limit => Err(ServiceError::new(
                 Code::ResponseTooLarge,
-                format!("The result has {bytes} bytes, the limit is {limit}"),
+                format!("The result has {bytes} bytes, trace_queue.max_result_size_bytes allows {limit}"),
             )),
             _ => Ok(()),
         }

@@ -71,12 +71,13 @@ codes! {
         "Let the task write less, or end the loop earlier.";
     /// The function is not registered.
     FunctionNotFound = "FUNCTION_NOT_FOUND", Engine, Permanent,
-        "The function of the task is not registered in this process.",
+        "Not in use: a workflow with a function that is not registered is refused, or quarantines its channels.",
         "Use a name that `GET /api/v1/admin/functions` lists.";
     /// A function failed.
     Function = "FUNCTION_ERROR", Engine, Permanent,
-        "A function failed: the system it called refused the request, or its connector is not loaded.",
-        "Correct the input, the statement or the connector that the message names.";
+        "A function failed: the system it called refused the request, its connector is not loaded, or the channel it \
+         calls does not exist or is quarantined.",
+        "Correct the input, the statement, the connector or the channel that the message names.";
     /// An expression inside a function failed.
     Logic = "LOGIC_ERROR", Engine, Permanent,
         "An expression of the task failed over this data, such as arithmetic over a text.",
@@ -111,15 +112,15 @@ codes! {
         "Call it less often, or raise its `rate_limit`.";
     /// A called channel refused the caller.
     ChannelForbidden = "channel_forbidden", ChannelForbidden, Permanent,
-        "A called channel refused the caller.",
+        "Not in use: no guard that applies to calls between channels refuses a caller.",
         "Let the called channel's guards admit the calling channel.";
     /// A called channel has seen this message.
     ChannelConflict = "channel_conflict", ChannelConflict, Permanent,
-        "A called channel has seen this message already.",
+        "Not in use: `deduplication` does not apply to calls between channels.",
         "Nothing: it was processed before. A new message needs a new key.";
     /// A called channel cannot serve now.
     ChannelUnavailable = "channel_unavailable", ChannelUnavailable, Transient,
-        "A called channel is at capacity or unavailable.",
+        "A called channel is at capacity, or what its guards need is away.",
         "Call it again later, or raise its `backpressure`.";
     /// A unique constraint of a database refuses a write.
     IntegrityUnique = "integrity_unique", IntegrityConflict, Permanent,
@@ -139,7 +140,7 @@ codes! {
         "Write a value that the constraint allows.";
     /// None of the above.
     Unknown = "UNKNOWN_ERROR", Engine, Permanent,
-        "An error of no other class.",
+        "Not in use by the service, whose errors all have a class; a stub of a test case may give it.",
         "Look at the message in the trace of the run.";
 }
 

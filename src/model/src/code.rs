@@ -63,7 +63,7 @@ codes! {
     /// The credential is valid, but the operation is not allowed.
     Forbidden = "FORBIDDEN", 403, "Forbidden",
         "The credential is valid and does not allow this: a read-only admin key, claims that the channel refuses, \
-         an origin outside `origin_allow_list`, or a channel that a workflow may not call.",
+         or an origin outside `origin_allow_list`.",
         "Use a credential with the right, or have the operator extend `authorization_logic`, `origin_allow_list` or the key.";
     /// The requested resource does not exist.
     NotFound = "NOT_FOUND", 404, "Not found",
@@ -88,8 +88,9 @@ codes! {
         "Read it again, apply the change to what it is now, and send the new `ETag`.";
     /// The body is larger than the limit.
     PayloadTooLarge = "PAYLOAD_TOO_LARGE", 413, "Payload too large",
-        "The body is larger than the limit of the service.",
-        "Send less, or have the operator raise `ingest.max_payload_size`.";
+        "The body is larger than the setting that `message` names: `ingest.max_payload_size`, for the admin API \
+         `server.max_admin_body_size`.",
+        "Send less, or have the operator raise the setting.";
     /// The content type of the body is not JSON.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, "Unsupported media type",
         "The content type of the body is not JSON.",
@@ -108,7 +109,8 @@ codes! {
         "Report it with `request_id`: the log of the service has the cause under that id.";
     /// A configuration fault that is detected at run time.
     ConfigError = "CONFIG_ERROR", 500, "A configuration error occurred",
-        "A fault of the configuration was met at run time.",
+        "Not in use: a fault of the configuration stops the start or quarantines the channel. Kept for one that is met \
+         at run time.",
         "The operator finds the setting in the log of the service under `request_id`.";
     /// The database rejected or lost a statement.
     StorageError = "STORAGE_ERROR", 500, "An internal storage error occurred",

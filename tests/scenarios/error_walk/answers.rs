@@ -66,16 +66,16 @@ impl AnswerWalk {
     /// Checks the envelope of an answer and keeps its error.
     fn take(&mut self, answer: &HttpResponse, code: &'static str, place: &'static str, next: NextStep) {
         let entry = svc::error_codes::response_codes().find(|entry| entry.name == code).unwrap();
-        let told = error(answer, entry.status, code);
+        let text = error(answer, entry.status, code);
         if let Header(name) = next {
             assert!(answer.header(name).is_some_and(|value| !value.is_empty()), "{code}: no header {name}");
         }
-        let details = told["details"].as_array().into_iter().flatten();
+        let details = text["details"].as_array().into_iter().flatten();
         // The places of a refused document are those of its details.
         let texts =
             details.map(|detail| format!("{}: {}", text_of(detail, "path"), text_of(detail, "message")));
         let message =
-            std::iter::once(text_of(&told, "message").to_owned()).chain(texts).collect::<Vec<_>>().join("; ");
+            std::iter::once(text_of(&text, "message").to_owned()).chain(texts).collect::<Vec<_>>().join("; ");
         self.provoked.push(ProvokedError { code, message, place, next });
     }
 
@@ -118,7 +118,7 @@ impl AnswerWalk {
         echo(&mut self.client, "e", json!({}));
         let large = json!("x".repeat(30_000));
         let refused = self.post("e", &large);
-        self.take(&refused, "PAYLOAD_TOO_LARGE", "body", Told("larger than 20000 bytes"));
+        self.take(&refused, "PAYLOAD_TOO_LARGE", "body", Told("20000 bytes (ingest.max_payload_size)"));
         let refused =
             self.client.send("POST", "/api/v1/data/e", &[("content-type", "text/csv")], b"a").unwrap();
         self.take(&refused, "UNSUPPORTED_MEDIA_TYPE", "content type", Told("must be application/json"));
@@ -157,7 +157,12 @@ impl AnswerWalk {
         let failed = self.post("fails", &json!({}));
         self.take(&failed, "ENGINE_ERROR", "'boom'", Told("TASK_STATUS_ERROR"));
         let result = self.post("e", &json!("x".repeat(2000)));
-        self.take(&result, "RESPONSE_TOO_LARGE", "result", Told("1000"));
+        self.take(
+            &result,
+            "RESPONSE_TOO_LARGE",
+            "result",
+            Told("trace_queue.max_result_size_bytes allows 1000"),
+        );
         let upstream = held_upstream(&mut self.client);
         let call = json!([{"id": "wait", "name": "", "function": {"name": "http_call", "input": {
             "connector": "api", "path": "/"}}}]);

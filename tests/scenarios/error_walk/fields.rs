@@ -166,9 +166,9 @@ fn documents() -> Vec<FieldCase> {
 /// Returns the error of a report with a code.
 fn issue(report: &Value, code: &str) -> String {
     let listed = ["errors", "warnings"].into_iter().filter_map(|list| report[list].as_array()).flatten();
-    let found = listed.into_iter().find(|issue| issue["code"] == code);
-    let found = found.unwrap_or_else(|| panic!("no {code}: {report}"));
-    format!("{}: {}", text_of(found, "field"), text_of(found, "message"))
+    let issue = listed.into_iter().find(|issue| issue["code"] == code);
+    let issue = issue.unwrap_or_else(|| panic!("no {code}: {report}"));
+    format!("{}: {}", text_of(issue, "field"), text_of(issue, "message"))
 }
 
 /// Returns the report of a dry run.

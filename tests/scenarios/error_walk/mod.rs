@@ -51,14 +51,14 @@ fn check_walk(
             problems.push(format!("{code}: {file} has no test {test}"));
         }
     }
-    let mut known: BTreeSet<_> = provoked.iter().map(|error| error.code).collect();
+    let mut codes: BTreeSet<_> = provoked.iter().map(|error| error.code).collect();
     for (code, ..) in unprovoked {
-        if !known.insert(code) {
+        if !codes.insert(code) {
             problems.push(format!("{code}: is provoked, so its row in the list is wrong"));
         }
     }
     let expected: BTreeSet<_> = table.map(|entry| entry.name).collect();
-    for code in expected.symmetric_difference(&known) {
+    for code in expected.symmetric_difference(&codes) {
         problems.push(format!("{code}: in the table or in the walk alone"));
     }
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));

@@ -222,8 +222,8 @@ impl TaskWalk {
         let id = text_of(&page["data"][0], "id").to_owned();
         let trace = self.client.get(&format!("{ADMIN}/traces/{id}")).unwrap().json();
         let errors = trace["data"]["errors"].as_array().unwrap();
-        let found = errors.iter().find(|error| error["code"] == "WORKFLOW_ERROR");
-        let message = text_of(found.unwrap_or_else(|| panic!("{trace}")), "message").to_owned();
+        let entry = errors.iter().find(|error| error["code"] == "WORKFLOW_ERROR");
+        let message = text_of(entry.unwrap_or_else(|| panic!("{trace}")), "message").to_owned();
         self.provoked.push(ProvokedError { code: "WORKFLOW_ERROR", message, place: "\"boom\"", next: Table });
     }
 }

@@ -22,6 +22,21 @@ use crate::transport::ConnectionState;
 /// Longest silence within a body if the surrounding server sets no limit.
 const SILENCE: Duration = Duration::from_secs(30);
 
+/// The largest body that is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyLimit {
+    pub(crate) bytes: usize,
+    /// The setting that allows so many.
+    pub(crate) setting: &'static str,
+}
+
+impl BodyLimit {
+    fn refusal(self) -> ServiceError {
+        let Self { bytes, setting } = self;
+        ServiceError::new(Code::PayloadTooLarge, format!("The body is larger than {bytes} bytes ({setting})"))
+    }
+}
+
 /// The body of an admin request: JSON of at most `server.max_admin_body_size` bytes; 400, 413 or 415
 /// otherwise.
 #[derive(Debug)]
@@ -65,7 +80,10 @@ impl FromRequest for OptionalJsonBody {
 /// Reads the body of an admin request, of at most `server.max_admin_body_size` bytes.
 async fn read_admin_body(request: &HttpRequest, mut payload: Payload) -> Result<Bytes, ServiceError> {
     let state = request.app_data::<Data<AppState>>();
-    let limit = state.map_or(0, |state| state.config.server.max_admin_body_size);
+    let limit = BodyLimit {
+        bytes: state.map_or(0, |state| state.config.server.max_admin_body_size),
+        setting: "server.max_admin_body_size",
+    };
     let mut permit = state.map(|state| state.in_flight.permit());
     let body = read_body(request, &mut payload, limit, permit.as_mut());
     match state {
@@ -77,16 +95,16 @@ async fn read_admin_body(request: &HttpRequest, mut payload: Payload) -> Result<
 /// Reads the whole body into memory, counted by `permit` as it arrives.
 ///
 /// # Errors
-/// 413 as soon as it is known to be larger than `limit` bytes, 408 when it does not arrive in time or its
+/// 413 as soon as it is known to be larger than `limit`, 408 when it does not arrive in time or its
 /// sender falls silent, 503 when the process holds too many bytes.
 pub(crate) async fn read_body(
     request: &HttpRequest,
     payload: &mut Payload,
-    limit: usize,
+    limit: BodyLimit,
     permit: Option<&mut BytesPermit>,
 ) -> Result<Bytes, ServiceError> {
-    if announced_length(request.headers()).is_some_and(|length| length > limit) {
-        return Err(too_large(limit));
+    if announced_length(request.headers()).is_some_and(|length| length > limit.bytes) {
+        return Err(limit.refusal());
     }
     if matches!(payload, Payload::None) {
         return Ok(Bytes::new());
@@ -103,7 +121,7 @@ pub(crate) async fn read_body(
 
 async fn collect_body(
     payload: &mut Payload,
-    limit: usize,
+    limit: BodyLimit,
     silence: Option<Duration>,
     mut permit: Option<&mut BytesPermit>,
 ) -> Result<Bytes, ServiceError> {
@@ -113,8 +131,8 @@ async fn collect_body(
     count(body.len())?;
     let mut joined: Option<BytesMut> = None;
     loop {
-        if joined.as_ref().map_or(body.len(), BytesMut::len) > limit {
-            return Err(too_large(limit));
+        if joined.as_ref().map_or(body.len(), BytesMut::len) > limit.bytes {
+            return Err(limit.refusal());
         }
         let Some(more) = next_chunk(payload, silence).await? else { break };
         count(more.len())?;
@@ -154,10 +172,6 @@ pub(crate) fn parse_json(bytes: &[u8]) -> Result<Value, ServiceError> {
 
 fn announced_length(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-fn too_large(limit: usize) -> ServiceError {
-    ServiceError::new(Code::PayloadTooLarge, format!("The body is larger than {limit} bytes"))
 }
 
 /// Returns the error of a client that disconnected or broke the framing; it is not logged as a failure.
