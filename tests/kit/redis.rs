@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use crate::process::ChildProcess;
 use crate::server::wait_until;
+use crate::tls::IssuedCertificate;
 use crate::{peer, tls};
 
 /// Longest wait for the servers of a Redis Cluster to agree.
@@ -28,34 +29,32 @@ pub struct Redis {
 impl Redis {
     /// Starts a server of the test's own. Reports a missing one with [`peer::report_missing`].
     pub fn own() -> Option<Self> {
-        Self::start_own(RedisMode::Plain).map_err(|why| peer::report_missing("redis", &why)).ok()
+        Self::start_own(RedisMode::Plain, None).map_err(|why| peer::report_missing("redis", &why)).ok()
     }
 
     /// Starts a server of the test's own that speaks TLS only, with a certificate of
     /// [`authority`](Self::authority).
     pub fn encrypted() -> Option<Self> {
-        Self::start_own(RedisMode::Encrypted).map_err(|why| peer::report_missing("redis", &why)).ok()
+        let server =
+            certificate().and_then(|certificate| Self::start_own(RedisMode::Plain, Some(&certificate)));
+        server.map_err(|why| peer::report_missing("redis", &why)).ok()
     }
 
-    fn start_own(mode: RedisMode) -> Result<Self, String> {
+    /// Starts a server, with a certificate one that speaks TLS only.
+    fn start_own(mode: RedisMode, certificate: Option<&IssuedCertificate>) -> Result<Self, String> {
         let own = TempDir::new().map_err(|error| error.to_string())?;
         let directory = own.path().join("redis");
-        let mut authority = None;
         if mode == RedisMode::Clustered {
-            std::fs::create_dir(own.path().join("redis.clustered")).map_err(|error| error.to_string())?;
+            std::fs::create_dir(directory.with_extension("clustered")).map_err(|error| error.to_string())?;
         }
-        if mode == RedisMode::Encrypted {
-            let issued = tls::issue_certificate().map_err(|error| error.to_string())?;
-            let files = own.path().join("redis.tls");
+        if let Some(certificate) = certificate {
+            let files = directory.with_extension("tls");
             std::fs::create_dir(&files).map_err(|error| error.to_string())?;
-            for (name, text) in
-                [("ca.pem", &issued.authority), ("cert.pem", &issued.certificate), ("key.pem", &issued.key)]
-            {
-                std::fs::write(files.join(name), text).map_err(|error| error.to_string())?;
-            }
-            authority = Some(issued.authority);
+            certificate.write(&files).map_err(|error| error.to_string())?;
+            std::fs::write(files.join("ca.pem"), &certificate.authority)
+                .map_err(|error| error.to_string())?;
         }
-        Self::start(directory, own, authority)
+        Self::start(directory, own, certificate.map(|certificate| certificate.authority.clone()))
     }
 
     fn start(directory: PathBuf, own: TempDir, authority: Option<String>) -> Result<Self, String> {
@@ -107,8 +106,15 @@ impl Redis {
     /// empty name.
     fn client(&self) -> Command {
         let (host, port) = self.place().rsplit_once(':').unwrap_or_default();
+        let mut client = self.client_of_any();
+        client.args(["-h", host, "-p", port]);
+        client
+    }
+
+    /// The client, without a server and a command.
+    fn client_of_any(&self) -> Command {
         let mut client = Command::new("redis-cli");
-        client.args(["-h", host, "-p", port, "-a", self.password(), "--no-auth-warning"]);
+        client.args(["-a", self.password(), "--no-auth-warning"]);
         if self.authority.is_some() {
             client.arg("--tls").arg("--cacert").arg(self.directory.with_extension("tls").join("ca.pem"));
         }
@@ -156,13 +162,11 @@ impl Drop for Redis {
     }
 }
 
-/// The way a server is started.
+/// The role a server is started for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RedisMode {
     Plain,
-    /// Speaks TLS only.
-    Encrypted,
-    /// As a part of a Redis Cluster.
+    /// A part of a Redis Cluster.
     Clustered,
 }
 
@@ -175,16 +179,22 @@ pub struct RedisCluster {
 impl RedisCluster {
     /// Starts three servers and gives each a third of the slots. Reports a missing one with [`peer::report_missing`].
     pub fn own() -> Option<Self> {
-        Self::start().map_err(|why| peer::report_missing("redis", &why)).ok()
+        Self::start(None).map_err(|why| peer::report_missing("redis", &why)).ok()
     }
 
-    fn start() -> Result<Self, String> {
-        let server = || Redis::start_own(RedisMode::Clustered);
+    /// Starts three servers that speak TLS only, with clients and among themselves, with a certificate of one authority.
+    /// Reports a missing one with [`peer::report_missing`].
+    pub fn encrypted() -> Option<Self> {
+        let cluster = certificate().and_then(|certificate| Self::start(Some(&certificate)));
+        cluster.map_err(|why| peer::report_missing("redis", &why)).ok()
+    }
+
+    fn start(certificate: Option<&IssuedCertificate>) -> Result<Self, String> {
+        let server = || Redis::start_own(RedisMode::Clustered, certificate);
         let servers = [server()?, server()?, server()?];
         let places = servers.each_ref().map(Redis::place);
-        let mut create = Command::new("redis-cli");
-        create.args(["-a", servers[0].password(), "--no-auth-warning", "--cluster", "create"]);
-        output_of(create.args(places).arg("--cluster-yes"))?;
+        let mut create = servers[0].client_of_any();
+        output_of(create.args(["--cluster", "create"]).args(places).arg("--cluster-yes"))?;
         for server in &servers {
             let is_up = || {
                 let info = server.command(&["cluster", "info"]).map_err(io::Error::other)?;
@@ -201,6 +211,10 @@ impl RedisCluster {
     pub fn servers(&self) -> &[Redis; 3] {
         &self.servers
     }
+}
+
+fn certificate() -> Result<IssuedCertificate, String> {
+    tls::issue_certificate().map_err(|error| error.to_string())
 }
 
 /// Runs a command to its end; returns its standard output.

@@ -87,8 +87,9 @@ impl HttpsServer {
         let (tls, authority) = certificate().map_err(io::Error::other)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        let told = Told { behaviour, requests: Vec::new(), ended: false };
-        let shared = Arc::new(Shared { told: Mutex::new(told), changed: Condvar::new(), tls: Arc::new(tls) });
+        let script = Told { behaviour, requests: Vec::new(), ended: false };
+        let shared =
+            Arc::new(Shared { told: Mutex::new(script), changed: Condvar::new(), tls: Arc::new(tls) });
         let accepting = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -147,10 +148,10 @@ impl HttpsServer {
 
 impl Drop for HttpsServer {
     fn drop(&mut self) {
-        let mut told = self.shared.lock();
-        told.ended = true;
-        told.behaviour = Behaviour::Down;
-        drop(told);
+        let mut script = self.shared.lock();
+        script.ended = true;
+        script.behaviour = Behaviour::Down;
+        drop(script);
         self.shared.changed.notify_all();
         // A connection wakes the accepting thread, which then sees the end.
         let _ = TcpStream::connect(self.address);
@@ -185,12 +186,12 @@ impl Shared {
 
     /// Waits until the behaviour responds at all, and returns it.
     fn behaviour_for(&self, head: String) -> Behaviour {
-        let mut told = self.lock();
-        told.requests.push(head);
-        while matches!(told.behaviour, Behaviour::Hang) {
-            self.changed.wait(&mut told);
+        let mut script = self.lock();
+        script.requests.push(head);
+        while matches!(script.behaviour, Behaviour::Hang) {
+            self.changed.wait(&mut script);
         }
-        told.behaviour.clone()
+        script.behaviour.clone()
     }
 }
 

@@ -79,13 +79,13 @@ fn one_of_64_clients_that_send_a_key_to_three_nodes_runs() {
     let Some(cluster) = GuardCluster::new() else { return };
     let servers = cluster.start(|client| echo(client, "orders", deduplicating("deny")));
     let mut statuses: Vec<u16> = thread::scope(|scope| {
-        let sent: Vec<_> = (0..64)
+        let clients: Vec<_> = (0..64)
             .map(|client| {
                 let mut client = servers[client % 3].client();
                 scope.spawn(move || post_with_key(&mut client, "orders", "k").status)
             })
             .collect();
-        sent.into_iter().map(|sent| sent.join().unwrap()).collect()
+        clients.into_iter().map(|sent| sent.join().unwrap()).collect()
     });
     statuses.sort_unstable();
     assert_eq!((statuses[0], &statuses[1..]), (200, &[409; 63][..]));

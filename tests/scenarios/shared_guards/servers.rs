@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
-use svc_testkit::postgres::Postgres;
+use svc_testkit::postgres::{Postgres, PostgresDatabase};
 use svc_testkit::redis::{Redis, RedisCluster};
 use svc_testkit::server::ServerProcess;
 
@@ -42,17 +42,31 @@ fn check_guards(nodes: [&ServerProcess; 2], kind: &str) {
         // A caller with braces: they are hash tags to a Redis Cluster.
         exceed_limit(&mut one, &format!("{key}}}{{x}}"));
     }
-    let kept = post(&mut one, "answers").text();
-    assert_eq!(post(&mut other, "answers").text(), kept);
+    let text = post(&mut one, "answers").text();
+    assert_eq!(post(&mut other, "answers").text(), text);
     assert_eq!(readiness(&mut one).1["cluster_redis"], "ok");
+}
+
+/// The commands that the manual lists for a Redis Cluster.
+const CLUSTER_RULES: [&str; 2] = ["+cluster|slots", "+asking"];
+
+/// Creates a user with the listed rights and these.
+fn allow_user(redis: &Redis, rules: &[&str]) {
+    let user = ["acl", "setuser", "guard", "on", ">pass", "resetkeys"];
+    redis.command(&[&user, &RULES[..], rules].concat()).unwrap();
+}
+
+/// The URL of a server with that user.
+fn user_url(redis: &Redis) -> String {
+    redis.url().replace("//:svc@", "//guard:pass@")
 }
 
 #[test]
 fn user_with_the_listed_rights_is_enough() {
     let (Some(postgres), Some(redis)) = (Postgres::shared(), Redis::own()) else { return };
     let database = postgres.database().unwrap();
-    redis.command(&[&["acl", "setuser", "guard", "on", ">pass", "resetkeys"], &RULES[..]].concat()).unwrap();
-    let url = redis.url().replace("redis://:svc@", "redis://guard:pass@");
+    allow_user(&redis, &[]);
+    let url = user_url(&redis);
     let first = cluster_server(&database, &url).start().unwrap();
     define(&mut first.client());
     let second = cluster_server(&database, &url).start().unwrap();
@@ -64,20 +78,23 @@ fn server_over_tls_must_be_trusted() {
     let (Some(postgres), Some(redis)) = (Postgres::shared(), Redis::encrypted()) else { return };
     let database = postgres.database().unwrap();
     let stranger = cluster_server(&database, redis.url()).env("SVC_STORAGE__CONNECT_RETRY_SECS", "0");
-    let ended = stranger.run_to_end().unwrap();
-    let text = String::from_utf8_lossy(&ended.stderr).into_owned();
-    assert_eq!(ended.status.code(), Some(1), "{text}");
+    let output = stranger.run_to_end().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("certificate") && !text.contains(redis.url()), "{text}");
-    let trusting = || {
-        let node = cluster_server(&database, redis.url());
-        let authority = node.directory().join("authority.pem");
-        std::fs::write(&authority, redis.authority().unwrap()).unwrap();
-        node.env("SSL_CERT_FILE", authority.to_str().unwrap()).start().unwrap()
-    };
+    let trusting = || trusting_server(&database, redis.url(), redis.authority().unwrap());
     let first = trusting();
     define(&mut first.client());
     let second = trusting();
     check_guards([&first, &second], "tls");
+}
+
+/// Starts a node of a cluster that trusts this authority.
+fn trusting_server(database: &PostgresDatabase, redis: &str, authority: &str) -> ServerProcess {
+    let node = cluster_server(database, redis);
+    let file = node.directory().join("authority.pem");
+    std::fs::write(&file, authority).unwrap();
+    node.env("SSL_CERT_FILE", file.to_str().unwrap()).start().unwrap()
 }
 
 #[test]
@@ -100,6 +117,21 @@ fn guards_are_spread_over_a_redis_cluster_and_a_lost_server_is_noticed() {
         (0..20).map(|n| post_with_key(&mut client, "keys", &format!("lost-{n}")).status).collect();
     codes.dedup();
     assert!(codes.contains(&503), "{codes:?}");
+}
+
+#[test]
+fn user_of_a_redis_cluster_over_tls_shares_every_guard() {
+    let (Some(postgres), Some(redis)) = (Postgres::shared(), RedisCluster::encrypted()) else { return };
+    let database = postgres.database().unwrap();
+    redis.servers().iter().for_each(|server| allow_user(server, &CLUSTER_RULES));
+    let [one, other, _] = redis.servers();
+    let node = |server: &Redis| trusting_server(&database, &user_url(server), server.authority().unwrap());
+    let first = node(one);
+    define(&mut first.client());
+    let second = node(other);
+    check_guards([&first, &second], "tls-slots");
+    let counts = redis.servers().each_ref().map(|server| server.command(&["dbsize"]).unwrap());
+    assert!(counts.iter().all(|count| *count != "0"), "{counts:?}");
 }
 
 fn readiness_without_redis() -> Value {

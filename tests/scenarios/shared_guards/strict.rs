@@ -25,8 +25,8 @@ fn channel_whose_connector_other_nodes_cannot_reach_is_quarantined() {
     let away = json!({"backend": "redis", "url": away, "allow_private_urls": true});
     for (name, config) in [("memory", json!({"backend": "memory"})), ("gated", gated), ("away", away)] {
         let body = json!({"id": name, "name": name, "connector_type": "cache", "config": config});
-        let made = client.json("POST", "/api/v1/admin/connectors", &body).unwrap();
-        assert_eq!(made.status, 201, "{}", made.text());
+        let answer = client.json("POST", "/api/v1/admin/connectors", &body).unwrap();
+        assert_eq!(answer.status, 201, "{}", answer.text());
     }
     create_and_activate(&mut client, "workflows", "workflow_id", &echo_workflow("echo")).unwrap();
     for connector in ["memory", "gated", "away", "missing"] {
