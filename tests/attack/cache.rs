@@ -46,14 +46,15 @@ fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
         "config": shaped(json!({"enabled": true}))});
     let undecided = client.json("POST", "/api/v1/admin/channels", &implicit)?.status;
     let leaked = first.text() == other.text();
-    let kept = failures[0].text() == failures[1].text();
+    let is_cached = failures[0].text() == failures[1].text();
     let works = first.status == 200 && first.text() == again.text() && failures[0].status == 503;
     if !works {
         let answers =
             [&first, &again, &failures[0]].map(|answer| format!("{} {}", answer.status, answer.text()));
         return Err(io::Error::other(format!("the channel does not work: {}", answers.join(", "))));
     }
-    let figure =
-        format!("other tenant served: {leaked}; error served again: {kept}; undecided channel: {undecided}");
-    Ok(AttackOutcome::new(!leaked && !kept && undecided == 400, figure))
+    let figure = format!(
+        "other tenant served: {leaked}; error served again: {is_cached}; undecided channel: {undecided}"
+    );
+    Ok(AttackOutcome::new(!leaked && !is_cached && undecided == 400, figure))
 }

@@ -92,8 +92,11 @@ fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
     let p99 = latencies.get(latencies.len().saturating_sub(1) * 99 / 100).copied().unwrap_or(Duration::MAX);
     // An unoptimised binary on a busy machine is slow by itself: there only lost requests count.
     let held = lost == 0 && attacked > 0 && (target.short || p99 < P99);
-    let sent = probes * PROBERS;
-    Ok(AttackOutcome::new(held, format!("{lost} of {sent} lost, p99 {:.0} ms", p99.as_secs_f64() * 1e3)))
+    let probe_count = probes * PROBERS;
+    Ok(AttackOutcome::new(
+        held,
+        format!("{lost} of {probe_count} lost, p99 {:.0} ms", p99.as_secs_f64() * 1e3),
+    ))
 }
 
 fn body() -> Vec<u8> {

@@ -69,7 +69,7 @@ fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
     serve_echo(&mut server.client(), "echo", &json!({}))?;
     disk.fill()?;
     let mut refused = 0;
-    let told = wait_until(Duration::from_secs(20), || {
+    let is_reported = wait_until(Duration::from_secs(20), || {
         refused += usize::from(write(&server)? == 503);
         Ok(state(&server)? == (503, "degraded".to_owned()))
     })?;
@@ -77,8 +77,8 @@ fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
     let recovered = wait_until(Duration::from_secs(30), || {
         Ok(state(&server)? == (200, "ok".to_owned()) && write(&server)? == 202)
     })?;
-    let figure = format!("{refused} writes refused; told: {told}; recovered by itself: {recovered}");
-    Ok(AttackOutcome::new(told && recovered && refused > 0, figure))
+    let figure = format!("{refused} writes refused; told: {is_reported}; recovered by itself: {recovered}");
+    Ok(AttackOutcome::new(is_reported && recovered && refused > 0, figure))
 }
 
 fn write(server: &ServerProcess) -> io::Result<u16> {

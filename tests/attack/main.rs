@@ -59,8 +59,8 @@ fn main() -> io::Result<ExitCode> {
     if let Some(unknown) =
         names.iter().find(|name| !ATTACKS.iter().any(|(promise, _)| promise.name == **name))
     {
-        let known: Vec<_> = ATTACKS.iter().map(|(promise, _)| promise.name).collect();
-        return Err(io::Error::other(format!("no attack '{unknown}'; there are {}", known.join(", "))));
+        let names: Vec<_> = ATTACKS.iter().map(|(promise, _)| promise.name).collect();
+        return Err(io::Error::other(format!("no attack '{unknown}'; there are {}", names.join(", "))));
     }
     let mut broken = 0;
     for (promise, attack) in ATTACKS {

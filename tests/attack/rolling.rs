@@ -122,9 +122,9 @@ impl Load {
 fn serve_writes(client: &mut HttpClient, url: &str) -> io::Result<()> {
     let connector = json!({"id": "witness", "name": "witness", "connector_type": "db",
         "config": {"connection_string": url, "allow_private_urls": true, "max_connections": 4}});
-    let made = client.json("POST", "/api/v1/admin/connectors", &connector)?;
-    if made.status != 201 {
-        return Err(io::Error::other(format!("connector answered {}: {}", made.status, made.text())));
+    let answer = client.json("POST", "/api/v1/admin/connectors", &connector)?;
+    if answer.status != 201 {
+        return Err(io::Error::other(format!("connector answered {}: {}", answer.status, answer.text())));
     }
     let input = json!({"connector": "witness", "query": "INSERT INTO runs (n) VALUES ($1)", "params": [{"var": "payload.n"}]});
     let tasks = json!([{"id": "write", "name": "Write", "function": {"name": "db_write", "input": input}}]);

@@ -40,10 +40,10 @@ fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
     expect_soon("both runs wait", || Ok(upstream.requests().len() == 2))?;
     let begin = Instant::now();
     server.signal("TERM")?;
-    let ended = server.wait(Duration::from_secs(60));
+    let exit = server.wait(Duration::from_secs(60));
     let took = begin.elapsed();
     upstream.open();
-    ended?;
+    exit?;
     for client in waiting {
         // A caller whose run was cut gets an answer or a closed connection: both end the thread.
         drop(client.join());

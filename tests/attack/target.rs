@@ -50,9 +50,9 @@ pub(crate) fn serve_echo(client: &mut HttpClient, id: &str, config: &Value) -> i
 pub(crate) fn serve_call(client: &mut HttpClient, id: &str, url: &str, config: &Value) -> io::Result<()> {
     let connector = json!({"id": id, "name": id, "connector_type": "http",
         "config": {"url": url, "allow_private_urls": true}});
-    let made = client.json("POST", "/api/v1/admin/connectors", &connector)?;
-    if made.status != 201 {
-        return Err(io::Error::other(format!("connector answered {}: {}", made.status, made.text())));
+    let answer = client.json("POST", "/api/v1/admin/connectors", &connector)?;
+    if answer.status != 201 {
+        return Err(io::Error::other(format!("connector answered {}: {}", answer.status, answer.text())));
     }
     let call = json!([{"id": "call", "name": "Call",
         "function": {"name": "http_call", "input": {"connector": id, "timeout_ms": 60_000}}}]);

@@ -108,9 +108,9 @@ fn live_tail_shows_what_comes() {
         cli.command(&["traces", "follow", "-q", "--count", "2", "--interval", "0.1", "--channel", "a", "-v"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // The first request is told once it is answered; what comes later is new.
-    let mut told = String::new();
-    BufReader::new(child.stderr.take().unwrap()).read_line(&mut told).unwrap();
-    let sent = [cli.ok(&["send", "a", "-d", "{}", "-q"]), cli.ok(&["send", "a", "-d", "{}", "-q"])];
+    let mut text = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut text).unwrap();
+    let outputs = [cli.ok(&["send", "a", "-d", "{}", "-q"]), cli.ok(&["send", "a", "-d", "{}", "-q"])];
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let shown = String::from_utf8(output.stdout).unwrap();
@@ -118,7 +118,7 @@ fn live_tail_shows_what_comes() {
     let newest = cli.ok(&["traces", "list", "--channel", "a", "-q", "--limit", "2"]);
     let mut expected: Vec<_> = newest.lines().collect();
     expected.reverse();
-    assert_eq!(shown.lines().collect::<Vec<_>>(), expected, "{sent:?}");
+    assert_eq!(shown.lines().collect::<Vec<_>>(), expected, "{outputs:?}");
 }
 
 #[test]

@@ -97,22 +97,22 @@ fn config_get_prints_the_setting_that_counts_and_tells_its_source() {
         assert_eq!(run.code, 0, "{args:?}: {run:?}");
         (run.out, run.err)
     };
-    let told = |value: &str, source: &str| (value.to_owned(), format!("note: source: {source}\n"));
-    assert_eq!(get(&cli, &["server_url"]), told("http://localhost:8080\n", "default"));
-    assert_eq!(get(&cli, &["api_key"]), told("", "not set"));
+    let output = |value: &str, source: &str| (value.to_owned(), format!("note: source: {source}\n"));
+    assert_eq!(get(&cli, &["server_url"]), output("http://localhost:8080\n", "default"));
+    assert_eq!(get(&cli, &["api_key"]), output("", "not set"));
 
     cli.ok(&["config", "set-server", "http://file.example:1"]);
     let file = format!("file {}", cli.home().join(".svc/config.toml").display());
-    assert_eq!(get(&cli, &["server_url"]), told("http://file.example:1\n", &file));
+    assert_eq!(get(&cli, &["server_url"]), output("http://file.example:1\n", &file));
     assert_eq!(get(&cli, &["server_url", "-q"]), ("http://file.example:1\n".to_owned(), String::new()));
 
     let cli = cli.env("SVC_SERVER_URL", "https://user:hunter2@host.example/svc").env("SVC_API_KEY", "mine");
     let cli = cli.env("SVC_CHANGE_CONTEXT", "release 7");
-    let expected = told("https://******@host.example/svc\n", "environment SVC_SERVER_URL");
+    let expected = output("https://******@host.example/svc\n", "environment SVC_SERVER_URL");
     assert_eq!(get(&cli, &["server_url"]), expected);
-    assert_eq!(get(&cli, &["api_key"]), told("******\n", "environment SVC_API_KEY"));
-    assert_eq!(get(&cli, &["change_context"]), told("release 7\n", "environment SVC_CHANGE_CONTEXT"));
-    let expected = told("http://option.example:2\n", "option --server");
+    assert_eq!(get(&cli, &["api_key"]), output("******\n", "environment SVC_API_KEY"));
+    assert_eq!(get(&cli, &["change_context"]), output("release 7\n", "environment SVC_CHANGE_CONTEXT"));
+    let expected = output("http://option.example:2\n", "option --server");
     assert_eq!(get(&cli, &["server_url", "--server", "http://option.example:2"]), expected);
 
     let expected = json!({"setting": "api_key", "value": "******", "source": "environment SVC_API_KEY"});

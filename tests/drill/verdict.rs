@@ -144,17 +144,17 @@ fn group_by_channel<'r>(
 
 /// Runs that began before an earlier one of their group had ended.
 fn overlaps(groups: &BTreeMap<&str, Vec<&WitnessedRun>>) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut repetitions = Vec::new();
     for (of, runs) in groups {
         let mut busy_until = Duration::ZERO;
         for run in runs {
             if run.begin < busy_until {
-                found.push(format!("{of} at {:?} for {:?}", run.begin, busy_until - run.begin));
+                repetitions.push(format!("{of} at {:?} for {:?}", run.begin, busy_until - run.begin));
             }
             busy_until = busy_until.max(run.end.unwrap_or(Duration::MAX));
         }
     }
-    found
+    repetitions
 }
 
 /// Seconds from the instant of a run to its begin.

@@ -84,9 +84,9 @@ fn drill(binary: &Path, records: i64) -> Result<DrillEvidence, AnyError> {
         if done {
             break;
         }
-        let seen = count(&effects);
-        if seen != progress {
-            (progress, progress_at) = (seen, Instant::now());
+        let effect_count = count(&effects);
+        if effect_count != progress {
+            (progress, progress_at) = (effect_count, Instant::now());
         }
         if progress_at.elapsed() > PATIENCE {
             // What is missing is for the judge to see.
@@ -153,9 +153,9 @@ fn write(brokers: &str, records: i64) -> Result<BTreeMap<i32, i64>, AnyError> {
 fn witness(effects: &Effects) -> io::Result<Upstream> {
     let effects = Arc::clone(effects);
     Upstream::start(move |request| {
-        let told: Value = serde_json::from_slice(&request.body).unwrap_or_default();
-        let partition = told["kafka_partition"].as_i64().and_then(|number| i32::try_from(number).ok());
-        if let (Some(partition), Some(offset)) = (partition, told["kafka_offset"].as_i64()) {
+        let record: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let partition = record["kafka_partition"].as_i64().and_then(|number| i32::try_from(number).ok());
+        if let (Some(partition), Some(offset)) = (partition, record["kafka_offset"].as_i64()) {
             effects.lock().push(Effect { partition, offset });
         }
         UpstreamReply::new(200, "{}")
@@ -194,16 +194,16 @@ fn read_commits(
     effects: &Effects,
     evidence: &mut DrillEvidence,
 ) -> Result<bool, AnyError> {
-    let mut asked = TopicPartitionList::new();
-    asked.add_partition_range(TOPIC, 0, PARTITIONS - 1);
+    let mut partitions = TopicPartitionList::new();
+    partitions.add_partition_range(TOPIC, 0, PARTITIONS - 1);
     // Brokers that were told to fail answer the next time.
-    let Ok(known) = watcher.committed_offsets(asked, ANSWER) else { return Ok(false) };
-    let seen = count(effects);
+    let Ok(known) = watcher.committed_offsets(partitions, ANSWER) else { return Ok(false) };
+    let effect_count = count(effects);
     let mut done = true;
     for element in known.elements() {
         let (partition, committed) = (element.partition(), element.offset().to_raw().unwrap_or(0).max(0));
         done &= evidence.written.get(&partition) == Some(&committed);
-        evidence.readings.push(CommitReading { partition, committed, effects: seen });
+        evidence.readings.push(CommitReading { partition, committed, effects: effect_count });
     }
     Ok(done)
 }

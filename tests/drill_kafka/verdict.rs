@@ -110,10 +110,11 @@ fn out_of_order(effects: &[Effect]) -> (Vec<String>, usize) {
 }
 
 fn without_effect(evidence: &DrillEvidence) -> Vec<String> {
-    let seen: HashSet<_> = evidence.effects.iter().map(|effect| (effect.partition, effect.offset)).collect();
+    let effects: HashSet<_> =
+        evidence.effects.iter().map(|effect| (effect.partition, effect.offset)).collect();
     let written =
         evidence.written.iter().flat_map(|(partition, count)| (0..*count).map(|offset| (*partition, offset)));
-    let lost = written.filter(|record| !seen.contains(record));
+    let lost = written.filter(|record| !effects.contains(record));
     lost.map(|(partition, offset)| format!("partition {partition}, offset {offset}")).collect()
 }
 
@@ -127,8 +128,8 @@ fn find_ahead(evidence: &DrillEvidence) -> Vec<String> {
         let last = (reading.partition, reading.committed - 1);
         reading.committed > 0 && first_seen.get(&last).is_none_or(|index| *index >= reading.effects)
     };
-    let found = evidence.readings.iter().filter(is_ahead);
-    found.map(|reading| format!("partition {}: offset {}", reading.partition, reading.committed)).collect()
+    let ahead = evidence.readings.iter().filter(is_ahead);
+    ahead.map(|reading| format!("partition {}: offset {}", reading.partition, reading.committed)).collect()
 }
 
 /// Returns the partitions whose last reading is not their end.

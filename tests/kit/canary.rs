@@ -89,8 +89,8 @@ impl Canaries {
     /// Returns the names of the secrets that a text from a place contains.
     pub fn find_in(&self, place: &str, text: &str) -> BTreeSet<&str> {
         let hidden = self.0.iter().filter(|canary| !canary.shown.contains(&place));
-        let found = hidden.filter(|canary| canary.forms.iter().any(|form| text.contains(form.as_str())));
-        found.map(|canary| canary.name.as_str()).collect()
+        let leaks = hidden.filter(|canary| canary.forms.iter().any(|form| text.contains(form.as_str())));
+        leaks.map(|canary| canary.name.as_str()).collect()
     }
 }
 

@@ -128,8 +128,8 @@ pub fn missing_instants(
 
 /// Returns the instants with several rows.
 pub fn duplicate_instants(rows: &[RecordedOccurrence]) -> Vec<String> {
-    let mut seen = HashSet::new();
-    let again = rows.iter().filter(|row| !seen.insert((row.channel.as_str(), row.scheduled_for)));
+    let mut instants = HashSet::new();
+    let again = rows.iter().filter(|row| !instants.insert((row.channel.as_str(), row.scheduled_for)));
     again.map(|row| format!("{} at {}", row.channel, row.scheduled_for)).collect()
 }
 

@@ -87,10 +87,10 @@ fn answer(packet: &[u8], records: &[DnsRecord]) -> Option<Vec<u8>> {
     let (name, end) = read_name(packet)?;
     let question = packet.get(HEADER..end + 4)?;
     let kind = u16::from_be_bytes(packet.get(end..end + 2)?.try_into().ok()?);
-    let found: Vec<_> = records.iter().filter(|record| record.name().eq_ignore_ascii_case(&name)).collect();
+    let matches: Vec<_> = records.iter().filter(|record| record.name().eq_ignore_ascii_case(&name)).collect();
     let data: Vec<_> =
-        found.iter().filter(|record| record.kind() == kind).map(|record| record.data()).collect();
-    let flags = if found.is_empty() { ANSWER | NAME_ERROR } else { ANSWER };
+        matches.iter().filter(|record| record.kind() == kind).map(|record| record.data()).collect();
+    let flags = if matches.is_empty() { ANSWER | NAME_ERROR } else { ANSWER };
     let mut reply = packet.get(..2)?.to_vec();
     for count in [flags, 1, u16::try_from(data.len()).ok()?, 0, 0] {
         reply.extend(count.to_be_bytes());

@@ -41,12 +41,12 @@ pub fn report_missing(peer: &str, why: &str) {
 /// # Panics
 /// As [`report_missing`].
 pub fn is_installed(command: &str, package: &str) -> bool {
-    let found = env::var_os("PATH")
+    let is_there = env::var_os("PATH")
         .is_some_and(|path| env::split_paths(&path).any(|directory| directory.join(command).is_file()));
-    if !found {
+    if !is_there {
         report_missing(command, &format!("not installed (Debian package {package})"));
     }
-    found
+    is_there
 }
 
 /// Appends the peer and the running test as one line.

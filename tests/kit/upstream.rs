@@ -104,12 +104,12 @@ impl Upstream {
         let accepting = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let mut seen = accepting.lock();
-                if seen.ended {
+                let mut state = accepting.lock();
+                if state.ended {
                     return;
                 }
-                let connection = seen.connections;
-                seen.connections += 1;
+                let connection = state.connections;
+                state.connections += 1;
                 let serving = Arc::clone(&accepting);
                 // A client that disconnects is not an error.
                 thread::spawn(move || serving.serve(stream, connection));
@@ -135,8 +135,8 @@ impl Upstream {
 
     /// Waits until `requests` requests were received.
     pub fn wait_for(&self, requests: usize) {
-        let mut seen = self.shared.lock();
-        self.shared.changed.wait_while(&mut seen, |seen| seen.requests.len() < requests);
+        let mut state = self.shared.lock();
+        self.shared.changed.wait_while(&mut state, |seen| seen.requests.len() < requests);
     }
 
     /// Opens the gate: held requests are answered, later ones at once.
@@ -149,9 +149,9 @@ impl Upstream {
 impl Drop for Upstream {
     fn drop(&mut self) {
         {
-            let mut seen = self.shared.lock();
-            seen.ended = true;
-            seen.opened = true;
+            let mut state = self.shared.lock();
+            state.ended = true;
+            state.opened = true;
         }
         self.shared.changed.notify_all();
         // Wakes the thread that accepts.
@@ -203,15 +203,15 @@ pub(crate) fn read(
     }
     let mut words = line.split_whitespace().map(str::to_owned);
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let mut asked = ReceivedRequest { method, target, headers: Vec::new(), body: Vec::new(), connection };
+    let mut request = ReceivedRequest { method, target, headers: Vec::new(), body: Vec::new(), connection };
     loop {
         let mut line = String::new();
         stream.read_line(&mut line)?;
         let Some((name, value)) = line.trim_end().split_once(':') else { break };
-        asked.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        request.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    let length = asked.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
-    asked.body.resize(length, 0);
-    stream.read_exact(&mut asked.body)?;
-    Ok(Some(asked))
+    let length = request.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    request.body.resize(length, 0);
+    stream.read_exact(&mut request.body)?;
+    Ok(Some(request))
 }

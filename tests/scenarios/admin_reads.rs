@@ -58,11 +58,11 @@ fn populate(client: &mut HttpClient) -> (String, String, String) {
     let accepted = client.json("POST", "/api/v1/data/w/async", &json!({"n": 1})).unwrap();
     assert_eq!(accepted.status, 202, "{}", accepted.text());
     let body = accepted.json();
-    let told = |key: &str| body[key].as_str().unwrap_or_else(|| panic!("{body}"));
-    let trace = format!("{}?token={}", told("trace_id"), told("trace_token"));
+    let text = |key: &str| body[key].as_str().unwrap_or_else(|| panic!("{body}"));
+    let trace = format!("{}?token={}", text("trace_id"), text("trace_token"));
     eventually(|| {
-        let seen = client.get(&format!("{ADMIN}/traces/{trace}")).unwrap().json();
-        seen["data"]["status"] == "completed"
+        let view = client.get(&format!("{ADMIN}/traces/{trace}")).unwrap().json();
+        view["data"]["status"] == "completed"
     });
     (trace, "none".to_owned(), occurrence)
 }
@@ -104,15 +104,15 @@ fn every_time_that_a_read_shows_is_rfc_3339_in_utc() {
     let server = start();
     let mut client = server.client();
     let (trace, letter, occurrence) = populate(&mut client);
-    let mut found = Vec::new();
+    let mut texts = Vec::new();
     for path in reads(&trace, &letter, &occurrence) {
         let answer = client.get(&format!("{ADMIN}/{path}")).unwrap();
         assert!(answer.status == 200 || path.starts_with("trace-dlq/"), "{path}: {}", answer.text());
-        times(&answer.json(), &path, &mut found);
+        times(&answer.json(), &path, &mut texts);
     }
-    times(&client.get("/health").unwrap().json(), "health", &mut found);
-    assert!(found.len() > 20, "{found:#?}");
-    for (at, text) in found {
+    times(&client.get("/health").unwrap().json(), "health", &mut texts);
+    assert!(texts.len() > 20, "{texts:#?}");
+    for (at, text) in texts {
         assert!(text.ends_with('Z') && text.as_bytes()[10] == b'T', "{at}: {text}");
     }
 }

@@ -126,7 +126,7 @@ const P256: &str = "-----BEGIN PUBLIC KEY-----\n\
 /// The refusal of a document at each of the four doors: path and message of the one problem it has.
 fn at_every_door(client: &mut HttpClient, auth: &Value) -> Vec<(String, String)> {
     let document = channel("wrong", "w", json!({"auth": auth}));
-    let told = |error: &Value| {
+    let problem = |error: &Value| {
         let detail = &error["details"][0];
         (detail["path"].as_str().unwrap().to_owned(), detail["message"].as_str().unwrap().to_owned())
     };
@@ -142,8 +142,8 @@ fn at_every_door(client: &mut HttpClient, auth: &Value) -> Vec<(String, String)>
     let text = imported["data"]["errors"][0]["error"].as_str().unwrap();
     let (path, message) = text.split_once(": ").unwrap();
     vec![
-        told(&created),
-        told(&error(&updated, 400, "VALIDATION_ERROR")),
+        problem(&created),
+        problem(&error(&updated, 400, "VALIDATION_ERROR")),
         (issue["field"].as_str().unwrap().to_owned(), issue["message"].as_str().unwrap().to_owned()),
         (path.to_owned(), message.to_owned()),
     ]
@@ -187,8 +187,8 @@ fn an_expression_that_reads_a_secret_or_is_always_true_is_not_stored() {
             (AUTH, json!({"auth": jwt(json!({"authorization_logic": logic}))})),
         ] {
             let refused = client.json("POST", BASE, &channel("wrong", "w", config)).unwrap();
-            let found = details(&error(&refused, 400, "VALIDATION_ERROR"));
-            assert_eq!(found, [(path.to_owned(), "INVALID".to_owned())], "{logic}");
+            let details = details(&error(&refused, 400, "VALIDATION_ERROR"));
+            assert_eq!(details, [(path.to_owned(), "INVALID".to_owned())], "{logic}");
         }
     }
     let misspelled = json!({"equals": [{"var": "data.a"}, 1]});
@@ -207,8 +207,8 @@ fn an_expression_that_reads_a_secret_or_is_always_true_is_not_stored() {
         ("channel.config.validation_logic", "INVALID", json!({"validation_logic": {"a": true, "b": true}})),
     ] {
         let refused = client.json("POST", BASE, &channel("wrong", "w", config)).unwrap();
-        let found = details(&error(&refused, 400, "VALIDATION_ERROR"));
-        assert_eq!(found, [(path.to_owned(), code.to_owned())]);
+        let all = details(&error(&refused, 400, "VALIDATION_ERROR"));
+        assert_eq!(all, [(path.to_owned(), code.to_owned())]);
     }
     let parts = limit(&json!({"ip": {"var": "client_ip"}, "tenant": {"var": "headers.x-tenant-id"}}));
     let composed = client.json("POST", BASE, &channel("parts", "w", json!({"rate_limit": parts}))).unwrap();
@@ -269,13 +269,13 @@ fn a_mask_is_put_back_where_it_was_and_refused_by_its_leaf_anywhere_else() {
         (json!(["new", "******"]), "channel.config.auth.keys[1]"),
         (json!(["******", "env://SECOND", "******"]), "channel.config.auth.keys[2]"),
     ] {
-        let sent = json!({"config": {"auth": {"mode": "api_key", "keys": keys}}});
-        let refused = client.json("PUT", &format!("{BASE}/c"), &sent).unwrap();
-        let found = details(&error(&refused, 400, "VALIDATION_ERROR"));
-        assert_eq!(found, [(leaf.to_owned(), "INVALID".to_owned())]);
+        let update = json!({"config": {"auth": {"mode": "api_key", "keys": keys}}});
+        let refused = client.json("PUT", &format!("{BASE}/c"), &update).unwrap();
+        let details = details(&error(&refused, 400, "VALIDATION_ERROR"));
+        assert_eq!(details, [(leaf.to_owned(), "INVALID".to_owned())]);
     }
-    let sent = json!({"config": {"auth": {"mode": "hmac", "secret": "******"}}});
-    let refused = client.json("PUT", &format!("{BASE}/c"), &sent).unwrap();
+    let change = json!({"config": {"auth": {"mode": "hmac", "secret": "******"}}});
+    let refused = client.json("PUT", &format!("{BASE}/c"), &change).unwrap();
     assert_eq!(details(&error(&refused, 400, "VALIDATION_ERROR"))[0].0, "channel.config.auth.secret");
     let document = channel("d", "w", json!({"auth": {"mode": "api_key", "keys": ["******"]}}));
     let refused = client.json("POST", BASE, &document).unwrap();

@@ -83,13 +83,13 @@ fn backup_under_writes_holds_every_row_committed_before_it_and_serves() {
         crate::support::eventually(|| answered.load(Ordering::SeqCst) > 200);
         // Each answer above was sent after the commit of its trace.
         let before = i64::try_from(answered.load(Ordering::SeqCst)).unwrap();
-        let made = back_up(&server);
+        let backup = back_up(&server);
         done.store(true, Ordering::Relaxed);
-        let file = PathBuf::from(made["path"].as_str().unwrap());
+        let file = PathBuf::from(backup["path"].as_str().unwrap());
         assert_eq!(integrity(&file), "ok");
         let rows = traces(&file);
         assert!(rows >= before, "{rows} rows of {before} committed before");
-        assert_eq!(made["size_bytes"], std::fs::metadata(&file).unwrap().len());
+        assert_eq!(backup["size_bytes"], std::fs::metadata(&file).unwrap().len());
         file
     });
     let other = launch();
@@ -107,18 +107,18 @@ fn backups_are_listed_pruned_audited_and_private() {
     let server = command.env("SVC_STORAGE__BACKUP_RETENTION_COUNT", "2").start().unwrap();
     let mut client = server.client();
     assert_eq!(client.get(BACKUPS).unwrap().json()["data"], json!([]), "there is no directory yet");
-    let tried = client.send("POST", &format!("{BACKUPS}?dry_run=true"), &[], b"").unwrap();
+    let answer = client.send("POST", &format!("{BACKUPS}?dry_run=true"), &[], b"").unwrap();
     assert_eq!(
-        (tried.status, &tried.json()["data"]["valid"], directory.exists()),
+        (answer.status, &answer.json()["data"]["valid"], directory.exists()),
         (200, &json!(true), false)
     );
-    let made: Vec<_> = (0..3).map(|_| back_up(&server)).collect();
-    let names: Vec<_> = made.iter().map(|file| file["filename"].as_str().unwrap().to_owned()).collect();
+    let backups: Vec<_> = (0..3).map(|_| back_up(&server)).collect();
+    let names: Vec<_> = backups.iter().map(|file| file["filename"].as_str().unwrap().to_owned()).collect();
     assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), 3, "{names:?}");
     let listed = client.get(BACKUPS).unwrap().json()["data"].clone();
     let listed: Vec<_> = listed.as_array().unwrap().iter().map(|file| file["filename"].clone()).collect();
     assert_eq!(listed, [json!(names[2]), json!(names[1])]);
-    let mode = std::fs::metadata(made[2]["path"].as_str().unwrap()).unwrap().permissions().mode();
+    let mode = std::fs::metadata(backups[2]["path"].as_str().unwrap()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let records = client.get("/api/v1/admin/audit-logs?resource_type=backup").unwrap().json();
     assert_eq!((&records["total"], &records["data"][0]["action"]), (&json!(3), &json!("create")));
@@ -179,9 +179,9 @@ fn commands_copy_and_restore_and_keep_what_they_replace() {
     let aside = notes.split("is now ").nth(1).expect("the replaced file is named").trim().to_owned();
     assert_eq!(integrity(Path::new(&aside)), "ok");
     let mut conn = open_database(Path::new(&aside));
-    let kept: NumberCell =
+    let count: NumberCell =
         diesel::sql_query("SELECT count(*) AS cell FROM channels").get_result(&mut conn).unwrap();
-    assert_eq!(kept.cell, 2, "the replaced database is whole");
+    assert_eq!(count.cell, 2, "the replaced database is whole");
     let server = server.crash_and_restart().unwrap();
     let channels = server.client().get("/api/v1/admin/channels").unwrap().json();
     assert_eq!((&channels["total"], &channels["data"][0]["name"]), (&json!(1), &json!("orders")));

@@ -14,10 +14,10 @@ fn brokers_that_are_away_degrade_the_node_and_leave_it_ready() {
     let launch = launch().env("SVC_KAFKA__ENABLED", "true").env("SVC_KAFKA__BROKERS", "127.0.0.1:1");
     let server = launch.env("SVC_ENGINE__HEALTH_CHECK_TIMEOUT_SECS", "1").start().unwrap();
     let mut client = server.client();
-    let asked = "not answered yet";
+    let question = "not answered yet";
     eventually(|| {
         let health = client.get("/health").unwrap().json();
-        health["kafka"]["problem"].as_str().is_some_and(|problem| !problem.contains(asked))
+        health["kafka"]["problem"].as_str().is_some_and(|problem| !problem.contains(question))
     });
     let health = client.get("/health").unwrap();
     assert_eq!(health.status, 200);
@@ -52,7 +52,7 @@ fn task_that_publishes_to_no_topic_is_refused_where_its_connector_is_known() {
     let validated = client.json("POST", &format!("{path}/validate"), &workflow("bare", None)).unwrap().json();
     assert_eq!(validated["data"]["valid"], false, "{validated}");
     for sound in [workflow("bare", Some("t")), workflow("events", None), workflow("unknown", None)] {
-        let made = client.json("POST", &path, &sound).unwrap();
-        assert_eq!(made.status, 201, "{}", made.text());
+        let answer = client.json("POST", &path, &sound).unwrap();
+        assert_eq!(answer.status, 201, "{}", answer.text());
     }
 }

@@ -226,7 +226,7 @@ fn claims_and_variables_reach_the_called_workflow() {
         br#"{"data": 1, "metadata": {"tenant": "t", "_svc_call_chain": ["who"], "_svc_call_depth": 99}}"#;
     let headers = [("content-type", "application/json"), ("x-tenant-id", "t")];
     let answer = client.send("POST", "/api/v1/data/front", &headers, body).unwrap();
-    let seen = answer.json()["data"]["got"]["seen"].clone();
+    let view = answer.json()["data"]["got"]["seen"].clone();
     for (pointer, value) in [
         ("/channel", json!("who")),
         ("/vars/region", json!("eu")),
@@ -235,7 +235,7 @@ fn claims_and_variables_reach_the_called_workflow() {
         ("/_svc_call_chain", json!(["front", "who"])),
         ("/_svc_call_depth", json!(1)),
     ] {
-        assert_eq!(seen.pointer(pointer), Some(&value), "{pointer}: {seen}");
+        assert_eq!(view.pointer(pointer), Some(&value), "{pointer}: {view}");
     }
 }
 
@@ -278,8 +278,8 @@ fn a_trial_run_calls_for_real_and_tells_why_it_could_not() {
     });
     let refused = refused.unwrap();
     assert_eq!(refused["errors"][0]["code"], "channel_rate_limited", "{refused}");
-    let found = client.get(&format!("{ADMIN}/workflows/front/dependencies")).unwrap().json();
-    assert_eq!(found["data"]["channels"], json!(["stock"]));
+    let dependencies = client.get(&format!("{ADMIN}/workflows/front/dependencies")).unwrap().json();
+    assert_eq!(dependencies["data"]["channels"], json!(["stock"]));
 }
 
 /// A server that declares the secret `token`, logs everything, and serves `vault`, which keeps its payload
@@ -334,28 +334,28 @@ fn a_secret_given_to_a_called_channel_is_recorded_nowhere() {
     let answer = post(&mut client, "front", &json!({}));
     let got = answer.json()["data"]["got"].clone();
     assert_eq!(got["kept"]["key"], "******", "{got}");
-    let mut seen = vec![answer.text(), post(&mut client, "front", &json!({"throw": true})).text()];
+    let mut texts = vec![answer.text(), post(&mut client, "front", &json!({"throw": true})).text()];
     let trace = submit(&mut client, "front", &json!({}));
     assert_eq!(trace["message"]["context"]["data"]["got"], got, "{trace}");
-    seen.push(trace.to_string());
+    texts.push(trace.to_string());
     let rows = client.get(&format!("{ADMIN}/traces?limit=50")).unwrap().json();
     for row in rows["data"].as_array().unwrap() {
-        seen.push(client.get(&format!("{ADMIN}/traces/{}", row["id"].as_str().unwrap())).unwrap().text());
+        texts.push(client.get(&format!("{ADMIN}/traces/{}", row["id"].as_str().unwrap())).unwrap().text());
     }
     for throw in [false, true] {
         let trial = json!({"data": {"throw": throw}});
-        seen.push(client.json("POST", &format!("{ADMIN}/workflows/front/test"), &trial).unwrap().text());
+        texts.push(client.json("POST", &format!("{ADMIN}/workflows/front/test"), &trial).unwrap().text());
     }
     let log = server.log_text();
     assert!(log.contains("******"), "the called workflow logged something: {log}");
-    seen.push(log);
+    texts.push(log);
     let mut canaries = Canaries::default();
     canaries.add("token", CANARY.as_bytes(), &[]);
-    for text in &seen {
+    for text in &texts {
         assert!(!text.contains("canary") && !text.contains("0123456789"), "{text}");
         assert!(!text.contains("bearer"), "what was made of it is hidden too: {text}");
         assert!(!text.contains(r#"["c","a","n""#), "what a run makes of it stays out of its log: {text}");
         assert!(canaries.find_in("what was seen", text).is_empty(), "{text}");
     }
-    assert!(seen.len() > 6, "traces were read");
+    assert!(texts.len() > 6, "traces were read");
 }

@@ -31,10 +31,10 @@ fn protocol_rules_are_reported_together() {
         let mut document = channel("c", "w", json!({}));
         document[key] = value.clone();
         let refused = client.json("POST", BASE, &document).unwrap();
-        let found = details(&error(&refused, 400, "VALIDATION_ERROR"));
+        let details = details(&error(&refused, 400, "VALIDATION_ERROR"));
         assert!(
-            found.iter().any(|(path, _)| path.starts_with(&format!("channel.{key}"))),
-            "{key}={value}: {found:?}"
+            details.iter().any(|(path, _)| path.starts_with(&format!("channel.{key}"))),
+            "{key}={value}: {details:?}"
         );
     }
 }

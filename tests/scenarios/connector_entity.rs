@@ -13,18 +13,18 @@ fn api(id: &str, config: Value) -> Value {
 }
 
 fn create(client: &mut HttpClient, id: &str, config: Value) -> Value {
-    let made = client.json("POST", CONNECTORS, &api(id, config)).unwrap();
-    assert_eq!(made.status, 201, "{}", made.text());
-    made.json()["data"].clone()
+    let answer = client.json("POST", CONNECTORS, &api(id, config)).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    answer.json()["data"].clone()
 }
 
 #[test]
 fn what_was_read_can_be_sent_back_and_a_mask_without_a_value_is_refused() {
     let upstream = Upstream::start(|asked| {
-        let known = asked.header("authorization") == Some("Bearer swordfish")
+        let is_known = asked.header("authorization") == Some("Bearer swordfish")
             && asked.header("x-key") == Some("trout")
             && asked.target.ends_with("?key=pike&v=2");
-        UpstreamReply::new(if known { 204 } else { 403 }, "")
+        UpstreamReply::new(if is_known { 204 } else { 403 }, "")
     })
     .unwrap();
     let server = start();
@@ -38,9 +38,9 @@ fn what_was_read_can_be_sent_back_and_a_mask_without_a_value_is_refused() {
     let one = format!("{CONNECTORS}/c");
     let changed = client.json("PUT", &one, &json!({"config": shown})).unwrap();
     assert_eq!(changed.status, 200, "{}", changed.text());
-    let tried = client.json("POST", &format!("{one}/test"), &json!({})).unwrap().json();
+    let answer = client.json("POST", &format!("{one}/test"), &json!({})).unwrap().json();
     assert_eq!(
-        tried["data"],
+        answer["data"],
         json!({"reachable": true, "supported": true, "connector_type": "http", "probe": "GET url"})
     );
     for (path, sent) in [
@@ -104,9 +104,9 @@ fn a_batch_goes_by_names_and_an_export_comes_back_once_its_secrets_are_filled_in
     };
     let batch =
         json!([api("a", config("env://PATH")), api("b", config("swordfish")), api("c", config("******"))]);
-    let tried = import("dry_run=true", batch.clone());
+    let trial = import("dry_run=true", batch.clone());
     assert_eq!(
-        (&tried["imported"], &tried["failed"], &tried["dry_run"]),
+        (&trial["imported"], &trial["failed"], &trial["dry_run"]),
         (&json!(2), &json!(1), &json!(true))
     );
     let report = import("", batch.clone());

@@ -172,9 +172,9 @@ fn repeatedly_killed_reencryption_leaves_every_row_under_one_of_the_keys() {
     let items = (0..ROWS).map(|id| {
         json!({"id": id.to_string(), "name": format!("c{id}"), "connector_type": "http", "config": config(id)})
     });
-    let made =
+    let answer =
         server.client().json("POST", &format!("{CONNECTORS}/import"), &items.collect::<Value>()).unwrap();
-    assert_eq!(made.json()["data"]["imported"], ROWS, "{}", made.text());
+    assert_eq!(answer.json()["data"]["imported"], ROWS, "{}", answer.text());
     drop(server);
     let mut kills = 0;
     for round in 0..2 {
@@ -224,11 +224,11 @@ fn without_its_key_a_connector_fails_alone_and_is_kept() {
     drop(server);
     let server = command(directory.path(), None, None).start().unwrap();
     let mut client = server.client();
-    let found = rows(&mut client);
-    assert_eq!((&found[0]["load_status"], &found[1]["load_status"]), (&json!("loaded"), &json!("failed")));
-    let why = found[1]["load_error"].as_str().unwrap();
+    let rows = rows(&mut client);
+    assert_eq!((&rows[0]["load_status"], &rows[1]["load_status"]), (&json!("loaded"), &json!("failed")));
+    let why = rows[1]["load_error"].as_str().unwrap();
     assert!(why.contains("is not configured"), "{why}");
-    assert_eq!((&found[1]["config"], &found[1]["content_hash"]), (&Value::Null, &json!("")));
+    assert_eq!((&rows[1]["config"], &rows[1]["content_hash"]), (&Value::Null, &json!("")));
     let off =
         client.json("PATCH", &format!("{CONNECTORS}/sealed/status"), &json!({"status": "archived"})).unwrap();
     assert_eq!(off.status, 200, "{}", off.text());

@@ -17,16 +17,19 @@ fn a_connector_is_created_read_changed_and_deleted_and_shows_no_secret() {
     let config = json!({"type": "es", "url": "https://api.example.com/v1", "headers": {"X-Key": "swordfish"},
         "auth": {"type": "basic", "username": "bob", "password": "swordfish"}});
     let body = json!({"id": "c1", "name": "api", "connector_type": "HTTP", "config": config, "tags": ["t"]});
-    let made = client.json("POST", CONNECTORS, &body).unwrap();
-    assert_eq!(made.status, 201, "{}", made.text());
-    let made = made.json()["data"].clone();
-    assert_eq!((&made["connector_type"], &made["enabled"]), (&json!("http"), &json!(true)));
-    assert_eq!(made["config"]["url"], "https://api.example.com/v1");
-    assert_eq!(made["config"]["auth"], json!({"type": "basic", "username": "bob", "password": "******"}));
-    assert_eq!(made["config"]["type"], "http");
-    let shown: Value = serde_json::from_str(made["config_json"].as_str().unwrap()).unwrap();
-    assert_eq!(shown, made["config"]);
-    assert!(made["content_hash"].as_str().unwrap().starts_with("sha256:"));
+    let creation = client.json("POST", CONNECTORS, &body).unwrap();
+    assert_eq!(creation.status, 201, "{}", creation.text());
+    let connector = creation.json()["data"].clone();
+    assert_eq!((&connector["connector_type"], &connector["enabled"]), (&json!("http"), &json!(true)));
+    assert_eq!(connector["config"]["url"], "https://api.example.com/v1");
+    assert_eq!(
+        connector["config"]["auth"],
+        json!({"type": "basic", "username": "bob", "password": "******"})
+    );
+    assert_eq!(connector["config"]["type"], "http");
+    let shown: Value = serde_json::from_str(connector["config_json"].as_str().unwrap()).unwrap();
+    assert_eq!(shown, connector["config"]);
+    assert!(connector["content_hash"].as_str().unwrap().starts_with("sha256:"));
     assert_eq!(error(&client.json("POST", CONNECTORS, &body).unwrap(), 409, "CONFLICT")["code"], "CONFLICT");
     let one = format!("{CONNECTORS}/c1");
     let config = json!({"config": {"url": "http://127.0.0.1:1", "allow_private_urls": true}});
@@ -86,9 +89,9 @@ fn connect(client: &mut HttpClient, name: &str, upstream: &Upstream, more: Value
         config.extend(more);
     }
     let body = json!({"id": name, "name": name, "connector_type": "http", "config": config});
-    let made = client.json("POST", CONNECTORS, &body).unwrap();
-    assert_eq!(made.status, 201, "{}", made.text());
-    made.json()["data"].clone()
+    let answer = client.json("POST", CONNECTORS, &body).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    answer.json()["data"].clone()
 }
 
 fn call(input: Value) -> Value {
@@ -103,14 +106,14 @@ fn a_task_calls_an_api_with_the_connectors_credentials_and_writes_the_answer() {
     .unwrap();
     let server = launch().env("API_TOKEN", "swordfish").start().unwrap();
     let mut client = server.client();
-    let made = connect(
+    let connector = connect(
         &mut client,
         "api",
         &upstream,
         json!({"auth": {"type": "bearer", "token": "env://API_TOKEN"}, "query_params": {"k": "v"}}),
     );
-    assert_eq!(made["load_status"], "loaded", "{made}");
-    assert_eq!(made["config"]["auth"]["token"], "env://API_TOKEN");
+    assert_eq!(connector["load_status"], "loaded", "{connector}");
+    assert_eq!(connector["config"]["auth"]["token"], "env://API_TOKEN");
     serve(
         &mut client,
         "order",
@@ -123,10 +126,16 @@ fn a_task_calls_an_api_with_the_connectors_credentials_and_writes_the_answer() {
     let answer = client.json("POST", "/api/v1/data/order", &json!({"id": 7})).unwrap();
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(answer.json()["data"]["api"], json!({"said": "{\"id\":7}", "at": "/orders/7?k=v"}));
-    let asked = upstream.requests().remove(0);
-    assert_eq!((asked.method.as_str(), asked.header("authorization")), ("POST", Some("Bearer swordfish")));
-    assert_eq!((asked.header("x-own"), asked.header("content-type")), (Some("1"), Some("application/json")));
-    assert_eq!((asked.header("x-id"), asked.header("x-gone")), (Some("7"), None));
+    let request = upstream.requests().remove(0);
+    assert_eq!(
+        (request.method.as_str(), request.header("authorization")),
+        ("POST", Some("Bearer swordfish"))
+    );
+    assert_eq!(
+        (request.header("x-own"), request.header("content-type")),
+        (Some("1"), Some("application/json"))
+    );
+    assert_eq!((request.header("x-id"), request.header("x-gone")), (Some("7"), None));
     assert!(!server.log_text().contains("swordfish"));
 }
 
@@ -239,13 +248,14 @@ fn a_start_is_refused_over_a_broken_connector_only_where_that_was_asked_for() {
     server.signal("KILL").unwrap();
     server.wait(Duration::from_secs(30)).unwrap();
     let database = format!("sqlite:{}", server.directory().join("svc.db").display());
-    let ended = launch()
+    let output = launch()
         .env("SVC_STORAGE__URL", &database)
         .env("SVC_ENGINE__FAIL_ON_CONNECTOR_LOAD_ERROR", "true")
         .run_to_end()
         .unwrap();
-    let said = String::from_utf8_lossy(&ended.stderr).into_owned() + &String::from_utf8_lossy(&ended.stdout);
-    assert_eq!(ended.status.code(), Some(78), "{said}");
+    let said =
+        String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(78), "{said}");
     assert!(said.contains("connector 'broken': secret_resolution: env://NOT_SET_ANYWHERE"), "{said}");
 }
 
@@ -284,12 +294,12 @@ fn connection_that_is_refused_is_told_in_plain_words_whatever_the_type() {
         let mut config = config;
         config["allow_private_urls"] = json!(true);
         let connector = json!({"name": config.to_string(), "connector_type": kind, "config": config});
-        let made = client.json("POST", CONNECTORS, &connector).unwrap();
-        assert_eq!(made.status, 201, "{}", made.text());
-        let id = made.json()["data"]["id"].as_str().unwrap().to_owned();
+        let answer = client.json("POST", CONNECTORS, &connector).unwrap();
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        let id = answer.json()["data"]["id"].as_str().unwrap().to_owned();
         let probed = client.json("POST", &format!("{CONNECTORS}/{id}/test"), &json!({})).unwrap().json();
-        let told = probed["data"]["error"].as_str().unwrap_or_else(|| panic!("{probed}"));
+        let message = probed["data"]["error"].as_str().unwrap_or_else(|| panic!("{probed}"));
         let remedy = "connection refused; check that the system runs, and its host and port";
-        assert!(told.contains(remedy) && !told.contains("os error"), "{connector}: {told}");
+        assert!(message.contains(remedy) && !message.contains("os error"), "{connector}: {message}");
     }
 }

@@ -48,8 +48,8 @@ pub(crate) fn held_upstream(client: &mut HttpClient) -> Upstream {
     let config = json!({"url": upstream.url(""), "allow_private_urls": true, "timeout_secs": 600,
         "retry": {"max_retries": 0}});
     let body = json!({"name": "api", "connector_type": "http", "config": config});
-    let made = client.json("POST", "/api/v1/admin/connectors", &body).unwrap();
-    assert_eq!(made.status, 201, "{}", made.text());
+    let answer = client.json("POST", "/api/v1/admin/connectors", &body).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
     upstream
 }
 
@@ -121,14 +121,14 @@ fn a_schedule_of_every_second_runs_once_for_each_with_its_instant() {
         assert!((0..10).contains(&late), "not before its instant, and soon after: {row}");
         let trace = format!("/api/v1/admin/traces/{}", row["trace_id"].as_str().unwrap());
         let trace = client.get(&trace).unwrap().json()["data"].clone();
-        let told = trace["message"]["trigger"].clone();
+        let trigger = trace["message"]["trigger"].clone();
         let instant = row["scheduled_for"].as_str().unwrap().to_owned();
         assert_eq!(
-            (&told["scheduled_for"], &told["occurrence_id"]),
+            (&trigger["scheduled_for"], &trigger["occurrence_id"]),
             (&json!(instant), &row["id"]),
             "{trace}"
         );
-        assert_eq!((&told["type"], &told["timezone"]), (&json!("cron"), &json!("UTC")));
+        assert_eq!((&trigger["type"], &trigger["timezone"]), (&json!("cron"), &json!("UTC")));
     }
     for path in ["/api/v1/data/tick", "/api/v1/data/tick/async"] {
         let answer = client.json("POST", path, &json!({})).unwrap();
@@ -208,10 +208,11 @@ fn what_a_kill_interrupts_runs_again_and_what_was_missed_is_summed_up() {
     upstream.open();
     let row = come_to(&server, "long", "completed", 1).remove(0);
     assert_eq!((&row["attempt"], &row["trigger"]), (&json!(2), &json!("manual")), "{row}");
-    let told: Vec<Value> = upstream.requests().iter().map(|asked| asked.text().parse().unwrap()).collect();
-    assert_eq!(told[0]["occurrence_id"], told[1]["occurrence_id"]);
-    assert_eq!(told[0]["scheduled_for"], told[1]["scheduled_for"]);
-    assert_eq!((&told[0]["attempt"], &told[1]["attempt"]), (&json!(1), &json!(2)));
+    let triggers: Vec<Value> =
+        upstream.requests().iter().map(|asked| asked.text().parse().unwrap()).collect();
+    assert_eq!(triggers[0]["occurrence_id"], triggers[1]["occurrence_id"]);
+    assert_eq!(triggers[0]["scheduled_for"], triggers[1]["scheduled_for"]);
+    assert_eq!((&triggers[0]["attempt"], &triggers[1]["attempt"]), (&json!(1), &json!(2)));
     let missed = come_to(&server, "tick", "skipped_misfire", 1);
     assert_eq!(missed.len(), 1, "{missed:?}");
     let message = missed[0]["error_message"].as_str().unwrap();

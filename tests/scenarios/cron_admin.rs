@@ -37,9 +37,9 @@ fn broken_on(client: &mut HttpClient, id: &str, transport_config: Value) {
 
 /// Runs a channel out of turn and returns the row of the answer.
 fn trigger(client: &mut HttpClient, id: &str) -> Value {
-    let taken = client.send("POST", &format!("{CHANNELS}/{id}/trigger"), &[], b"").unwrap();
-    assert_eq!(taken.status, 202, "{}", taken.text());
-    taken.json()["data"].clone()
+    let answer = client.send("POST", &format!("{CHANNELS}/{id}/trigger"), &[], b"").unwrap();
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    answer.json()["data"].clone()
 }
 
 fn read(client: &mut HttpClient, id: &Value) -> Value {
@@ -92,8 +92,8 @@ fn a_run_out_of_turn_is_on_record_before_it_begins_and_after_it_ended() {
     let server = start();
     let mut client = server.client();
     echo_on(&mut client, "tidy", json!({"schedule": RARELY, "payload": {"span": "day"}}));
-    let taken = trigger(&mut client, "tidy");
-    assert_eq!(keys(&taken), words(&format!("{SUMMARY} {REST}")));
+    let answer = trigger(&mut client, "tidy");
+    assert_eq!(keys(&answer), words(&format!("{SUMMARY} {REST}")));
     for (key, value) in [
         ("channel_id", json!("tidy")),
         ("channel_name", json!("tidy-name")),
@@ -103,23 +103,23 @@ fn a_run_out_of_turn_is_on_record_before_it_begins_and_after_it_ended() {
         ("channel_version", json!(1)),
         ("workflow_id", json!("tidy")),
     ] {
-        assert_eq!(taken[key], value, "{key}: {taken}");
+        assert_eq!(answer[key], value, "{key}: {answer}");
     }
     let empty = "started_at completed_at executing_version claimed_by claimed_until trace_id error_message";
     for key in words(empty) {
-        assert_eq!(taken[key], Value::Null, "{key}: {taken}");
+        assert_eq!(answer[key], Value::Null, "{key}: {answer}");
     }
-    let due = taken["scheduled_for"].as_str().unwrap();
+    let due = answer["scheduled_for"].as_str().unwrap();
     assert!(due.ends_with('Z'), "{due}");
-    let ended = wait_until_stable(|| read(&mut client, &taken["id"]));
+    let row = wait_until_stable(|| read(&mut client, &answer["id"]));
     assert_eq!(
-        (&ended["status"], &ended["attempt"], &ended["executing_version"], &ended["scheduled_for"]),
-        (&json!("completed"), &json!(1), &json!(1), &taken["scheduled_for"]),
-        "{ended}"
+        (&row["status"], &row["attempt"], &row["executing_version"], &row["scheduled_for"]),
+        (&json!("completed"), &json!(1), &json!(1), &answer["scheduled_for"]),
+        "{row}"
     );
-    assert!(ended["started_at"].is_string() && ended["completed_at"].is_string(), "{ended}");
-    assert_eq!((&ended["claimed_until"], &ended["error_message"]), (&Value::Null, &Value::Null), "{ended}");
-    let path = format!("/api/v1/admin/traces/{}", ended["trace_id"].as_str().unwrap());
+    assert!(row["started_at"].is_string() && row["completed_at"].is_string(), "{row}");
+    assert_eq!((&row["claimed_until"], &row["error_message"]), (&Value::Null, &Value::Null), "{row}");
+    let path = format!("/api/v1/admin/traces/{}", row["trace_id"].as_str().unwrap());
     let trace = client.get(&path).unwrap().json()["data"].clone();
     assert_eq!((&trace["mode"], &trace["channel_id"]), (&json!("cron"), &json!("tidy")), "{trace}");
     assert!(trace["message"].to_string().contains("span"), "the run had the payload: {trace}");
@@ -187,9 +187,9 @@ fn what_failed_is_tried_again_as_the_same_occurrence_and_only_by_an_operator() {
     for key in words("claimed_by claimed_until singleton_key fencing_token completed_at error_message") {
         assert_eq!(retried[key], Value::Null, "{key}: {retried}");
     }
-    let ended = wait_until_stable(|| read(&mut client, &failed["id"]));
-    assert_eq!((&ended["status"], &ended["attempt"]), (&json!("failed"), &json!(2)), "{ended}");
-    assert_ne!(ended["trace_id"], failed["trace_id"], "each attempt has its trace");
+    let row = wait_until_stable(|| read(&mut client, &failed["id"]));
+    assert_eq!((&row["status"], &row["attempt"]), (&json!("failed"), &json!(2)), "{row}");
+    assert_ne!(row["trace_id"], failed["trace_id"], "each attempt has its trace");
     let audit = audit_entry(&mut client, "retry", "cron_occurrence");
     assert_eq!((&audit["total"], &audit["data"][0]["resource_id"]), (&json!(1), &failed["id"]), "{audit}");
 }

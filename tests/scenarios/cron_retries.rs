@@ -17,9 +17,9 @@ const OCCURRENCES: &str = "/api/v1/admin/cron/occurrences";
 const RARELY: &str = "0 0 0 29 2 *";
 
 fn trigger(client: &mut HttpClient, id: &str) -> Value {
-    let taken = client.send("POST", &format!("/api/v1/admin/channels/{id}/trigger"), &[], b"").unwrap();
-    assert_eq!(taken.status, 202, "{}", taken.text());
-    taken.json()["data"].clone()
+    let answer = client.send("POST", &format!("/api/v1/admin/channels/{id}/trigger"), &[], b"").unwrap();
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    answer.json()["data"].clone()
 }
 
 fn retry(client: &mut HttpClient, row: &Value) -> HttpResponse {
@@ -29,9 +29,9 @@ fn retry(client: &mut HttpClient, row: &Value) -> HttpResponse {
 
 /// Asks for another attempt and returns the row of the answer, which waits.
 fn retry_accepted(client: &mut HttpClient, row: &Value) -> Value {
-    let taken = retry(client, row);
-    assert_eq!(taken.status, 200, "{}", taken.text());
-    let again = taken.json()["data"].clone();
+    let answer = retry(client, row);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let again = answer.json()["data"].clone();
     for (key, value) in [
         ("status", json!("pending")),
         ("id", row["id"].clone()),
@@ -48,12 +48,12 @@ fn retry_accepted(client: &mut HttpClient, row: &Value) -> Value {
 /// Waits until a row is in that status, and returns it.
 fn wait_for_status(server: &ServerProcess, row: &Value, status: &str) -> Value {
     let path = format!("{OCCURRENCES}/{}", row["id"].as_str().unwrap());
-    let mut seen = Value::Null;
+    let mut last = Value::Null;
     eventually(|| {
-        seen = server.client().get(&path).unwrap().json()["data"].clone();
-        seen["status"] == status
+        last = server.client().get(&path).unwrap().json()["data"].clone();
+        last["status"] == status
     });
-    seen
+    last
 }
 
 fn slots_held(client: &mut HttpClient) -> Value {
@@ -151,11 +151,11 @@ fn pages_by_cursor_show_each_row_once_while_a_schedule_goes_on() {
     let ids = |page: &Value| -> Vec<Value> {
         page["data"].as_array().unwrap().iter().map(|row| row["id"].clone()).collect()
     };
-    let mut found = Vec::new();
+    let mut rows = Vec::new();
     let mut cursor = String::new();
     loop {
         let listed = page(&format!("limit=2{cursor}")).json();
-        found.extend(ids(&listed));
+        rows.extend(ids(&listed));
         assert_eq!((&listed["limit"], &listed["offset"]), (&json!(2), &json!(0)), "{listed}");
         let Some(next) = listed["next_cursor"].as_str() else { break };
         cursor = format!("&cursor={next}");
@@ -165,9 +165,9 @@ fn pages_by_cursor_show_each_row_once_while_a_schedule_goes_on() {
     let all = page("limit=1000").json();
     assert_eq!(all.get("next_cursor"), None);
     assert_eq!(all["total"], ids(&all).len());
-    let behind: Vec<Value> = ids(&all).into_iter().skip_while(|id| *id != found[0]).collect();
-    assert!(found.len() >= 6 && ids(&all).len() > found.len() + 1, "rows came in between");
-    assert_eq!(found, behind, "none twice, none left out");
+    let behind: Vec<Value> = ids(&all).into_iter().skip_while(|id| *id != rows[0]).collect();
+    assert!(rows.len() >= 6 && ids(&all).len() > rows.len() + 1, "rows came in between");
+    assert_eq!(rows, behind, "none twice, none left out");
 
     error(&page(&format!("offset=0{cursor}")), 400, "VALIDATION_ERROR");
     let refused = error(&page("cursor=soon"), 400, "VALIDATION_ERROR");

@@ -18,9 +18,9 @@ fn the_database_of_the_service_is_refused_as_a_connector() {
     std::fs::hard_link(&own, directory.join("hard.db")).unwrap();
     let fine = json!({"name": "fine", "connector_type": "db",
         "config": {"connection_string": format!("sqlite:{}", directory.join("fine.db").display())}});
-    let made = client.json("POST", CONNECTORS, &fine).unwrap();
-    assert_eq!(made.status, 201, "{}", made.text());
-    let id = made.json()["data"]["id"].as_str().unwrap().to_owned();
+    let answer = client.json("POST", CONNECTORS, &fine).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let id = answer.json()["data"]["id"].as_str().unwrap().to_owned();
     let at = |name: &str| directory.join(name).display().to_string();
     for place in [
         at("svc.db"),
@@ -52,8 +52,8 @@ fn the_database_of_the_service_is_refused_as_a_connector() {
     // A name that is known only when it is looked up is refused when it connects.
     let hidden = json!({"name": "spy", "connector_type": "db",
         "config": {"connection_string": format!("sqlite:${{NOT_SET_HERE:-{}}}", at("svc.db"))}});
-    let made = client.json("POST", CONNECTORS, &hidden).unwrap();
-    assert_eq!(made.status, 201, "{}", made.text());
+    let answer = client.json("POST", CONNECTORS, &hidden).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
     let delete = json!([{"id": "t", "name": "", "function": {"name": "db_write", "input": {
         "connector": "spy", "query": "DELETE FROM audit_logs"}}}]);
     serve(&mut client, "wipe", delete);

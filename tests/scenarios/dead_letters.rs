@@ -34,11 +34,11 @@ fn wait_for_letter(client: &mut HttpClient) -> Value {
 
 /// Submits to a channel, waits until it has failed, and returns its trace.
 fn wait_for_letter_of(client: &mut HttpClient, channel: &str) -> Value {
-    let taken = client.json("POST", &format!("/api/v1/data/{channel}/async"), &json!({"n": 1})).unwrap();
-    assert_eq!(taken.status, 202, "{}", taken.text());
-    let taken = taken.json();
-    let told = |key: &str| taken[key].as_str().unwrap().to_owned();
-    let path = format!("{TRACES}/{}?token={}", told("trace_id"), told("trace_token"));
+    let submission = client.json("POST", &format!("/api/v1/data/{channel}/async"), &json!({"n": 1})).unwrap();
+    assert_eq!(submission.status, 202, "{}", submission.text());
+    let submission = submission.json();
+    let text = |key: &str| submission[key].as_str().unwrap().to_owned();
+    let path = format!("{TRACES}/{}?token={}", text("trace_id"), text("trace_token"));
     wait_until_stable(|| client.get(&path).unwrap().json()["data"].clone())
 }
 

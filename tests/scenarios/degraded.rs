@@ -41,9 +41,9 @@ fn on_a_small_disk() -> Option<(ServerProcess, PathBuf)> {
         .env("SVC_ADMIN_AUTH__API_KEYS", KEY)
         .start()
         .unwrap();
-    let seen =
+    let path =
         Path::new("/proc").join(server.pid().to_string()).join("root").join(at.trim_start_matches('/'));
-    Some((server, seen))
+    Some((server, path))
 }
 
 /// Leaves not a byte free.

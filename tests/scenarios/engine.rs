@@ -61,9 +61,9 @@ fn rollout_share_is_sticky_and_the_newest_version_takes_the_lowest_buckets() {
 fn a_loop_counts_where_it_says_and_stops_by_its_condition() {
     let server = start();
     let mut client = server.client();
-    let seen = json!({"merge": [{"var": "data.seen"}, [{"var": "temp_data.at.n"}]]});
+    let view = json!({"merge": [{"var": "data.seen"}, [{"var": "temp_data.at.n"}]]});
     let workflow = json!({"loop": {"counter": "at.n", "init": 2, "increment": 3, "max": 100},
-        "condition": {"<": [{"var": "temp_data.at.n"}, 10]}, "tasks": [map("m", &[("data.seen", seen)])]});
+        "condition": {"<": [{"var": "temp_data.at.n"}, 10]}, "tasks": [map("m", &[("data.seen", view)])]});
     put(&mut client, "loop", workflow);
     let data = client.json("POST", "/api/v1/data/loop", &json!({})).unwrap().json()["data"].clone();
     assert_eq!(data, json!({"seen": [2, 5, 8]}));

@@ -37,13 +37,13 @@ fn failed_request_leaves_a_trace_with_its_steps_and_the_version_that_ran() {
     let rows = list(&mut client, "channel=mul&status=failed&workflow_id=mul&workflow_version=1");
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert_eq!((&rows[0]["workflow_id"], &rows[0]["mode"]), (&json!("mul"), &json!("sync")));
-    let seen = trace(&mut client, &rows[0]);
+    let report = trace(&mut client, &rows[0]);
     assert_eq!(
-        (&seen["workflow_version"], &seen["errors"][0]["task_id"]),
+        (&report["workflow_version"], &report["errors"][0]["task_id"]),
         (&json!(1), &json!("boom")),
-        "{seen}"
+        "{report}"
     );
-    assert_eq!(seen["task_trace_json"]["steps"][0]["result"], "failed", "{seen}");
+    assert_eq!(report["task_trace_json"]["steps"][0]["result"], "failed", "{report}");
     assert_eq!(list(&mut client, "workflow_id=mul&workflow_version=2"), [Value::Null; 0]);
 }
 
@@ -66,9 +66,9 @@ fn submission_that_fails_for_good_is_reported_to_the_channel_that_is_named() {
     let mut client = server.client();
     echo(&mut client, "alerts", json!({}));
     serve_with(&mut client, "mul", json!({"on_failure": "alerts"}), throwing());
-    let taken = client.json("POST", "/api/v1/data/mul/async", &json!({"q": "three"})).unwrap();
-    assert_eq!(taken.status, 202, "{}", taken.text());
-    let failed = taken.json()["trace_id"].as_str().unwrap().to_owned();
+    let answer = client.json("POST", "/api/v1/data/mul/async", &json!({"q": "three"})).unwrap();
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    let failed = answer.json()["trace_id"].as_str().unwrap().to_owned();
     eventually(|| list(&mut client, "channel=alerts&status=completed").len() == 1);
     let row = list(&mut client, "channel=alerts").remove(0);
     let report = trace(&mut client, &row)["message"]["payload"].clone();
@@ -124,8 +124,8 @@ fn channel_for_failures_that_is_withdrawn_is_told_at_every_step() {
     assert!(named(&reload["data"]["warnings"]), "{reload}");
     let deleted = client.send("DELETE", &format!("{alerts}?force=true"), &[], b"").unwrap();
     assert_eq!(deleted.status, 204, "{}", deleted.text());
-    let taken = client.json("POST", "/api/v1/data/mul/async", &json!({"q": "three"})).unwrap();
-    assert_eq!(taken.status, 202, "{}", taken.text());
+    let submission = client.json("POST", "/api/v1/data/mul/async", &json!({"q": "three"})).unwrap();
+    assert_eq!(submission.status, 202, "{}", submission.text());
     eventually(|| list(&mut client, "channel=alerts&status=failed").len() == 1);
     let letters = client.get(&format!("{ADMIN}/trace-dlq?channel=alerts")).unwrap().json();
     let why = letters["data"][0]["error_message"].as_str().unwrap();

@@ -138,8 +138,8 @@ fn numbers_keys_and_characters_at_the_edge_are_answered() {
     numbers["priority"] = json!(1e300);
     numbers["loop"] = json!({"max": u64::MAX, "counter": "a.4000000000"});
     let refused = error(&post_json(&mut client, WORKFLOWS, &numbers), 400, "VALIDATION_ERROR");
-    let mut found = details(&refused);
-    found.sort();
+    let mut details = details(&refused);
+    details.sort();
     let expected = [
         ("body.priority", "TYPE_MISMATCH"),
         ("loop.counter", "INVALID"),
@@ -147,7 +147,7 @@ fn numbers_keys_and_characters_at_the_edge_are_answered() {
         ("tasks[0].function.input.mappings[0].path", "INVALID"),
         ("tasks[1].function.input.message", "INVALID"),
     ];
-    assert_eq!(found, expected.map(|(path, code)| (path.to_owned(), code.to_owned())));
+    assert_eq!(details, expected.map(|(path, code)| (path.to_owned(), code.to_owned())));
 }
 
 #[test]

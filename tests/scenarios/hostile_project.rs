@@ -36,8 +36,8 @@ fn write_hostile(root: &Path) -> Vec<(&'static str, &'static str)> {
     }
     File::create(root.join("huge.json")).unwrap().set_len(100 << 20).unwrap();
     symlink(root, root.join("loop")).unwrap();
-    let told = files.into_iter().map(|(name, _, message)| (name, message));
-    told.chain([("huge.json", "is larger than 16 MiB")]).collect()
+    let messages = files.into_iter().map(|(name, _, message)| (name, message));
+    messages.chain([("huge.json", "is larger than 16 MiB")]).collect()
 }
 
 fn run(args: &[&str]) -> (Output, String) {
@@ -48,8 +48,8 @@ fn run(args: &[&str]) -> (Output, String) {
 }
 
 fn assert_tells(err: &str, name: &str, message: &str) {
-    let told = err.lines().any(|line| line.contains(name) && line.contains(message));
-    assert!(told, "{name}: {message}\n{err}");
+    let names_it = err.lines().any(|line| line.contains(name) && line.contains(message));
+    assert!(names_it, "{name}: {message}\n{err}");
 }
 
 #[test]

@@ -12,8 +12,8 @@ const ADMIN: &str = "/api/v1/admin";
 
 /// Returns the keys that the API was sent, in the order of the calls.
 fn keys(api: &Upstream) -> Vec<String> {
-    let sent = api.requests();
-    sent.iter().map(|request| request.header("idempotency-key").unwrap_or_default().to_owned()).collect()
+    let requests = api.requests();
+    requests.iter().map(|request| request.header("idempotency-key").unwrap_or_default().to_owned()).collect()
 }
 
 fn charge(id: &str, key: Value) -> Value {
@@ -26,8 +26,8 @@ fn connect(client: &mut HttpClient, api: &Upstream) {
     let connector = json!({"id": "payments", "name": "payments", "connector_type": "http", "config": {
         "url": api.url(""), "allow_private_urls": true,
         "retry": {"max_retries": 1, "retry_delay_ms": 1}, "retry_non_idempotent": true}});
-    let made = client.json("POST", &format!("{ADMIN}/connectors"), &connector).unwrap();
-    assert_eq!(made.status, 201, "{}", made.text());
+    let answer = client.json("POST", &format!("{ADMIN}/connectors"), &connector).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
 }
 
 #[test]

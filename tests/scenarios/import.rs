@@ -90,8 +90,8 @@ fn an_item_no_database_can_hold_fails_alone() {
     let mut odd = echo_workflow("odd");
     odd["tags"] = json!(["a\u{0}"]);
     let refused = client.json("POST", BASE, &odd).unwrap();
-    let found = details(&error(&refused, 400, "VALIDATION_ERROR"));
-    assert_eq!(found, [("workflow.tags[0]".to_owned(), "INVALID".to_owned())]);
+    let details = details(&error(&refused, 400, "VALIDATION_ERROR"));
+    assert_eq!(details, [("workflow.tags[0]".to_owned(), "INVALID".to_owned())]);
     let batch = json!([echo_workflow("a"), odd, echo_workflow("b")]);
     let report = client.json("POST", &format!("{BASE}/import"), &batch).unwrap();
     let data = report.json()["data"].clone();

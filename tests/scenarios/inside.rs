@@ -28,8 +28,8 @@ fn oauth(token_url: &str) -> Value {
 }
 
 fn create(client: &mut HttpClient, connector: &Value) {
-    let made = client.json("POST", &format!("{ADMIN}/connectors"), connector).unwrap();
-    assert_eq!(made.status, 201, "{}", made.text());
+    let answer = client.json("POST", &format!("{ADMIN}/connectors"), connector).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
 }
 
 /// Returns the result of a connector test.
@@ -115,11 +115,11 @@ fn no_address_that_a_variable_stands_for_is_loaded_tried_or_called() {
     assert_eq!(import(&mut client, "connectors", &items).0, items.len() as u64);
     for (index, host) in hosts.iter().enumerate() {
         for kind in ["c", "t"] {
-            let told = test_connector(&mut client, &format!("{kind}{index}"));
+            let report = test_connector(&mut client, &format!("{kind}{index}"));
             assert_eq!(
-                (&told["reachable"], &told["probe"]),
+                (&report["reachable"], &report["probe"]),
                 (&json!(false), &json!("config parse")),
-                "{host}: {told}"
+                "{host}: {report}"
             );
         }
     }
@@ -143,8 +143,8 @@ fn host_that_resolves_to_a_private_address_is_refused_unless_allowed() {
     for id in ["guarded", "free"] {
         asking(&mut client, id);
     }
-    let told = test_connector(&mut client, "guarded");
-    assert!(told["error"].as_str().unwrap().starts_with("SSRF protection:"), "{told}");
+    let report = test_connector(&mut client, "guarded");
+    assert!(report["error"].as_str().unwrap().starts_with("SSRF protection:"), "{report}");
     assert_eq!(client.json("POST", "/api/v1/data/guarded", &json!({})).unwrap().status, 500);
     assert_eq!(trap.take_connection_count(), 0);
     // The trap works: it would have been reached if nobody had looked.
@@ -155,8 +155,8 @@ fn host_that_resolves_to_a_private_address_is_refused_unless_allowed() {
 #[test]
 fn no_redirect_of_a_peer_leads_inside() {
     let trap = Trap::bind().unwrap();
-    let told = Arc::new(Mutex::new((302, String::new())));
-    let telling = Arc::clone(&told);
+    let redirect = Arc::new(Mutex::new((302, String::new())));
+    let telling = Arc::clone(&redirect);
     let home = Upstream::start(move |asked| match asked.target.as_str() {
         "/here" => UpstreamReply::new(200, "{}"),
         _ => {
@@ -175,7 +175,7 @@ fn no_redirect_of_a_peer_leads_inside() {
     locations.extend([format!("//127.0.0.1:{port}/"), format!("http://1.1.1.1@127.0.0.1:{port}/")]);
     for location in &locations {
         for code in CODES {
-            *told.lock() = (code, location.clone());
+            *redirect.lock() = (code, location.clone());
             let said = test_connector(&mut client, "home");
             assert!(
                 said["error"].as_str().unwrap().starts_with("SSRF protection:"),
@@ -186,7 +186,7 @@ fn no_redirect_of_a_peer_leads_inside() {
         }
     }
     assert_eq!(trap.take_connection_count(), 0);
-    *told.lock() = (307, "/here".to_owned());
+    *redirect.lock() = (307, "/here".to_owned());
     assert_eq!(test_connector(&mut client, "home")["reachable"], true, "a redirect as such is followed");
     assert_eq!(client.json("POST", "/api/v1/data/home", &json!({})).unwrap().status, 200);
 }
@@ -194,8 +194,8 @@ fn no_redirect_of_a_peer_leads_inside() {
 #[test]
 fn no_token_is_fetched_from_inside_and_no_redirect_of_its_issuer_is_followed() {
     let trap = Trap::bind().unwrap();
-    let told = Arc::new(Mutex::new((302, String::new())));
-    let telling = Arc::clone(&told);
+    let redirect = Arc::new(Mutex::new((302, String::new())));
+    let telling = Arc::clone(&redirect);
     let issuer = Upstream::start(move |_| {
         let (code, location) = telling.lock().clone();
         UpstreamReply::redirect(code, &location)
@@ -213,7 +213,7 @@ fn no_token_is_fetched_from_inside_and_no_redirect_of_its_issuer_is_followed() {
     create(&mut client, &http("redirected", config(0)));
     asking(&mut client, "redirected");
     for (n, code) in CODES.into_iter().enumerate() {
-        *told.lock() = (code, format!("http://127.0.0.1:{}/", trap.port()));
+        *redirect.lock() = (code, format!("http://127.0.0.1:{}/", trap.port()));
         // Another block: what the last one was refused for is not remembered of it.
         let changed =
             client.json("PUT", &format!("{ADMIN}/connectors/redirected"), &json!({"config": config(n + 1)}));

@@ -68,8 +68,8 @@ fn second_canary_is_refused_and_may_replace_the_first() {
     assert_eq!(activate(&mut client, "w", replacing).status, 200);
     assert_eq!(shares(&mut client, "w"), [(3, 20), (1, 80)]);
     let rollout = format!("{ADMIN}/workflows/w/rollout");
-    let ended = client.json("PATCH", &rollout, &json!({"rollout_percentage": 0})).unwrap();
-    assert_eq!((ended.status, &ended.json()["data"]["version"]), (200, &json!(1)), "{}", ended.text());
+    let answer = client.json("PATCH", &rollout, &json!({"rollout_percentage": 0})).unwrap();
+    assert_eq!((answer.status, &answer.json()["data"]["version"]), (200, &json!(1)), "{}", answer.text());
     assert_eq!(shares(&mut client, "w"), [(1, 100)]);
     for _ in 0..20 {
         assert_eq!(answered_version(&mut client, "w"), 1);
@@ -89,8 +89,8 @@ fn rollback_serves_the_version_before_under_a_new_number() {
         draft(&mut client, "w", version);
         assert_eq!(activate(&mut client, "w", json!({"status": "active"})).status, 200);
     }
-    let tried = rollback(&mut client, "workflows/w/rollback?dry_run=true", json!({"to_version": 1}));
-    assert_eq!((tried.status, &tried.json()["data"]["valid"]), (200, &json!(true)), "{}", tried.text());
+    let answer = rollback(&mut client, "workflows/w/rollback?dry_run=true", json!({"to_version": 1}));
+    assert_eq!((answer.status, &answer.json()["data"]["valid"]), (200, &json!(true)), "{}", answer.text());
     assert_eq!(answered_version(&mut client, "w"), 3);
     let deferred = rollback(&mut client, "workflows/w/rollback?reload=defer", json!({}));
     let row = deferred.json()["data"].clone();
@@ -176,8 +176,8 @@ fn change_that_is_based_on_an_older_state_is_refused() {
             412,
             "PRECONDITION_FAILED",
         );
-        let tried = format!("{status}?dry_run=true");
-        let report = client.send("PATCH", &tried, &headers, active.as_bytes()).unwrap().json();
+        let trial = format!("{status}?dry_run=true");
+        let report = client.send("PATCH", &trial, &headers, active.as_bytes()).unwrap().json();
         assert_eq!(report["data"]["errors"][0]["code"], "PRECONDITION_FAILED", "{report}");
         let current = [("content-type", "application/json"), ("if-match", read.header("etag").unwrap())];
         let active = client.send("PATCH", &status, &current, active.as_bytes()).unwrap();
@@ -211,10 +211,10 @@ fn what_active_definitions_use_is_deleted_only_by_force() {
         let refused = error(&client.send("DELETE", &path, &[], b"").unwrap(), 409, "CONFLICT");
         let message = refused["message"].as_str().unwrap();
         assert!(message.contains(user) && message.contains("?force=true"), "{message}");
-        let tried = client.send("DELETE", &format!("{path}?dry_run=true"), &[], b"").unwrap();
-        assert_eq!(tried.json()["data"]["errors"][0]["code"], "CONFLICT", "{}", tried.text());
-        let tried = client.send("DELETE", &format!("{path}?dry_run=true&force=true"), &[], b"").unwrap();
-        assert_eq!((tried.status, &tried.json()["data"]["valid"]), (200, &json!(true)));
+        let trial = client.send("DELETE", &format!("{path}?dry_run=true"), &[], b"").unwrap();
+        assert_eq!(trial.json()["data"]["errors"][0]["code"], "CONFLICT", "{}", trial.text());
+        let trial = client.send("DELETE", &format!("{path}?dry_run=true&force=true"), &[], b"").unwrap();
+        assert_eq!((trial.status, &trial.json()["data"]["valid"]), (200, &json!(true)));
     }
     assert_eq!(client.json("POST", "/api/v1/data/callee", &json!({})).unwrap().status, 200);
     assert_eq!(

@@ -54,8 +54,8 @@ fn probe(client: &mut HttpClient, name: &str, allow_private_urls: bool) -> Value
     let url = format!("mongodb+srv://svc:pencil@{name}.test.example/shop?tls=false");
     let config = json!({"connection_string": url, "allow_private_urls": allow_private_urls});
     let connector = json!({"id": id, "name": id, "connector_type": "db", "config": config});
-    let made = client.json("POST", CONNECTORS, &connector).unwrap();
-    assert_eq!(made.status, 201, "{}", made.text());
+    let answer = client.json("POST", CONNECTORS, &connector).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
     let probed = client.json("POST", &format!("{CONNECTORS}/{id}/test"), &json!({})).unwrap().json();
     probed["data"]["error"].clone()
 }

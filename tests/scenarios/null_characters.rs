@@ -124,9 +124,9 @@ fn lint_refuses_u0000_in_every_kind_of_definition() {
             let file = directory.join(format!("{kind}-{number}.json"));
             std::fs::write(&file, text).unwrap();
             let output = launch().args(&["lint", file.to_str().unwrap()]).run_to_end().unwrap();
-            let told = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(1), "{told}");
-            assert!(told.contains(path) && told.contains("U+0000"), "{path}: {told}");
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(1), "{stderr}");
+            assert!(stderr.contains(path) && stderr.contains("U+0000"), "{path}: {stderr}");
         }
         let file = directory.join(format!("{kind}.json"));
         std::fs::write(&file, good.to_string()).unwrap();
@@ -138,7 +138,7 @@ fn lint_refuses_u0000_in_every_kind_of_definition() {
                 input: {message: m}\n";
     std::fs::write(&yaml, text).unwrap();
     let output = launch().args(&["lint", yaml.to_str().unwrap()]).run_to_end().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("workflow.name") && told.contains("U+0000"), "{told}");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("workflow.name") && text.contains("U+0000"), "{text}");
 }

@@ -72,9 +72,10 @@ fn promtool_finds_no_fault_in_the_metrics() {
     std::io::Write::write_all(child.stdin.as_mut().unwrap(), &text).unwrap();
     let output = child.wait_with_output().unwrap();
     // The name of one gauge is what dashboards written for such a service expect.
-    let known = "svc_trace_workers_total non-counter metrics should not have \"_total\" suffix";
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    let faults: Vec<_> = told.lines().filter(|line| !line.trim().is_empty() && *line != known).collect();
+    let exception = "svc_trace_workers_total non-counter metrics should not have \"_total\" suffix";
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let faults: Vec<_> =
+        stderr.lines().filter(|line| !line.trim().is_empty() && *line != exception).collect();
     assert!(faults.is_empty(), "{faults:#?}");
 }
 

@@ -38,9 +38,9 @@ fn slow_task_shows_its_time_and_the_parts_stay_within_the_whole() {
     let caller =
         thread::spawn(move || client.json("POST", "/api/v1/data/timed?profile=true", &json!({"n": 1})));
     upstream.wait_for(1);
-    let asked = now();
+    let begin = now();
     pass(1);
-    let held_ms = asked.elapsed().as_secs_f64() * 1000.0;
+    let held_ms = begin.elapsed().as_secs_f64() * 1000.0;
     upstream.open();
     let answer = caller.join().unwrap().unwrap();
     let whole_ms = began.elapsed().as_secs_f64() * 1000.0;

@@ -12,8 +12,8 @@ const PATH: &str = "/api/v1/data/orders";
 
 fn connect(client: &mut HttpClient, config: Value) {
     let body = json!({"id": "shared", "name": "shared", "connector_type": "cache", "config": config});
-    let made = client.json("POST", &format!("{ADMIN}/connectors"), &body).unwrap();
-    assert_eq!(made.status, 201, "{}", made.text());
+    let answer = client.json("POST", &format!("{ADMIN}/connectors"), &body).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
 }
 
 fn redis(server: &Redis) -> Value {
@@ -128,8 +128,8 @@ fn redis_outage_lets_keys_pass_or_refuses_them_as_configured() {
         config["cache"] = json!({"enabled": true, "connector": "shared"});
         echo(&mut client, "orders", config);
         let unkeyed = |client: &mut HttpClient| client.json("POST", PATH, &json!({})).unwrap();
-        let kept = unkeyed(&mut client).text();
-        assert_eq!(unkeyed(&mut client).text(), kept);
+        let text = unkeyed(&mut client).text();
+        assert_eq!(unkeyed(&mut client).text(), text);
         assert_eq!(post_with_key(&mut client, word).status, 200);
         store.stop().unwrap();
         for _ in 0..2 {
@@ -140,7 +140,7 @@ fn redis_outage_lets_keys_pass_or_refuses_them_as_configured() {
         let page = client.get("/metrics").unwrap().text();
         assert!(page.contains("svc_errors_total{reason=\"dedup_backend\"} 2"), "{page}");
         let fresh = unkeyed(&mut client);
-        assert!(fresh.status == 200 && fresh.text() != kept);
+        assert!(fresh.status == 200 && fresh.text() != text);
         store.restart().unwrap();
         eventually(|| post_with_key(&mut client, "back").status == 409);
     }
@@ -161,8 +161,8 @@ fn a_connector_that_cannot_serve_leaves_keys_and_answers_to_the_process() {
         echo(&mut client, "orders", config);
         assert_eq!(post_with_key(&mut client, "k").status, 200);
         error(&post_with_key(&mut client, "k"), 409, "CONFLICT");
-        let kept = client.json("POST", PATH, &json!({})).unwrap().text();
-        assert_eq!(client.json("POST", PATH, &json!({})).unwrap().text(), kept);
+        let text = client.json("POST", PATH, &json!({})).unwrap().text();
+        assert_eq!(client.json("POST", PATH, &json!({})).unwrap().text(), text);
         let warned = "this process keeps in its own memory what a connector was to keep";
         eventually(|| server.log_text().matches(warned).count() == 2);
     }

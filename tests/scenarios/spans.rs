@@ -40,8 +40,8 @@ fn call() -> Value {
 fn connect(client: &mut HttpClient, upstream: &Upstream) {
     let config = json!({"url": upstream.url(""), "allow_private_urls": true, "retry": {"max_retries": 0}});
     let connector = json!({"id": "shop", "name": "shop", "connector_type": "http", "config": config});
-    let made = client.json("POST", "/api/v1/admin/connectors", &connector).unwrap();
-    assert_eq!(made.status, 201, "{}", made.text());
+    let answer = client.json("POST", "/api/v1/admin/connectors", &connector).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
 }
 
 fn shop() -> Upstream {
@@ -96,9 +96,9 @@ fn request_continues_its_trace_and_passes_it_to_the_upstream() {
     let task = collector.span("task http_call", "svc.connector");
     assert_eq!((&task.parent_id, &*task.kind), (&request.id, "INTERNAL"));
     assert_eq!((task.attribute("svc.task.id"), task.attribute("svc.connector")), (Some("ask"), Some("shop")));
-    let asked = collector.span("POST", "http.response.status_code");
-    assert_eq!((&asked.parent_id, &asked.id, &*asked.kind), (&task.id, &span, "CLIENT"));
-    assert_eq!(asked.attribute("server.address"), Some("127.0.0.1"));
+    let call = collector.span("POST", "http.response.status_code");
+    assert_eq!((&call.parent_id, &call.id, &*call.kind), (&task.id, &span, "CLIENT"));
+    assert_eq!(call.attribute("server.address"), Some("127.0.0.1"));
     let everything = format!("{:?}", collector.spans());
     assert!(!everything.contains("swordfish"), "a body or a query string in a span: {everything}");
     eventually(|| metric(&mut client, "svc_spans_exported_total") == 3.0);
@@ -140,8 +140,8 @@ fn trace_context_is_not_passed_on_while_tracing_is_off() {
     serve(&mut client, "orders", call());
     let headers = [("traceparent", &*parent("01")), ("tracestate", "vendor=1")];
     assert_eq!(post(&mut client, "/api/v1/data/orders", &headers).status, 200);
-    let asked = upstream.requests().pop().unwrap();
-    assert_eq!((asked.header("traceparent"), asked.header("tracestate")), (None, None));
+    let request = upstream.requests().pop().unwrap();
+    assert_eq!((request.header("traceparent"), request.header("tracestate")), (None, None));
 }
 
 #[test]
@@ -159,9 +159,8 @@ fn refused_and_failed_requests_have_spans_with_their_status() {
     assert_eq!(post(&mut client, "/api/v1/data/secret-path", &[]).status, 404);
     let request = collector.span("POST /orders", "error.type");
     assert_eq!((request.is_error, request.attribute("error.type")), (true, Some(&*failed)));
-    let asked =
-        collector.find("POST", |span| span.kind == "CLIENT" && span.attribute("error.type").is_some());
-    assert_eq!((asked.is_error, asked.attribute("error.type")), (true, Some("503")));
+    let call = collector.find("POST", |span| span.kind == "CLIENT" && span.attribute("error.type").is_some());
+    assert_eq!((call.is_error, call.attribute("error.type")), (true, Some("503")));
     let closed = collector.span("POST /closed", "http.response.status_code");
     assert_eq!((closed.is_error, closed.attribute("http.response.status_code")), (false, Some("400")));
     let is_absent = |span: &CollectedSpan| span.attribute("http.response.status_code") == Some("404");
@@ -237,8 +236,8 @@ fn collector_that_is_away_costs_spans_and_nothing_else() {
         assert_eq!(post(&mut client, "/api/v1/data/orders", &[]).status, 200);
         eventually(|| dropped(&mut client) >= spans * 2.0);
     }
-    let told = server.log_text().matches("spans are not exported").count();
-    assert_eq!(told, 1, "{}", server.log_text());
+    let warnings = server.log_text().matches("spans are not exported").count();
+    assert_eq!(warnings, 1, "{}", server.log_text());
     let Ok(collector) = Collector::start_on(port) else { return ends(server) };
     // The spans of a request are dropped as long as the connection is not made anew.
     eventually(|| {

@@ -53,8 +53,8 @@ fn a_database_that_cannot_be_opened_is_exit_1() {
 
 #[test]
 fn a_port_in_use_is_exit_1_every_time() {
-    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let port = taken.local_addr().unwrap().port();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
     for _ in 0..30 {
         fails(launch().port(port), 1, &[&port.to_string()]);
     }

@@ -101,12 +101,12 @@ fn a_rollout_splits_the_traffic_by_the_callers_identity() {
         "{}",
         active.text()
     );
-    let mut seen = [0, 0];
+    let mut counts = [0, 0];
     for _ in 0..100 {
         let answer = client.json("POST", "/api/v1/data/r", &json!({})).unwrap().json();
-        seen[answer["data"]["version"].as_u64().unwrap() as usize - 1] += 1;
+        counts[answer["data"]["version"].as_u64().unwrap() as usize - 1] += 1;
     }
-    assert!(seen[0] > 10 && seen[1] > 10, "{seen:?}");
+    assert!(counts[0] > 10 && counts[1] > 10, "{counts:?}");
     let moved =
         client.json("PATCH", &format!("{workflow}/rollout"), &json!({"rollout_percentage": 100})).unwrap();
     assert_eq!(

@@ -14,8 +14,8 @@ fn submit(client: &mut HttpClient, channel: &str, payload: &Value) -> (String, S
     assert_eq!(answer.status, 202, "{}", answer.text());
     let body = answer.json();
     assert_eq!(body.as_object().map(serde_json::Map::len), Some(2), "{body}");
-    let told = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
-    (told("trace_id"), told("trace_token"))
+    let text = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
+    (text("trace_id"), text("trace_token"))
 }
 
 fn with_token(client: &mut HttpClient, id: &str, token: &str) -> HttpResponse {
@@ -112,13 +112,13 @@ fn what_a_kill_interrupts_is_run_by_the_next_process() {
         "tasks": tasks});
     create_and_activate(&mut client, "workflows", "workflow_id", &workflow).unwrap();
     create_and_activate(&mut client, "channels", "channel_id", &channel("long", "long", json!({}))).unwrap();
-    let taken: Vec<_> = (0..10).map(|n| submit(&mut client, "long", &json!({"n": n}))).collect();
-    let (id, token) = taken.last().unwrap();
+    let answers: Vec<_> = (0..10).map(|n| submit(&mut client, "long", &json!({"n": n}))).collect();
+    let (id, token) = answers.last().unwrap();
     let last = with_token(&mut client, id, token).json()["data"].clone();
     assert_eq!(last["status"], "pending", "many runs stand before it");
     let server = server.crash_and_restart().unwrap();
     let mut client = server.client();
-    for (id, token) in taken {
+    for (id, token) in answers {
         let done = wait_until_stable(|| with_token(&mut client, &id, &token).json()["data"].clone());
         assert_eq!(done["status"], "completed", "{done}");
     }

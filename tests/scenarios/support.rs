@@ -82,8 +82,8 @@ fn check_texts(error: &Value) {
     let code = svc::error_codes::response_codes().find(|entry| error["code"] == entry.name);
     assert!(code.is_some(), "not in the table of codes: {error}");
     for detail in error["details"].as_array().into_iter().flatten() {
-        let known = svc::error_codes::field_error_codes().any(|entry| detail["code"] == entry.name);
-        assert!(known, "not in the table of field codes: {detail}");
+        let is_listed = svc::error_codes::field_error_codes().any(|entry| detail["code"] == entry.name);
+        assert!(is_listed, "not in the table of field codes: {detail}");
         assert!(detail["path"].as_str().is_some_and(|path| !path.is_empty()), "no place: {detail}");
         assert!(detail["message"].as_str().is_some_and(|message| !message.is_empty()), "{detail}");
     }
@@ -124,10 +124,10 @@ pub(crate) fn eventually(mut holds: impl FnMut() -> bool) {
 
 /// Reads a trace until its run has ended, and returns it.
 pub(crate) fn wait_until_stable(mut look: impl FnMut() -> Value) -> Value {
-    let mut seen = Value::Null;
+    let mut last = Value::Null;
     eventually(|| {
-        seen = look();
-        matches!(seen["status"].as_str(), Some("completed" | "failed"))
+        last = look();
+        matches!(last["status"].as_str(), Some("completed" | "failed"))
     });
-    seen
+    last
 }

@@ -176,13 +176,13 @@ fn requests_within_tls_survive_a_stop_of_the_process() {
         .env("SVC_SERVER__HEAD_TIMEOUT_SECS", "1")
         .start()
         .unwrap();
-    let mut kept: Vec<_> = (0..8).map(|_| server.client().keep_alive()).collect();
-    for client in &mut kept {
+    let mut connections: Vec<_> = (0..8).map(|_| server.client().keep_alive()).collect();
+    for client in &mut connections {
         assert_eq!(client.get("/healthz").unwrap().status, 200);
     }
     let fresh: Vec<_> = (0..8).map(|_| server.client()).collect();
     server.signal("STOP").unwrap();
-    let waiting: Vec<_> = kept
+    let waiting: Vec<_> = connections
         .into_iter()
         .chain(fresh)
         .map(|mut client| thread::spawn(move || client.get("/healthz").map(|answer| answer.status)))
@@ -206,9 +206,9 @@ fn a_certificate_is_replaced_under_load_without_a_failed_request() {
     thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
-                let mut kept = server.client().keep_alive();
+                let mut connection = server.client().keep_alive();
                 while !done.load(Ordering::Relaxed) {
-                    assert_eq!(kept.get("/healthz").unwrap().status, 200);
+                    assert_eq!(connection.get("/healthz").unwrap().status, 200);
                     served.fetch_add(1, Ordering::Relaxed);
                 }
             });

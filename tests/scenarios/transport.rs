@@ -76,8 +76,8 @@ fn requests_that_arrive_while_the_process_is_stopped_are_answered() {
     echo(&mut server.client(), "e", json!({}));
     // Kept connections, heads cut in two, bodies cut in two; each lot fresh, so that nothing is due before
     // the stop.
-    let mut kept: Vec<_> = (0..16).map(|_| open(&server, GET)).collect();
-    for stream in &mut kept {
+    let mut connections: Vec<_> = (0..16).map(|_| open(&server, GET)).collect();
+    for stream in &mut connections {
         let mut answer = [0; 2048];
         assert!(stream.read(&mut answer).unwrap() > 0);
     }
@@ -86,13 +86,13 @@ fn requests_that_arrive_while_the_process_is_stopped_are_answered() {
     let mut bodies: Vec<_> = (0..16).map(|_| open(&server, &[post, b"{\"a\"".as_slice()].concat())).collect();
     server.signal("STOP").unwrap();
     let mut fresh: Vec<_> = (0..16).map(|_| open(&server, GET)).collect();
-    kept.iter_mut().for_each(|stream| stream.write_all(GET).unwrap());
+    connections.iter_mut().for_each(|stream| stream.write_all(GET).unwrap());
     cut.iter_mut().for_each(|stream| stream.write_all(&GET[20..]).unwrap());
     bodies.iter_mut().for_each(|stream| stream.write_all(b":1}").unwrap());
     let_pass(Duration::from_secs(3));
     server.signal("CONT").unwrap();
     for (kind, streams) in
-        [("kept", &mut kept), ("cut", &mut cut), ("body", &mut bodies), ("fresh", &mut fresh)]
+        [("kept", &mut connections), ("cut", &mut cut), ("body", &mut bodies), ("fresh", &mut fresh)]
     {
         for stream in streams {
             let mut answer = [0; 2048];
@@ -167,7 +167,7 @@ fn head_that_does_not_end_gets_408_and_silence_is_closed() {
         .unwrap();
     let mut silent = open(&server, b"");
     let mut begun = open(&server, b"GET / HTTP/1.1\r\nhost: ");
-    let mut kept = open(&server, GET);
+    let mut connection = open(&server, GET);
     let mut trickle = open(&server, b"GET / HTTP/1.1\r\n");
     let text = loop {
         // A byte now and then keeps no head alive.
@@ -184,7 +184,7 @@ fn head_that_does_not_end_gets_408_and_silence_is_closed() {
     assert_eq!(last_answer(&text), (408, json!("REQUEST_TIMEOUT")));
     assert_eq!(last_answer(&rest(&mut begun)), (408, json!("REQUEST_TIMEOUT")));
     assert_eq!(rest(&mut silent), "");
-    let answered = rest(&mut kept);
+    let answered = rest(&mut connection);
     assert_eq!(
         answered.matches("HTTP/1.1 ").count(),
         1,
@@ -228,11 +228,11 @@ fn body_has_a_total_time_however_fast_it_trickles() {
     let mut stream = open(&server, head);
     stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
     let text = loop {
-        let sent = stream.write_all(&[b' '; 1000]);
+        let outcome = stream.write_all(&[b' '; 1000]);
         let mut bytes = [0; 2048];
         match stream.read(&mut bytes) {
             Ok(count) => break String::from_utf8_lossy(&bytes[..count]).into_owned(),
-            Err(error) => assert_eq!((error.kind(), sent.is_ok()), (ErrorKind::WouldBlock, true)),
+            Err(error) => assert_eq!((error.kind(), outcome.is_ok()), (ErrorKind::WouldBlock, true)),
         }
     };
     assert_eq!(last_answer(&text).0, 408);

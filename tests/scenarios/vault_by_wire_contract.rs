@@ -157,9 +157,9 @@ fn a_declared_secret_that_cannot_be_read_stops_the_start_and_is_named() {
         (launch_declaring(&sealed), "the secret store answered 503 Service Unavailable"),
         (unset(), "not usable here: VAULT_ADDR and VAULT_TOKEN are not both set"),
     ] {
-        let ended = launch.run_to_end().unwrap();
-        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-        assert_eq!(ended.status.code(), Some(78), "{said}");
+        let output = launch.run_to_end().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(78), "{said}");
         assert!(said.contains(&format!("secret key: {KEY}: {cause}")) && !said.contains(TOKEN), "{said}");
     }
 }

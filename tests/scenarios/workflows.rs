@@ -31,9 +31,9 @@ fn a_created_workflow_reads_back_whole() {
         "updated_at",
     ];
     expected.sort_unstable();
-    let mut seen = fields.clone();
-    seen.sort_unstable();
-    assert_eq!(seen, expected);
+    let mut names = fields.clone();
+    names.sort_unstable();
+    assert_eq!(names, expected);
     assert_eq!(
         (&data["version"], &data["status"], &data["condition"]),
         (&json!(1), &json!("draft"), &json!(true))
@@ -67,7 +67,7 @@ fn every_problem_of_a_broken_workflow_is_reported_at_its_path() {
         {"use": "fragment"}
     ]});
     let refused = client.json("POST", BASE, &document).unwrap();
-    let found = details(&error(&refused, 400, "VALIDATION_ERROR"));
+    let details = details(&error(&refused, 400, "VALIDATION_ERROR"));
     for (path, code) in [
         ("workflow.name", "INVALID"),
         ("tasks[0].function.name", "UNKNOWN_FUNCTION"),
@@ -75,11 +75,11 @@ fn every_problem_of_a_broken_workflow_is_reported_at_its_path() {
         ("tasks[3].function.input.nope", "UNKNOWN_FIELD"),
         ("tasks[3].function.input.connector", "UNRESOLVED_SECRET_REF"),
     ] {
-        let near = found.iter().any(|(p, c)| p == path && c == code);
-        assert!(near, "{path} {code} not in {found:#?}");
+        let near = details.iter().any(|(p, c)| p == path && c == code);
+        assert!(near, "{path} {code} not in {details:#?}");
     }
-    assert!(found.iter().any(|(path, _)| path == "tasks[2].tasks"), "{found:#?}");
-    assert!(found.iter().any(|(_, code)| code == "UNCOMPILED_SOURCE"), "{found:#?}");
+    assert!(details.iter().any(|(path, _)| path == "tasks[2].tasks"), "{details:#?}");
+    assert!(details.iter().any(|(_, code)| code == "UNCOMPILED_SOURCE"), "{details:#?}");
     error(&client.json("POST", BASE, &json!({"name": "n", "tasks": []})).unwrap(), 400, "VALIDATION_ERROR");
     assert_eq!(client.get(BASE).unwrap().json()["total"], 0, "nothing half-written");
 }
@@ -167,8 +167,8 @@ fn admin_bodies_must_be_json() {
         ("body".to_owned(), "TYPE_MISMATCH".to_owned())
     );
     let typed = client.json("POST", BASE, &json!({"name": 5, "tasks": []})).unwrap();
-    let found = details(&error(&typed, 400, "VALIDATION_ERROR"));
-    assert!(found.contains(&("body.name".to_owned(), "TYPE_MISMATCH".to_owned())), "{found:?}");
+    let details = details(&error(&typed, 400, "VALIDATION_ERROR"));
+    assert!(details.contains(&("body.name".to_owned(), "TYPE_MISMATCH".to_owned())), "{details:?}");
 }
 
 #[test]
@@ -179,9 +179,9 @@ fn a_workflow_can_be_tried_and_lists_what_it_depends_on() {
         {"id": "take", "name": "", "function": {"name": "parse_json", "input": {"source": "payload", "target": "o"}}},
         {"id": "never", "name": "", "condition": false, "function": {"name": "log", "input": {"message": "x"}}}]});
     client.json("POST", BASE, &document).unwrap();
-    let tried = client.json("POST", &format!("{BASE}/t/test"), &json!({"data": {"a": 1}})).unwrap();
-    assert_eq!(tried.status, 200, "{}", tried.text());
-    let data = tried.json()["data"].clone();
+    let answer = client.json("POST", &format!("{BASE}/t/test"), &json!({"data": {"a": 1}})).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let data = answer.json()["data"].clone();
     assert_eq!((&data["matched"], &data["output"]), (&json!(true), &json!({"o": {"a": 1}})));
     let steps: Vec<_> =
         data["trace"]["steps"].as_array().unwrap().iter().map(|step| step["result"].clone()).collect();
@@ -237,9 +237,9 @@ fn stubs_answer_for_connectors_and_the_calls_are_shown() {
     client.json("POST", BASE, &document).unwrap();
     let path = format!("{BASE}/s/test");
     let stubs = json!({"http_call": {"crm": {"ok": true}}, "channel_call": {"*": {"noted": 1}}});
-    let tried = client.json("POST", &path, &json!({"data": {"id": 7}, "stubs": stubs})).unwrap();
-    assert_eq!(tried.status, 200, "{}", tried.text());
-    let data = tried.json()["data"].clone();
+    let answer = client.json("POST", &path, &json!({"data": {"id": 7}, "stubs": stubs})).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let data = answer.json()["data"].clone();
     assert_eq!(
         data["output"],
         json!({"o": {"id": 7}, "answer": {"ok": true}, "audit": {"noted": 1}}),
@@ -259,10 +259,10 @@ fn stubs_answer_for_connectors_and_the_calls_are_shown() {
     assert_eq!(missing["calls"]["http_call"].as_array().map(Vec::len), Some(1), "recorded all the same");
     let misspelt =
         client.json("POST", &path, &json!({"data": {}, "stubs": {"http_cal": {}, "map": {}}})).unwrap();
-    let found = details(&error(&misspelt, 400, "VALIDATION_ERROR"));
+    let details = details(&error(&misspelt, 400, "VALIDATION_ERROR"));
     let expected = ["body.stubs.http_cal", "body.stubs.map"]
         .map(|path| (path.to_owned(), "UNKNOWN_FUNCTION".to_owned()));
-    assert_eq!(found, expected);
+    assert_eq!(details, expected);
     let live = client.json("POST", &path, &json!({"data": {}})).unwrap().json()["data"].clone();
     assert_eq!((&live["live"], live.get("calls")), (&json!(true), None), "{live}");
 }

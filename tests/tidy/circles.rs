@@ -21,13 +21,13 @@ const DEPTH: usize = 8;
 
 #[test]
 fn files_use_one_another_in_small_circles_at_most() {
-    let mut found = Vec::new();
+    let mut circles = Vec::new();
     for directory in crates() {
         let largest = if WITHOUT.contains(&directory.as_str()) { 1 } else { LARGEST };
         let graph = Graph::read(&modules_of(&directory));
-        found.extend(graph.circles().into_iter().filter(|circle| circle.len() > largest));
+        circles.extend(graph.circles().into_iter().filter(|circle| circle.len() > largest));
     }
-    assert!(found.is_empty(), "move a type into the file it belongs to: {found:#?}");
+    assert!(circles.is_empty(), "move a type into the file it belongs to: {circles:#?}");
 }
 
 #[test]

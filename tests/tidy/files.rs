@@ -104,7 +104,7 @@ fn lines_of_pages_have_at_most_120_columns() {
 
 #[test]
 fn log_messages_are_lowercase_without_a_final_dot() {
-    let mut seen = 0;
+    let mut count = 0;
     for (path, text) in files_with(&[".rs"]) {
         if !text.contains("slog::") || path.starts_with("tests/tidy/") {
             continue;
@@ -112,10 +112,10 @@ fn log_messages_are_lowercase_without_a_final_dot() {
         for message in log_messages(&text) {
             let first = message.chars().next().unwrap_or('a');
             assert!(!first.is_uppercase() && !message.ends_with('.'), "{path}: {message:?}");
-            seen += 1;
+            count += 1;
         }
     }
-    assert!(seen > 10, "the check saw {seen} log messages only");
+    assert!(count > 10, "the check saw {count} log messages only");
 }
 
 /// The first literal of every log macro.

@@ -6,9 +6,9 @@ use crate::{files_with, root};
 
 /// The anchor of a heading, as GitHub makes it.
 fn anchor(heading: &str) -> String {
-    let kept = heading.trim().to_lowercase();
-    let kept = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
-    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    let words = heading.trim().to_lowercase();
+    let words = words.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    words.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
 /// The lines of a page that are no code.

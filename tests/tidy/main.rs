@@ -21,7 +21,7 @@ pub(crate) fn root() -> PathBuf {
 
 /// Every tracked-looking file below the root with one of these extensions, with its text.
 pub(crate) fn files_with(extensions: &[&str]) -> Vec<(String, String)> {
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     let mut open = vec![root()];
     while let Some(directory) = open.pop() {
         for entry in std::fs::read_dir(&directory).expect("the directory is readable") {
@@ -33,11 +33,11 @@ pub(crate) fn files_with(extensions: &[&str]) -> Vec<(String, String)> {
                 }
             } else if extensions.iter().any(|wanted| name.ends_with(wanted)) {
                 let shown = path.strip_prefix(root()).expect("below the root").display().to_string();
-                found.push((shown, std::fs::read_to_string(&path).expect("the file is text")));
+                files.push((shown, std::fs::read_to_string(&path).expect("the file is text")));
             }
         }
     }
-    found.sort();
-    assert!(!found.is_empty(), "no file with {extensions:?}: the check would pass on nothing");
-    found
+    files.sort();
+    assert!(!files.is_empty(), "no file with {extensions:?}: the check would pass on nothing");
+    files
 }

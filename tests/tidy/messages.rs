@@ -41,7 +41,7 @@ const INTERNAL: [&str; 21] = [
 
 #[test]
 fn error_texts_hold_no_word_of_the_implementation_and_no_debug_output() {
-    let mut seen = 0;
+    let mut count = 0;
     for (path, text) in files_with(&[".rs"]) {
         let is_code = path.starts_with("src/") || path.starts_with("actors/");
         let is_test = path.contains("/tests/") || path.ends_with("tests.rs") || path.contains("/examples/");
@@ -51,13 +51,13 @@ fn error_texts_hold_no_word_of_the_implementation_and_no_debug_output() {
         }
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         for literal in error_literals(code) {
-            seen += 1;
+            count += 1;
             assert!(!literal.contains(":?}"), "{path}: debug output in {literal:?}");
             let word = INTERNAL.iter().find(|word| literal.contains(**word));
             assert!(word.is_none(), "{path}: {word:?} in {literal:?}");
         }
     }
-    assert!(seen > 300, "the check saw {seen} texts only");
+    assert!(count > 300, "the check saw {count} texts only");
 }
 
 #[test]

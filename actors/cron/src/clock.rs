@@ -91,10 +91,10 @@ mod tests {
         // in it.
         let start = Instant::now();
         for given_after in [0, 100, 40, 99, 1] {
-            let sent = Instant::now();
-            let answer = displayed_time(sent.duration_since(start).as_millis() as i64 + given_after);
+            let begin = Instant::now();
+            let answer = displayed_time(begin.duration_since(start).as_millis() as i64 + given_after);
             tokio::time::advance(Duration::from_millis(100)).await;
-            clock.record_reading(sent, answer);
+            clock.record_reading(begin, answer);
             let truth = displayed_time(start.elapsed().as_millis() as i64).and_utc();
             assert!(clock.now().unwrap() <= truth);
         }

@@ -170,9 +170,9 @@ mod tests {
             let stored = json!({"auth": {"secret": text, "jwt_keys": [{"key": text}]}});
             let masked = mask_channel_config(&stored);
             assert_eq!(masked, json!({"auth": {"secret": MASK, "jwt_keys": [{"key": MASK}]}}), "{text}");
-            let mut sent = masked;
-            assert!(restore_channel_config(&mut sent, Some(&stored)).is_empty(), "{text}");
-            assert_eq!(sent, stored);
+            let mut update = masked;
+            assert!(restore_channel_config(&mut update, Some(&stored)).is_empty(), "{text}");
+            assert_eq!(update, stored);
         }
         for text in ["env://A_1", "vault://kv/data/x#y", "vault://a#b#c"] {
             let stored = json!({"auth": {"secret": text}});
@@ -189,16 +189,20 @@ mod tests {
             json!({"mode": "jwt", "jwt_keys": [{"algorithm": "HS256", "key": MASK}]}),
             json!({"mode": "api_key", "keys": ["new", MASK]}),
         ] {
-            let mut sent = json!({"auth": auth});
-            let errors = restore_channel_config(&mut sent, Some(&stored));
+            let mut update = json!({"auth": auth});
+            let errors = restore_channel_config(&mut update, Some(&stored));
             assert_eq!(errors.len(), 1, "{auth}");
             assert_eq!(errors[0].message, "this is the read mask, send the real value or omit the field");
-            assert_eq!(sent, json!({"auth": auth}), "nothing is put in its place");
+            assert_eq!(update, json!({"auth": auth}), "nothing is put in its place");
         }
-        let mut sent = json!({"auth": {"mode": "api_key", "keys": ["prefix ******", "*******", ""]}});
-        let literal = sent.clone();
-        assert!(restore_channel_config(&mut sent, None).is_empty(), "only the mask itself is the mask");
-        assert_eq!(sent, literal);
+        let mut edited_config =
+            json!({"auth": {"mode": "api_key", "keys": ["prefix ******", "*******", ""]}});
+        let literal = edited_config.clone();
+        assert!(
+            restore_channel_config(&mut edited_config, None).is_empty(),
+            "only the mask itself is the mask"
+        );
+        assert_eq!(edited_config, literal);
     }
 
     #[test]
@@ -219,16 +223,16 @@ mod tests {
     #[test]
     fn a_masked_config_sent_back_is_restored_whole() {
         let stored = json!({"auth": {"mode": "jwt", "keys": ["a", "env://B"], "secret": "s", "jwt_keys": [{"key": "k"}]}});
-        let mut sent = mask_channel_config(&stored);
-        assert!(restore_channel_config(&mut sent, Some(&stored)).is_empty());
-        assert_eq!(sent, stored);
+        let mut update = mask_channel_config(&stored);
+        assert!(restore_channel_config(&mut update, Some(&stored)).is_empty());
+        assert_eq!(update, stored);
     }
 
     #[test]
     fn a_mask_in_the_place_of_a_readable_reference_is_refused() {
         let stored = json!({"auth": {"mode": "api_key", "keys": ["secretkey1", "env://NOPE_X", "k3"]}});
-        let mut sent = json!({"auth": {"mode": "api_key", "keys": ["a", MASK]}});
-        let errors = restore_channel_config(&mut sent, Some(&stored));
+        let mut update = json!({"auth": {"mode": "api_key", "keys": ["a", MASK]}});
+        let errors = restore_channel_config(&mut update, Some(&stored));
         assert_eq!(errors.len(), 1, "{errors:?}");
         assert_eq!(
             (errors[0].path.as_str(), errors[0].code),
@@ -238,11 +242,11 @@ mod tests {
 
     #[test]
     fn a_mask_with_nothing_to_restore_is_refused_at_its_leaf() {
-        let mut sent = json!({"auth": {"keys": [MASK, "new", MASK], "jwt_keys": [{"key": MASK}]}});
-        let errors = restore_channel_config(&mut sent, Some(&json!({"auth": {"keys": ["old"]}})));
+        let mut update = json!({"auth": {"keys": [MASK, "new", MASK], "jwt_keys": [{"key": MASK}]}});
+        let errors = restore_channel_config(&mut update, Some(&json!({"auth": {"keys": ["old"]}})));
         let paths: Vec<_> = errors.iter().map(|e| e.path.as_str()).collect();
         assert_eq!(paths, ["channel.config.auth.keys[2]", "channel.config.auth.jwt_keys[0].key"]);
-        assert_eq!(sent["auth"]["keys"], json!(["old", "new", MASK]));
+        assert_eq!(update["auth"]["keys"], json!(["old", "new", MASK]));
         assert_eq!(restore_channel_config(&mut json!({"auth": {"secret": MASK}}), None).len(), 1);
     }
 }

@@ -51,17 +51,17 @@ mod tests {
 
     #[test]
     fn a_near_name_is_suggested_and_a_far_one_is_not() {
-        let known = ["parse_json", "parse_xml", "map", "filter"];
-        assert_eq!(nearest("parse_jsn", known), Some("parse_json"));
-        assert_eq!(nearest("mapp", known), Some("map"));
-        assert_eq!(nearest("enrich", known), None);
-        assert_eq!(nearest("x", known), None);
-        assert_eq!(nearest("fitler", known), Some("filter"), "a swap is one edit");
+        let names = ["parse_json", "parse_xml", "map", "filter"];
+        assert_eq!(nearest("parse_jsn", names), Some("parse_json"));
+        assert_eq!(nearest("mapp", names), Some("map"));
+        assert_eq!(nearest("enrich", names), None);
+        assert_eq!(nearest("x", names), None);
+        assert_eq!(nearest("fitler", names), Some("filter"), "a swap is one edit");
     }
 
     #[test]
     fn a_name_in_another_case_or_a_part_of_one_is_meant() {
-        let known = ["rollout_percentage", "status", "workflow_id", "timeout_ms", "description"];
+        let names = ["rollout_percentage", "status", "workflow_id", "timeout_ms", "description"];
         for (name, meant) in [
             ("rollout", "rollout_percentage"),
             ("percentage", "rollout_percentage"),
@@ -69,10 +69,10 @@ mod tests {
             ("Timeout-MS", "timeout_ms"),
             ("desc", "description"),
         ] {
-            assert_eq!(nearest(name, known), Some(meant), "{name}");
+            assert_eq!(nearest(name, names), Some(meant), "{name}");
         }
-        assert_eq!(nearest("s", known), None);
-        assert_eq!(nearest("", known), None);
+        assert_eq!(nearest("s", names), None);
+        assert_eq!(nearest("", names), None);
     }
 
     #[test]

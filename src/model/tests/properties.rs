@@ -153,9 +153,9 @@ proptest! {
     #[test]
     fn a_masked_config_sent_back_is_the_stored_one(keys in proptest::collection::vec("[a-z]{1,8}|env://[A-Z]{1,4}", 0..5)) {
         let stored = json!({"auth": {"mode": "api_key", "keys": keys}, "timeout_ms": 3});
-        let mut sent = mask_channel_config(&stored);
-        prop_assert!(mask::restore_channel_config(&mut sent, Some(&stored)).is_empty());
-        prop_assert_eq!(sent, stored);
+        let mut update = mask_channel_config(&stored);
+        prop_assert!(mask::restore_channel_config(&mut update, Some(&stored)).is_empty());
+        prop_assert_eq!(update, stored);
     }
 
     #[test]

@@ -74,8 +74,8 @@ mod tests {
 
     fn resolve_text(stand_ins: &StandIns, reference: &str) -> Result<String, String> {
         let reference = svc_secrets::parse(reference).unwrap().unwrap();
-        let found = stand_ins.resolve(&reference);
-        found.map(|secret| secret.expose().to_owned()).map_err(|error| error.to_string())
+        let resolution = stand_ins.resolve(&reference);
+        resolution.map(|secret| secret.expose().to_owned()).map_err(|error| error.to_string())
     }
 
     #[test]

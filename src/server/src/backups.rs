@@ -225,8 +225,8 @@ mod tests {
         let backups = directory(root.path(), Some(2));
         let day = |day: u32| Timestamp::parse(&format!("2026-01-{day:02}T00:00:00Z")).unwrap();
         for age in 1..=4 {
-            let made = backups.begin(day(age)).unwrap().finish().unwrap();
-            let written = fs::File::options().append(true).open(&made.path).unwrap();
+            let backup = backups.begin(day(age)).unwrap().finish().unwrap();
+            let written = fs::File::options().append(true).open(&backup.path).unwrap();
             written.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(u64::from(age))).unwrap();
         }
         let pruned = backups.prune().unwrap();
@@ -241,8 +241,8 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let root = tempfile::tempdir().unwrap();
         let backups = directory(&root.path().join("backups"), None);
-        let made = backups.begin(Timestamp::now()).unwrap().finish().unwrap();
+        let backup = backups.begin(Timestamp::now()).unwrap().finish().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(Path::new(&made.path)), mode(&root.path().join("backups"))), (0o600, 0o700));
+        assert_eq!((mode(Path::new(&backup.path)), mode(&root.path().join("backups"))), (0o600, 0o700));
     }
 }

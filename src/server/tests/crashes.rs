@@ -100,8 +100,8 @@ fn a_crash_tells_no_secret_in_its_message_or_anything_an_operator_reads() {
             said.push_str(&client.get(path).unwrap().text());
         }
         for (place, text) in [("answers", said), ("the log", log.text())] {
-            let found = canaries.find_in(place, &text);
-            assert!(found.is_empty(), "{found:?} came out in {place}");
+            let leaks = canaries.find_in(place, &text);
+            assert!(leaks.is_empty(), "{leaks:?} came out in {place}");
         }
         // The supervisor writes the message of a panic into the log.
         let log = log.text();

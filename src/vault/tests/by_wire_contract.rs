@@ -62,9 +62,9 @@ async fn both_engines_are_read_each_document_once_and_variables_beside_them() {
     ];
     let readings = read(&store, &texts).await;
     assert_eq!(texts.map(|text| value(&readings, text)), ["u1", "5432", "p2", r#"{"max":4}"#, "e3"]);
-    let mut asked = server.take_requested_paths();
-    asked.sort();
-    assert_eq!(asked, ["kv/app", "secret/data/db"]);
+    let mut paths = server.take_requested_paths();
+    paths.sort();
+    assert_eq!(paths, ["kv/app", "secret/data/db"]);
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn what_has_no_value_is_told_by_reference_and_cause_alone() {
     let (none, unknown, out) =
         ("vault://secret/data/db#none", "vault://secret/data/gone#f", "vault://../sys/health#version");
     let readings = read(&good, &[password, absent, none, unknown, out]).await;
-    let mut told = vec![
+    let mut messages = vec![
         (why(&readings, absent), "vault://secret/data/db#absent: the document has no such field"),
         (why(&readings, none), "vault://secret/data/db#none: the document has no such field"),
         (why(&readings, unknown), "vault://secret/data/gone#f: the secret store answered 404 Not Found"),
@@ -101,15 +101,16 @@ async fn what_has_no_value_is_told_by_reference_and_cause_alone() {
     ];
     server.set_health(Health::Sealed);
     let sealed = why(&read(&good, &[password]).await, password);
-    told.push((sealed, "vault://secret/data/db#password: the secret store answered 503 Service Unavailable"));
-    for (told, expected) in &told {
-        assert_eq!(told, expected);
+    messages
+        .push((sealed, "vault://secret/data/db#password: the secret store answered 503 Service Unavailable"));
+    for (message, expected) in &messages {
+        assert_eq!(message, expected);
     }
     server.set_health(Health::Down);
-    told.push((why(&read(&good, &[password]).await, password), ""));
-    for (told, _) in told {
-        assert!(told.starts_with("vault://"), "{told}");
-        assert!(!told.contains("swordfish") && !told.contains("token"), "{told}");
+    messages.push((why(&read(&good, &[password]).await, password), ""));
+    for (message, _) in messages {
+        assert!(message.starts_with("vault://"), "{message}");
+        assert!(!message.contains("swordfish") && !message.contains("token"), "{message}");
     }
     assert_eq!(value(&readings, password), "swordfish");
 }
@@ -123,8 +124,8 @@ async fn without_address_and_token_it_is_not_usable_here() {
         &[("VAULT_TOKEN", TOKEN)],
         &[("VAULT_ADDR", ""), ("VAULT_TOKEN", TOKEN)],
     ] {
-        let told = why(&read(&store(environment, &Trust::System), &[text]).await, text);
-        assert_eq!(told, format!("{text}: not usable here: VAULT_ADDR and VAULT_TOKEN are not both set"));
+        let message = why(&read(&store(environment, &Trust::System), &[text]).await, text);
+        assert_eq!(message, format!("{text}: not usable here: VAULT_ADDR and VAULT_TOKEN are not both set"));
     }
 }
 
@@ -138,9 +139,9 @@ async fn an_unusable_address_or_token_is_named_and_not_repeated() {
         ("http://127.0.0.1:1", "s3cret\nsplit"),
     ] {
         let store = store(&[("VAULT_ADDR", address), ("VAULT_TOKEN", token)], &Trust::System);
-        let told = why(&read(&store, &[text]).await, text);
-        assert!(told.starts_with(&format!("{text}: VAULT_")), "{told}");
-        assert!(!told.contains("s3cret") && !told.contains(TOKEN), "{told}");
+        let message = why(&read(&store, &[text]).await, text);
+        assert!(message.starts_with(&format!("{text}: VAULT_")), "{message}");
+        assert!(!message.contains("s3cret") && !message.contains(TOKEN), "{message}");
     }
 }
 
@@ -156,12 +157,12 @@ async fn no_redirect_is_followed_and_no_stranger_is_trusted() {
     assert_eq!(value(&read(&trusting, &[text]).await, text), "swordfish");
     assert!(server.requests()[0].contains(&format!("x-vault-token: {TOKEN}\r\n")));
     server.set_behaviour(Behaviour::redirect(307, &elsewhere.url("/v1/secret/data/db")));
-    let told = why(&read(&trusting, &[text]).await, text);
-    assert_eq!(told, format!("{text}: the secret store answered 307 Temporary Redirect"));
+    let message = why(&read(&trusting, &[text]).await, text);
+    assert_eq!(message, format!("{text}: the secret store answered 307 Temporary Redirect"));
     assert_eq!(elsewhere.request_count(), 0);
     let distrusting = store(&environment, &Trust::Only(elsewhere.authority().to_owned()));
-    let told = why(&read(&distrusting, &[text]).await, text);
-    assert!(told.contains("no connection to '127.0.0.1:"), "{told}");
+    let message = why(&read(&distrusting, &[text]).await, text);
+    assert!(message.contains("no connection to '127.0.0.1:"), "{message}");
 }
 
 /// The clock runs ahead while nothing happens.
@@ -173,10 +174,10 @@ async fn many_documents_of_a_store_that_hangs_cost_one_timeout() {
     let texts: Vec<String> = (0..40).map(|n| format!("vault://secret/data/{n}#f")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let readings = read(&store, &texts).await;
-    let told: Vec<String> = texts.iter().map(|text| why(&readings, text)).collect();
-    let timed_out = told.iter().filter(|told| told.contains("within 5000 ms")).count();
-    let spared = told.iter().filter(|told| told.ends_with("the secret store does not answer")).count();
-    assert_eq!(timed_out + spared, 40, "{told:?}");
+    let messages: Vec<String> = texts.iter().map(|text| why(&readings, text)).collect();
+    let timed_out = messages.iter().filter(|told| told.contains("within 5000 ms")).count();
+    let spared = messages.iter().filter(|told| told.ends_with("the secret store does not answer")).count();
+    assert_eq!(timed_out + spared, 40, "{messages:?}");
     assert!(server.take_requested_paths().len() < 40, "those that waited in line were not asked for");
 }
 

@@ -33,19 +33,19 @@ fn clean_log_passes_and_its_duplicate_is_counted() {
 fn lost_record_is_found() {
     let mut evidence = clean();
     evidence.written.insert(0, 11);
-    let found = find_failures(&evidence);
-    assert!(found[0].starts_with("1 records had no effect: partition 0, offset 10"), "{found:?}");
-    assert!(found[1].starts_with("1 partitions are not committed to their end"), "{found:?}");
+    let failures = find_failures(&evidence);
+    assert!(failures[0].starts_with("1 records had no effect: partition 0, offset 10"), "{failures:?}");
+    assert!(failures[1].starts_with("1 partitions are not committed to their end"), "{failures:?}");
 }
 
 #[test]
 fn record_before_its_predecessor_is_found() {
     let mut evidence = clean();
     evidence.effects.swap(4, 6);
-    let found = find_failures(&evidence);
+    let failures = find_failures(&evidence);
     assert!(
-        found[0].contains("before one that precedes them: partition 0: offset 3 where 2 was due"),
-        "{found:?}"
+        failures[0].contains("before one that precedes them: partition 0: offset 3 where 2 was due"),
+        "{failures:?}"
     );
 }
 
@@ -53,10 +53,10 @@ fn record_before_its_predecessor_is_found() {
 fn commit_ahead_of_its_effect_is_found() {
     let mut evidence = clean();
     evidence.readings[4].committed = 4;
-    let found = find_failures(&evidence);
+    let failures = find_failures(&evidence);
     assert!(
-        found[0].starts_with("1 offsets were committed before their effect: partition 0: offset 4"),
-        "{found:?}"
+        failures[0].starts_with("1 offsets were committed before their effect: partition 0: offset 4"),
+        "{failures:?}"
     );
 }
 
@@ -73,6 +73,6 @@ fn more_duplicates_than_the_faults_explain_are_found() {
 #[test]
 fn drill_without_faults_proves_nothing() {
     let evidence = DrillEvidence { kills: 0, ..clean() };
-    let found = find_failures(&evidence);
-    assert!(found.iter().any(|failure| failure.starts_with("too little was shown")), "{found:?}");
+    let failures = find_failures(&evidence);
+    assert!(failures.iter().any(|failure| failure.starts_with("too little was shown")), "{failures:?}");
 }

@@ -54,9 +54,9 @@ impl Places {
 /// Writes, reads and misuses every definition.
 fn administer(client: &mut HttpClient, served: &Served, places: &mut Places) {
     for document in &served.connectors {
-        let made = client.json("POST", &format!("{ADMIN}/connectors"), document).unwrap();
-        assert_eq!(made.status, 201, "the connector is stored");
-        places.keep("answers of the admin plane", &made);
+        let answer = client.json("POST", &format!("{ADMIN}/connectors"), document).unwrap();
+        assert_eq!(answer.status, 201, "the connector is stored");
+        places.keep("answers of the admin plane", &answer);
     }
     for (kind, documents, place) in [
         ("workflows", &served.workflows, WORKFLOW_READS),
@@ -79,8 +79,8 @@ fn administer(client: &mut HttpClient, served: &Served, places: &mut Places) {
                 places.keep(place, &client.get(&path).unwrap());
             }
             if kind == "workflows" {
-                let tried = client.json("POST", &format!("{one}/test"), &json!({"data": {}})).unwrap();
-                places.keep("trial runs", &tried);
+                let trial = client.json("POST", &format!("{one}/test"), &json!({"data": {}})).unwrap();
+                places.keep("trial runs", &trial);
             }
         }
         let again = json!({kind: documents});
@@ -181,11 +181,11 @@ fn no_secret_comes_out_wherever_it_was_given_and_however_it_is_encoded() {
     let controls: BTreeSet<_> = places.find_canaries(&control).into_iter().map(|(_, place)| place).collect();
     let seen = BTreeSet::from(CONTROLS);
     assert!(controls.is_superset(&seen), "what is no secret is seen at {controls:?} only");
-    let told: String =
+    let requests: String =
         served.repeats.requests().iter().map(|asked| asked.target.clone() + &asked.text()).collect();
-    assert!(plants.canaries.find_in("an API", &told).len() >= 2, "what an API is told it gets");
-    let found = places.find_canaries(&plants.canaries);
-    assert!(found.is_empty(), "{} of {} secrets came out: {found:?}", found.len(), plants.canaries.count());
+    assert!(plants.canaries.find_in("an API", &requests).len() >= 2, "what an API is told it gets");
+    let leaks = places.find_canaries(&plants.canaries);
+    assert!(leaks.is_empty(), "{} of {} secrets came out: {leaks:?}", leaks.len(), plants.canaries.count());
 }
 
 #[test]
@@ -202,8 +202,8 @@ fn a_literal_is_found_in_the_rows_that_must_hold_it() {
     for (_, text) in rows::read_rows(&server.directory().join("svc.db")) {
         elsewhere.add("a place that shows nothing", text);
     }
-    let found = elsewhere.find_canaries(&plants.canaries);
-    assert!(found.iter().all(|(name, _)| name.ends_with("-literal")), "{found:?}");
+    let leaks = elsewhere.find_canaries(&plants.canaries);
+    assert!(leaks.iter().all(|(name, _)| name.ends_with("-literal")), "{leaks:?}");
     // Nine in credentials, eight in tasks, two in a connector.
-    assert_eq!(found.len(), 9 + 8 + 2, "{found:?}");
+    assert_eq!(leaks.len(), 9 + 8 + 2, "{leaks:?}");
 }

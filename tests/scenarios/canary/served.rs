@@ -143,8 +143,8 @@ impl Served {
             let mut reads = task("reads", "log", json!({"message": "it was read"}));
             reads["condition"] = json!({"!=": [{"cat": [key, ""]}, {"+": [[], key]}]});
             tasks.push(reads);
-            let told = json!({"connector": "repeats", "method": "POST", "body_logic": {"key": key}, "output": "data.told"});
-            tasks.push(task("told", "http_call", told));
+            let call = json!({"connector": "repeats", "method": "POST", "body_logic": {"key": key}, "output": "data.told"});
+            tasks.push(task("told", "http_call", call));
             let refused = json!({"connector": "repeats", "path_logic": {"cat": ["no/", key]}});
             tasks.push(task("refused", "http_call", refused));
         }

@@ -53,9 +53,9 @@ fn unusable_files_are_named_with_their_cause_in_plain_words() {
         let args: Vec<_> = command.iter().map(|arg| arg.replace('@', root.to_str().unwrap())).collect();
         let args: Vec<_> = args.iter().map(String::as_str).collect();
         let output = launch().args(&args).run_to_end().unwrap();
-        let told = format!("{}{}", stdout(&output), stderr(&output));
-        assert!(!output.status.success(), "{command:?}: {told}");
-        assert!(!told.contains("os error"), "{command:?}: {told}");
+        let text = format!("{}{}", stdout(&output), stderr(&output));
+        assert!(!output.status.success(), "{command:?}: {text}");
+        assert!(!text.contains("os error"), "{command:?}: {text}");
         let causes = [
             "No such file or directory",
             "Not a directory",
@@ -63,8 +63,8 @@ fn unusable_files_are_named_with_their_cause_in_plain_words() {
             "File exists",
             "there is no such file",
         ];
-        assert!(causes.iter().any(|cause| told.contains(cause)), "{command:?}: {told}");
-        assert!(told.contains(root.to_str().unwrap()), "{command:?}: {told}");
+        assert!(causes.iter().any(|cause| text.contains(cause)), "{command:?}: {text}");
+        assert!(text.contains(root.to_str().unwrap()), "{command:?}: {text}");
     }
 }
 
@@ -97,8 +97,8 @@ fn certificate_and_database_files_that_are_absent_are_told_in_plain_words() {
             command = command.env(name, value);
         }
         let output = command.run_to_end().unwrap();
-        let told = stderr(&output);
-        assert!(!output.status.success(), "{subject}: {told}");
-        assert!(told.contains(subject) && !told.contains("os error"), "{told}");
+        let text = stderr(&output);
+        assert!(!output.status.success(), "{subject}: {text}");
+        assert!(text.contains(subject) && !text.contains("os error"), "{text}");
     }
 }

@@ -32,8 +32,8 @@ fn definitions_of_the_projects_are_named_after_their_files_and_raise_no_warning(
                 let place = path.display();
                 if kind != "connectors" {
                     let report = admin(&mut client, "POST", &format!("{kind}/validate"), document.clone());
-                    let told = (&report["valid"], &report["errors"], &report["warnings"]);
-                    assert_eq!(told, (&json!(true), &json!([]), &json!([])), "{place}");
+                    let verdict = (&report["valid"], &report["errors"], &report["warnings"]);
+                    assert_eq!(verdict, (&json!(true), &json!([]), &json!([])), "{place}");
                 }
                 admin(&mut client, "POST", kind, document);
                 if kind != "connectors" {

@@ -58,12 +58,12 @@ fn world() -> Option<(World, HttpClient)> {
 /// Waits until an occurrence has this status, and returns it.
 fn wait_for_status(server: &ServerProcess, id: &Value, status: &str) -> Value {
     let path = format!("/api/v1/admin/cron/occurrences/{}", id.as_str().unwrap());
-    let mut seen = Value::Null;
+    let mut last = Value::Null;
     eventually(|| {
-        seen = server.client().get(&path).unwrap().json()["data"].clone();
-        seen["status"] == status
+        last = server.client().get(&path).unwrap().json()["data"].clone();
+        last["status"] == status
     });
-    seen
+    last
 }
 
 #[test]
@@ -72,15 +72,15 @@ fn sales_of_the_day_before_are_summed_and_sent_with_a_token() {
     let due = admin(&mut client, "POST", "channels/nightly/trigger", json!({}));
     let done = wait_for_status(&world.server, &due["id"], "completed");
     let day = scalar(&world.database, "SELECT (now() AT TIME ZONE 'Europe/Berlin')::date - 1");
-    let sent = world.api.requests();
-    assert_eq!(sent.len(), 1, "{sent:?}");
-    assert_eq!((sent[0].method.as_str(), &sent[0].target), ("PUT", &format!("/v1/reports/{day}")));
-    let report: Value = serde_json::from_str(&sent[0].text()).unwrap();
+    let requests = world.api.requests();
+    assert_eq!(requests.len(), 1, "{requests:?}");
+    assert_eq!((requests[0].method.as_str(), &requests[0].target), ("PUT", &format!("/v1/reports/{day}")));
+    let report: Value = serde_json::from_str(&requests[0].text()).unwrap();
     let lines = json!([{"category": "books", "sales": 2, "cents": 2000}, {"category": "toys", "sales": 1, "cents": 700}]);
     assert_eq!(report, json!({"day": day, "lines": lines, "total_cents": 2700}));
     let granted = world.provider.token_events().unwrap();
     let token = granted[0].access_token.clone().unwrap();
-    assert_eq!(sent[0].header("authorization"), Some(&format!("Bearer {token}") as &str));
+    assert_eq!(requests[0].header("authorization"), Some(&format!("Bearer {token}") as &str));
     assert_eq!(scalar(&world.database, "SELECT total_cents FROM reports"), "2700");
     let trace =
         admin(&mut client, "GET", &format!("traces/{}", done["trace_id"].as_str().unwrap()), json!({}));
@@ -104,8 +104,8 @@ fn refused_report_fails_its_occurrence_until_an_operator_repeats_it() {
     admin(&mut client, "POST", &path, json!({}));
     let done = wait_for_status(&world.server, &due["id"], "completed");
     assert_eq!((&done["attempt"], &done["scheduled_for"]), (&json!(2), &due["scheduled_for"]));
-    let sent = world.api.requests();
-    assert_eq!((sent.len(), &sent[0].target), (2, &sent[1].target), "the same day: {sent:?}");
+    let requests = world.api.requests();
+    assert_eq!((requests.len(), &requests[0].target), (2, &requests[1].target), "the same day: {requests:?}");
     assert_eq!(scalar(&world.database, "SELECT total_cents FROM reports"), "2700");
     assert_eq!(world.provider.token_events().unwrap().len(), 1, "one token serves both");
 }

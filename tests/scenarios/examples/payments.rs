@@ -74,8 +74,8 @@ impl World {
     }
 
     fn accept(&self, event: &Value, secret: &str) {
-        let taken = self.post(event, secret, 0);
-        assert_eq!(taken.status, 202, "{}", taken.text());
+        let answer = self.post(event, secret, 0);
+        assert_eq!(answer.status, 202, "{}", answer.text());
     }
 
     fn mail_text(&self) -> String {

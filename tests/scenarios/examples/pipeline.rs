@@ -109,8 +109,8 @@ fn dry_runs_of_the_pipeline_answer_as_the_service_did() {
 fn order_taken_for_later_is_priced_by_the_called_channel_and_stored_once() {
     let Some((world, mut client)) = world() else { return };
     for order in [order("a", 12), order("a", 1), order("b", 3)] {
-        let taken = client.json("POST", "/api/v1/data/intake/async", &order).unwrap();
-        assert_eq!(taken.status, 202, "{}", taken.text());
+        let answer = client.json("POST", "/api/v1/data/intake/async", &order).unwrap();
+        assert_eq!(answer.status, 202, "{}", answer.text());
         eventually(|| world.stored_documents(order["id"].as_str().unwrap()).len() == 2);
     }
     eventually(|| traces(&mut client, "intake", "completed").len() == 3);

@@ -20,14 +20,14 @@ fn client_that_resets_its_requests_at_once_loses_its_connection() {
     let server = start(&issued, &[]);
     for waits in [false, true] {
         let mut client = RawClient::open(&server, &issued, &[]);
-        let made = (0..MANY).map(|number| 2 * number + 1).take_while(|stream| {
+        let streams = (0..MANY).map(|number| 2 * number + 1).take_while(|stream| {
             // Either the service sees both at once, or it has begun to serve the request.
             client.send(&frame(HEADERS, END_HEADERS, *stream, &post()))
                 && (!waits || client.sync())
                 && client.send(&frame(RST_STREAM, 0, *stream, &GIVEN_UP))
         });
-        let made = u32::try_from(made.count()).unwrap();
-        assert!(made < MANY, "{waits}: the service closes the connection");
+        let streams = u32::try_from(streams.count()).unwrap();
+        assert!(streams < MANY, "{waits}: the service closes the connection");
     }
     assert_eq!(count_refusals(&server, "http2_flood"), 2);
     assert_eq!(server.client().get("/healthz").unwrap().status, 200);
@@ -41,8 +41,8 @@ fn head_without_an_end_loses_its_connection() {
         let mut client = RawClient::open(&server, &issued, &[]);
         assert!(client.sync());
         client.send(&frame(HEADERS, 0, 1, &post()));
-        let sent = (0..MANY).take_while(|_| client.send(&frame(CONTINUATION, 0, 1, &part))).count();
-        assert!(sent < MANY as usize, "the service closes the connection");
+        let frames = (0..MANY).take_while(|_| client.send(&frame(CONTINUATION, 0, 1, &part))).count();
+        assert!(frames < MANY as usize, "the service closes the connection");
     }
     // By the number of its frames, or by their bytes.
     assert_eq!(count_refusals(&server, "http2_flood") + count_refusals(&server, "malformed_head"), 2);
@@ -81,8 +81,8 @@ fn client_that_asks_and_never_reads_keeps_no_memory_busy() {
         let mut client = RawClient::open(&server, &issued, &[]);
         let block = question.repeat(1000);
         // The service closes in the end, since no request comes.
-        let sent = (0..MANY).take_while(|_| client.send(&block)).count();
-        assert!(sent < MANY as usize);
+        let frames = (0..MANY).take_while(|_| client.send(&block)).count();
+        assert!(frames < MANY as usize);
     }
     assert_eq!(server.client().get("/healthz").unwrap().status, 200);
 }

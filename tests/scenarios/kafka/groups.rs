@@ -24,9 +24,9 @@ fn send_to_each(cluster: &Cluster, partitions: i32, count: usize) {
 
 /// Checks that each of the partitions told of its records in order, and of none twice.
 fn check_once_in_order(sink: &Upstream, partitions: i32, count: i64) {
-    let told = reported_runs(sink);
+    let runs = reported_runs(sink);
     for partition in 0..partitions {
-        let of = told.iter().filter(|(metadata, _)| metadata["kafka_partition"] == partition);
+        let of = runs.iter().filter(|(metadata, _)| metadata["kafka_partition"] == partition);
         let offsets: Vec<_> = of.map(|(metadata, _)| metadata["kafka_offset"].as_i64().unwrap()).collect();
         assert_eq!(offsets, (0..count).collect::<Vec<_>>(), "partition {partition}");
     }

@@ -101,12 +101,12 @@ impl ClusterClient {
         value: Option<&[u8]>,
         headers: &[(&str, &[u8])],
     ) {
-        let mut sent: BaseRecord<'_, [u8], [u8]> = BaseRecord::to(topic).partition(partition);
-        (sent.key, sent.payload) = (key, value);
+        let mut record: BaseRecord<'_, [u8], [u8]> = BaseRecord::to(topic).partition(partition);
+        (record.key, record.payload) = (key, value);
         let headers = headers.iter().fold(OwnedHeaders::new(), |headers, (key, value)| {
             headers.insert(Header { key, value: Some(*value) })
         });
-        self.producer.send(sent.headers(headers)).map_err(|(error, _)| error).unwrap();
+        self.producer.send(record.headers(headers)).map_err(|(error, _)| error).unwrap();
         self.producer.flush(PATIENCE).unwrap();
     }
 
@@ -120,12 +120,12 @@ impl ClusterClient {
     }
 
     fn committed_by(&self, group: &str, topic: &str, partition: i32) -> i64 {
-        let mut asked = TopicPartitionList::new();
-        asked.add_partition(topic, partition);
+        let mut partitions = TopicPartitionList::new();
+        partitions.add_partition(topic, partition);
         let mut watchers = self.watchers.borrow_mut();
         let watcher = watchers.entry(group.to_owned()).or_insert_with(|| self.reader(group));
-        let known = watcher.committed_offsets(asked, PATIENCE).unwrap();
-        known.find_partition(topic, partition).and_then(|found| found.offset().to_raw()).unwrap_or(0).max(0)
+        let offsets = watcher.committed_offsets(partitions, PATIENCE).unwrap();
+        offsets.find_partition(topic, partition).and_then(|found| found.offset().to_raw()).unwrap_or(0).max(0)
     }
 
     /// Waits until the offset of a partition is committed.
@@ -217,8 +217,8 @@ fn multiply() -> Value {
 fn connect_sink(client: &mut HttpClient, sink: &Upstream) {
     let config = json!({"url": sink.url(""), "allow_private_urls": true, "retry": {"max_retries": 0}});
     let connector = json!({"id": "sink", "name": "sink", "connector_type": "http", "config": config});
-    let made = client.json("POST", &format!("{ADMIN}/connectors"), &connector).unwrap();
-    assert_eq!(made.status, 201, "{}", made.text());
+    let answer = client.json("POST", &format!("{ADMIN}/connectors"), &connector).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
 }
 
 fn sink() -> Upstream {
@@ -252,13 +252,13 @@ fn partitions(client: &mut HttpClient) -> Vec<Value> {
 
 /// Waits until a partition shows a state, and returns it.
 fn wait_state(client: &mut HttpClient, partition: i64, state: &str) -> Value {
-    let mut found = Value::Null;
+    let mut value = Value::Null;
     eventually(|| {
         let listed = partitions(client);
-        found = listed.into_iter().find(|row| row["partition"] == partition).unwrap_or_default();
-        found["state"] == state
+        value = listed.into_iter().find(|row| row["partition"] == partition).unwrap_or_default();
+        value["state"] == state
     });
-    found
+    value
 }
 
 fn traces(client: &mut HttpClient, query: &str) -> Vec<Value> {

@@ -22,8 +22,8 @@ fn record_runs_with_its_payload_and_metadata_and_is_committed() {
     );
     cluster.send_to("orders", 0, Some(&[0xff]), Some(b"[1, 2]"), &[]);
     cluster.wait_committed("orders", 0, 2);
-    let told = reported_runs(&sink);
-    let (metadata, payload) = &told[0];
+    let runs = reported_runs(&sink);
+    let (metadata, payload) = &runs[0];
     assert_eq!(payload, &json!({"data": {"a": 1}, "metadata": {"x": 1}}), "there is no envelope");
     let expected = json!({"channel": "orders", "kafka_topic": "orders", "kafka_partition": 0, "kafka_offset": 0,
         "kafka_key": "key-1", "run": {"key": "orders:0:0"}});
@@ -33,7 +33,7 @@ fn record_runs_with_its_payload_and_metadata_and_is_committed() {
     for absent in ["headers", "http_method", "x"] {
         assert_eq!(metadata.get(absent), None);
     }
-    assert_eq!((&told[1].1, told[1].0.get("kafka_key")), (&json!([1, 2]), None));
+    assert_eq!((&runs[1].1, runs[1].0.get("kafka_key")), (&json!([1, 2]), None));
     let rows = traces(&mut client, "mode=kafka&status=completed");
     assert_eq!(rows.len(), 2);
     assert_eq!((&rows[0]["channel"], &rows[0]["channel_id"]), (&json!("orders"), &json!("orders")));
@@ -57,7 +57,7 @@ fn raw_records_run_as_json_or_text_or_base64() {
         cluster.send_to("lines", 0, None, Some(value), &[]);
     }
     cluster.wait_committed("lines", 0, 5);
-    let taken: Vec<_> = reported_runs(&sink)
+    let encodings: Vec<_> = reported_runs(&sink)
         .into_iter()
         .map(|(metadata, payload)| (metadata["kafka_encoding"].clone(), payload))
         .collect();
@@ -67,7 +67,7 @@ fn raw_records_run_as_json_or_text_or_base64() {
         (json!("text"), json!("{\"n\": ")),
         (json!("base64"), json!("/wA=")),
     ];
-    assert_eq!(taken, expected);
+    assert_eq!(encodings, expected);
     let letter = &cluster.read(DEAD, 1)[0].value;
     assert!(letter["error"].as_str().unwrap().starts_with("the value is empty"), "{letter}");
     let refused =
@@ -95,8 +95,8 @@ fn records_of_a_partition_run_in_order_and_once_over_restarts() {
     cluster.wait_committed("orders", 0, 22);
     cluster.wait_committed("orders", 1, 22);
     for partition in 0..2 {
-        let told = reported_runs(&sink);
-        let of = told.iter().filter(|(metadata, _)| metadata["kafka_partition"] == partition);
+        let runs = reported_runs(&sink);
+        let of = runs.iter().filter(|(metadata, _)| metadata["kafka_partition"] == partition);
         let offsets: Vec<_> = of.map(|(metadata, _)| metadata["kafka_offset"].as_i64().unwrap()).collect();
         assert_eq!(offsets, (0..22).collect::<Vec<_>>(), "in order, none twice: everything was committed");
     }

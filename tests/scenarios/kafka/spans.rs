@@ -30,8 +30,8 @@ fn record_continues_its_trace_and_passes_it_to_what_is_published() {
     let server = exporting(launch_at(&cluster), &collector).start().unwrap();
     let mut client = server.client();
     let connector = json!({"id": "bus", "name": "bus", "connector_type": "kafka", "config": {"brokers": [cluster.mock.bootstrap_servers()], "allow_private_urls": true}});
-    let made = client.json("POST", &format!("{ADMIN}/connectors"), &connector).unwrap();
-    assert_eq!(made.status, 201, "{}", made.text());
+    let answer = client.json("POST", &format!("{ADMIN}/connectors"), &connector).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
     serve_topic(&mut client, "orders", "orders", json!({}), publish());
     let headers = [("Traceparent", PARENT.as_bytes()), ("tracestate", b"vendor=1")];
     cluster.send_to("orders", 0, None, Some(b"{}"), &headers);

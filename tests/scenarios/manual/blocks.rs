@@ -21,7 +21,7 @@ pub(super) struct ManualBlock {
 pub(super) fn blocks(page: &Path) -> Vec<ManualBlock> {
     let text = std::fs::read_to_string(page).expect("the page is there");
     let mut lines = text.lines().enumerate();
-    let mut found = Vec::new();
+    let mut blocks = Vec::new();
     while let Some((number, line)) = lines.next() {
         let Some(info) = line.strip_prefix("```") else { continue };
         let body: Vec<&str> =
@@ -29,9 +29,9 @@ pub(super) fn blocks(page: &Path) -> Vec<ManualBlock> {
         let Some(kind) = info.strip_prefix("json") else { continue };
         let place = format!("{}:{}", page.display(), number + 1);
         let value = serde_json::from_str(&body.join("\n")).unwrap_or_else(|error| panic!("{place}: {error}"));
-        found.push(ManualBlock { place, kind: kind.trim().to_owned(), value });
+        blocks.push(ManualBlock { place, kind: kind.trim().to_owned(), value });
     }
-    found
+    blocks
 }
 
 /// The pages of the manual and of the examples.

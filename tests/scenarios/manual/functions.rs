@@ -19,8 +19,8 @@ const PEERS: [&str; 3] = ["crm", "post", "files"];
 
 fn connect(client: &mut HttpClient, name: &str, kind: &str, config: Value) {
     let connector = json!({"name": name, "connector_type": kind, "config": config});
-    let made = client.json("POST", "/api/v1/admin/connectors", &connector).unwrap();
-    assert_eq!(made.json()["data"]["load_status"], "loaded", "{}", made.text());
+    let answer = client.json("POST", "/api/v1/admin/connectors", &connector).unwrap();
+    assert_eq!(answer.json()["data"]["load_status"], "loaded", "{}", answer.text());
 }
 
 /// Answers with what it was asked.

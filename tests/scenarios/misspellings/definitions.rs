@@ -196,8 +196,8 @@ fn slip(workflow: &mut Value, channel: &mut Value, place: &str, wrong: &str) -> 
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     let object =
         document.pointer_mut(parent).and_then(Value::as_object_mut).unwrap_or_else(|| panic!("{place}"));
-    let kept = object.remove(key).unwrap_or_else(|| panic!("{place}"));
-    object.insert(wrong.to_owned(), kept);
+    let value = object.remove(key).unwrap_or_else(|| panic!("{place}"));
+    object.insert(wrong.to_owned(), value);
     kind
 }
 
@@ -206,10 +206,10 @@ fn names(refused: &Value, meant: &str) -> bool {
     let details = refused["error"]["details"].as_array().cloned().unwrap_or_default();
     details.iter().any(|detail| {
         let message = detail["message"].as_str().unwrap_or_default();
-        let told = message.contains(&format!("did you mean '{meant}'?"))
+        let names_it = message.contains(&format!("did you mean '{meant}'?"))
             || message.contains(&format!("\"{meant}\"?"));
         let among = detail["expected"].as_array().is_some_and(|list| list.iter().any(|one| one == meant));
-        told || detail["expected"] == meant || among || message.contains(&format!(" {meant},"))
+        names_it || detail["expected"] == meant || among || message.contains(&format!(" {meant},"))
     })
 }
 

@@ -24,12 +24,12 @@ fn guards_beside_the_config_are_refused_with_their_place() {
     document["confg"] = json!({"auth": {"mode": "api_key", "keys": ["k1"]}});
     let refused =
         error(&server.client().json("POST", &admin("channels"), &document).unwrap(), 400, "VALIDATION_ERROR");
-    let mut found: Vec<_> =
+    let mut messages: Vec<_> =
         refused["details"].as_array().unwrap().iter().map(|one| one["message"].to_string()).collect();
-    found.sort_unstable();
+    messages.sort_unstable();
     assert!(
-        found[0].contains("did you mean 'config'?") && found[1].contains("did you mean 'config.auth'?"),
-        "{found:?}"
+        messages[0].contains("did you mean 'config'?") && messages[1].contains("did you mean 'config.auth'?"),
+        "{messages:?}"
     );
     assert!(details(&refused).iter().all(|(_, code)| code == "UNKNOWN_FIELD"), "{refused}");
 }

@@ -22,14 +22,15 @@ fn copy(file: &Path, table: &str, from: &str, values: &[(&str, String)]) {
     let columns: Vec<Column> =
         sql_query(format!("SELECT name FROM pragma_table_info('{table}')")).load(&mut database).unwrap();
     let names: Vec<_> = columns.iter().map(|column| format!("\"{}\"", column.name)).collect();
-    let taken = columns.iter().map(|column| {
+    let literals = columns.iter().map(|column| {
         let value =
             values.iter().find(|(name, _)| *name == column.name).map(|(_, value)| format!("'{value}'"));
         value.unwrap_or_else(|| format!("\"{}\"", column.name))
     });
-    let taken: Vec<_> = taken.collect();
-    let (names, taken) = (names.join(", "), taken.join(", "));
-    let insert = format!("INSERT INTO {table} ({names}) SELECT {taken} FROM {table} WHERE {key} = '{from}'");
+    let literals: Vec<_> = literals.collect();
+    let (names, literals) = (names.join(", "), literals.join(", "));
+    let insert =
+        format!("INSERT INTO {table} ({names}) SELECT {literals} FROM {table} WHERE {key} = '{from}'");
     assert_eq!(sql_query(insert).execute(&mut database).unwrap(), 1);
 }
 

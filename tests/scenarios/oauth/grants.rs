@@ -88,9 +88,9 @@ fn a_block_that_could_never_work_is_refused_with_its_place() {
     auth["extra_params"] = json!({"k": "swordfish"});
     let body =
         json!({"name": "x", "connector_type": "http", "config": {"url": "https://a.example", "auth": auth}});
-    let made = client.json("POST", CONNECTORS, &body).unwrap();
-    let shown = made.json()["data"]["config"]["auth"].clone();
-    assert_eq!(made.status, 201, "{}", made.text());
+    let answer = client.json("POST", CONNECTORS, &body).unwrap();
+    let shown = answer.json()["data"]["config"]["auth"].clone();
+    assert_eq!(answer.status, 201, "{}", answer.text());
     assert_eq!((&shown["client_id"], &shown["client_secret"]), (&json!("id"), &json!("******")));
     assert_eq!(shown["extra_params"], json!({"k": "******"}));
 }

@@ -32,12 +32,12 @@ fn config(provider: &OidcProvider, api: &Upstream, more: Value) -> Value {
 /// Stores the connector `api`, and serves a channel `call` that calls it.
 fn connect(client: &mut HttpClient, config: &Value) {
     let body = json!({"id": "api", "name": "api", "connector_type": "http", "config": config});
-    let made = client.json("POST", CONNECTORS, &body).unwrap();
+    let answer = client.json("POST", CONNECTORS, &body).unwrap();
     assert_eq!(
-        (made.status, &made.json()["data"]["load_status"]),
+        (answer.status, &answer.json()["data"]["load_status"]),
         (201, &json!("loaded")),
         "{}",
-        made.text()
+        answer.text()
     );
     let input = json!({"connector": "api", "output": "data.api"});
     serve(

@@ -193,8 +193,8 @@ fn two_hundred_callers_of_two_nodes_that_are_killed_show_no_refresh_token_twice(
     assert!(drill.ended > 0, "the one answer that was lost was not missed: {log:?}");
     // Whatever an API was shown had been given out.
     let given: HashSet<_> = log.iter().filter_map(|entry| entry.access_token.clone()).collect();
-    let asked = api.requests();
-    let shown = asked.iter().filter_map(|asked| asked.header("authorization")?.strip_prefix("Bearer "));
+    let requests = api.requests();
+    let shown = requests.iter().filter_map(|asked| asked.header("authorization")?.strip_prefix("Bearer "));
     assert!(shown.clone().all(|token| given.contains(token)) && shown.count() > 2 * CALLERS);
     let mut last = drill.nodes[0].as_ref().unwrap().client();
     assert!(call(&mut last).is_ok());

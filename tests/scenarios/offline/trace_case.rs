@@ -63,8 +63,8 @@ fn shop(postgres: &Postgres) -> (ServerProcess, HttpClient) {
     let mut client = server.client();
     let connector = json!({"name": "shop", "connector_type": "db",
         "config": {"connection_string": "env://SHOP_DB", "allow_private_urls": true}});
-    let made = client.json("POST", "/api/v1/admin/connectors", &connector).unwrap();
-    assert_eq!(made.status, 201, "{}", made.text());
+    let answer = client.json("POST", "/api/v1/admin/connectors", &connector).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
     serve_with(&mut client, "pricing", json!({"tracing": {"task_details": true}}), tasks(careless()));
     (server, client)
 }
@@ -99,8 +99,8 @@ fn a_failed_order_becomes_a_case_that_passes_once_the_workflow_is_corrected() {
     let project = project(careless());
     let root = project.path();
     write(root, "trace.json", &failed);
-    let made = command(root, &["case", "--from-trace", "trace.json", "-o", "tests/opera.case.json"]);
-    assert_eq!((made.code(), made.stdout_text()), (Some(0), String::new()), "{}", made.err());
+    let output = command(root, &["case", "--from-trace", "trace.json", "-o", "tests/opera.case.json"]);
+    assert_eq!((output.code(), output.stdout_text()), (Some(0), String::new()), "{}", output.err());
     let case = read(root, "tests/opera.case.json");
     assert_eq!((&case["input"], &case["workflow"]), (&order, &json!("../workflows/pricing.json")), "{case}");
     let stub = json!({"shop#read": [{"sku": "opera", "price": "on request"}], "shop#rates": [{"vat": 19}]});
@@ -146,14 +146,14 @@ fn a_completed_run_becomes_a_case_that_expects_its_end() {
     let project = project(careless());
     let root = project.path();
     write(root, "trace.json", &trace(&mut client, "completed"));
-    let made = command(root, &["case", "--from-trace", "trace.json", "-o", "tests/lamp.case.json"]);
-    assert_eq!(made.code(), Some(0), "{}", made.err());
+    let output = command(root, &["case", "--from-trace", "trace.json", "-o", "tests/lamp.case.json"]);
+    assert_eq!(output.code(), Some(0), "{}", output.err());
     let case = read(root, "tests/lamp.case.json");
     assert_eq!(case["expect"]["data.total"], 80, "{case}");
     assert_eq!(case["expect_tasks"], json!(["take", "read", "rates", "sign", "price"]));
     // Another key leads to another signature.
     assert_eq!(case["expect"].get("data.signature"), None, "{case}");
-    assert!(made.err().contains("data.signature was made with a secret"), "{}", made.err());
+    assert!(output.err().contains("data.signature was made with a secret"), "{}", output.err());
     let passes = command(root, &["test", "tests"]);
     assert_eq!(passes.code(), Some(0), "{}", passes.stdout_text());
     write(root, "workflows/pricing.json", &json!({"name": "Pricing", "tasks": tasks(json!(79))}));

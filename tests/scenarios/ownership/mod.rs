@@ -46,8 +46,8 @@ fn node(database: &PostgresDatabase) -> ServerCommand {
 fn serve_jobs(client: &mut HttpClient, witness: &Upstream) {
     let config = json!({"url": witness.url(""), "allow_private_urls": true, "retry": {"max_retries": 0}});
     let connector = json!({"id": "witness", "name": "witness", "connector_type": "http", "config": config});
-    let made = client.json("POST", "/api/v1/admin/connectors", &connector).unwrap();
-    assert_eq!(made.status, 201, "{}", made.text());
+    let answer = client.json("POST", "/api/v1/admin/connectors", &connector).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
     let call = json!({"connector": "witness", "method": "POST", "timeout_ms": 600_000,
         "path_logic": {"cat": ["/", {"var": "payload.n"}]}});
     let workflow = json!({"workflow_id": "jobs", "name": "jobs", "tasks": [

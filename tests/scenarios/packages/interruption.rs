@@ -134,9 +134,9 @@ fn apply_whose_server_was_killed_is_finished_by_the_next_one() {
             looks > looks_before(round)
         });
         target = target.crash_and_restart().unwrap();
-        let ended = applying.join().unwrap();
-        if exit(&ended) != 0 {
-            assert!(stderr(&ended).contains("run the same command again"), "{}", stderr(&ended));
+        let output = applying.join().unwrap();
+        if exit(&output) != 0 {
+            assert!(stderr(&output).contains("run the same command again"), "{}", stderr(&output));
         }
         finish(&target, &file, round);
     }
@@ -181,9 +181,9 @@ fn apply_at_once(target: &ServerProcess, files: &[PathBuf]) {
         runs.into_iter().map(|run| run.join().unwrap()).collect()
     });
     for outcome in &outcomes {
-        let told = ["has taken over", "[CONFLICT]", "at the same time"];
+        let excuses = ["has taken over", "[CONFLICT]", "at the same time"];
         let text = stderr(outcome);
-        assert!(exit(outcome) == 0 || told.iter().any(|words| text.contains(words)), "{text}");
+        assert!(exit(outcome) == 0 || excuses.iter().any(|words| text.contains(words)), "{text}");
     }
     let winners = outcomes.iter().filter(|outcome| exit(outcome) == 0).count();
     assert!(winners >= 1, "nobody won: {:?}", outcomes.iter().map(stderr).collect::<Vec<_>>());

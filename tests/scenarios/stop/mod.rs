@@ -40,8 +40,8 @@ fn silent() -> (TcpListener, u16) {
 
 fn connect(client: &mut HttpClient, name: &str, kind: &str, config: &Value) {
     let body = json!({"name": name, "connector_type": kind, "config": config});
-    let made = client.json("POST", &format!("{ADMIN}/connectors"), &body).unwrap();
-    assert_eq!(made.status, 201, "{}", made.text());
+    let answer = client.json("POST", &format!("{ADMIN}/connectors"), &body).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
 }
 
 fn task(function: &str, input: Value) -> Value {

@@ -120,9 +120,9 @@ fn validation_and_workflow_see_the_claims_and_never_the_token() {
         let token = token(json!({"sub": "u-1", "role": "x"})).replace("Bearer ", "");
         let request =
             http(json!({"metadata": {"auth": {"claims": {"role": "root"}}}}), &[("x-token", &token)]);
-        let seen = body(orders.submit(request).await)["data"]["seen"].clone();
-        assert_eq!(seen["auth"], json!({"claims": {"sub": "u-1"}}));
-        assert_eq!(seen["headers"], json!({"x-token": "******"}));
+        let view = body(orders.submit(request).await)["data"]["seen"].clone();
+        assert_eq!(view["auth"], json!({"claims": {"sub": "u-1"}}));
+        assert_eq!(view["headers"], json!({"x-token": "******"}));
     });
 }
 

@@ -122,7 +122,7 @@ fn the_workflow_sees_the_stamped_request() {
         );
         request.params.insert("id".into(), json!("7"));
         request.query.insert("q".into(), json!("z"));
-        let seen = body(orders.submit(request).await)["data"]["seen"].clone();
+        let view = body(orders.submit(request).await)["data"]["seen"].clone();
         for (pointer, value) in [
             ("/channel", json!("orders")),
             ("/http_method", json!("POST")),
@@ -134,7 +134,7 @@ fn the_workflow_sees_the_stamped_request() {
             ("/tenant", json!("t")),
             ("/auth", Value::Null),
         ] {
-            assert_eq!(seen.pointer(pointer).cloned().unwrap_or_default(), value, "{pointer}");
+            assert_eq!(view.pointer(pointer).cloned().unwrap_or_default(), value, "{pointer}");
         }
     });
 }

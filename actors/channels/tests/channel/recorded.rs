@@ -306,8 +306,8 @@ impl Runner for Keeper {
 
     fn run(&self, job: Job, _: Duration) -> BoxFuture<'static, JobResult> {
         self.0.lock().push(job);
-        let ended = JobOutcome::Completed { result: None };
-        Box::pin(std::future::ready(JobResult::bare(ended, Duration::ZERO)))
+        let outcome = JobOutcome::Completed { result: None };
+        Box::pin(std::future::ready(JobResult::bare(outcome, Duration::ZERO)))
     }
 }
 

@@ -36,12 +36,12 @@ fn calls_that_fail_in_a_row_open_it_each_counted_once_whatever_it_tried() {
         for _ in 0..2 {
             assert_eq!(world.fail(json!({})).await.code.name(), "HTTP_ERROR");
         }
-        let sent = upstream.requests().len();
-        assert_eq!(sent, 5 + 2 * 2);
+        let request_count = upstream.requests().len();
+        assert_eq!(request_count, 5 + 2 * 2);
         let error = world.fail(json!({})).await;
         assert_eq!((error.code.name(), error.retryable()), ("circuit_open", true));
         assert_eq!(error.message, "the circuit breaker of connector 'c' is open for channel 'ch'");
-        assert_eq!(upstream.requests().len(), sent, "nothing was sent");
+        assert_eq!(upstream.requests().len(), request_count, "nothing was sent");
         let labels = ["channel=\"ch\"", "connector=\"c\""];
         assert!(world.count(&["circuit_breaker_trips_total", labels[0], labels[1]]).eq(&1.0));
         assert!(world.count(&["circuit_breaker_rejections_total", labels[0], labels[1]]).eq(&1.0));

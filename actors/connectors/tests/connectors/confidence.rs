@@ -37,8 +37,11 @@ fn a_secret_that_an_api_repeats_is_not_written() {
         ] {
             let said = world.call(input.clone()).await;
             assert_eq!((&said["at"], &said["body"]), (&json!(at), &json!(body)), "{input}");
-            let sent = upstream.requests().pop().unwrap();
-            assert!((sent.target.clone() + &sent.text()).contains(DECLARED), "it was sent: {sent:?}");
+            let request = upstream.requests().pop().unwrap();
+            assert!(
+                (request.target.clone() + &request.text()).contains(DECLARED),
+                "it was sent: {request:?}"
+            );
         }
     });
 }

@@ -134,8 +134,8 @@ fn rows_are_written_by_every_operation_by_wire_contract() {
             stored.find_one(doc! {"_id": 9}).await.unwrap(),
             Some(doc! {"_id": 9, "name": "n", "town": "d"})
         );
-        let kept = json!({"on_conflict": {"target": ["id"], "action": "nothing"}});
-        assert_eq!(write(upsert(1, kept)).await, json!({"status": "ok", "matched": 1, "modified": 0}));
+        let on_conflict = json!({"on_conflict": {"target": ["id"], "action": "nothing"}});
+        assert_eq!(write(upsert(1, on_conflict)).await, json!({"status": "ok", "matched": 1, "modified": 0}));
         let deleted =
             write(json!({"op": "delete", "target": "client", "filter": {">": [{"field": "id"}, 1]}})).await;
         assert_eq!(deleted, json!({"status": "ok", "deleted": 2}));

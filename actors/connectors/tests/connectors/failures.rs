@@ -13,8 +13,8 @@ use crate::kit::{connector_to, run};
 fn a_refused_answer_is_shown_in_part_and_without_secrets() {
     run(async |world| {
         let upstream = Upstream::start(|asked| {
-            let seen = format!("{:?} {}", asked.headers, asked.target);
-            UpstreamReply::new(422, format!("{seen} {}", "é".repeat(1000)))
+            let text = format!("{:?} {}", asked.headers, asked.target);
+            UpstreamReply::new(422, format!("{text} {}", "é".repeat(1000)))
         })
         .unwrap();
         let auth = json!({"type": "bearer", "token": "swordfish-token"});

@@ -206,7 +206,7 @@ fn wire_tap() -> (String, std::thread::JoinHandle<Vec<u8>>) {
 /// it takes.
 fn answer(stream: &mut TcpStream, request: &[u8]) {
     // Metadata, SaslHandshake, ApiVersions and SaslAuthenticate, each with its lowest and highest version.
-    let known = [
+    let requests = [
         &[0, 0, 0, 4][..],
         &[0, 3, 0, 0, 0, 1],
         &[0, 17, 0, 0, 0, 1],
@@ -214,9 +214,9 @@ fn answer(stream: &mut TcpStream, request: &[u8]) {
         &[0, 36, 0, 0, 0, 0],
     ];
     let body = match request[..4] {
-        [0, 18, 0, 0] => [&[0, 0][..], &known.concat()].concat(),
+        [0, 18, 0, 0] => [&[0, 0][..], &requests.concat()].concat(),
         // Another version than the first: unsupported.
-        [0, 18, ..] => [&[0, 35][..], &known.concat()].concat(),
+        [0, 18, ..] => [&[0, 35][..], &requests.concat()].concat(),
         [0, 17, ..] => [&[0, 0, 0, 0, 0, 1, 0, 5][..], b"PLAIN"].concat(),
         _ => return,
     };
@@ -240,22 +240,22 @@ fn password_of_the_operator_is_not_sent_to_brokers_of_a_connector() {
     run_in(Setup { kafka, ..Setup::default() }, async |world| {
         let sent = async |tap: std::thread::JoinHandle<Vec<u8>>| {
             assert!(!world.probe("k").await.reachable, "nobody answers like a broker");
-            let sent = tokio::task::spawn_blocking(|| tap.join().unwrap()).await.unwrap();
-            String::from_utf8_lossy(&sent).into_owned()
+            let bytes = tokio::task::spawn_blocking(|| tap.join().unwrap()).await.unwrap();
+            String::from_utf8_lossy(&bytes).into_owned()
         };
         world.put("k", "kafka", true, json!({"brokers": []})).await;
-        let told = sent(at_home).await;
-        assert!(told.contains("swordfish"), "the positive control: its own brokers are told: {told:?}");
+        let text = sent(at_home).await;
+        assert!(text.contains("swordfish"), "the positive control: its own brokers are told: {text:?}");
         let (foreign, tap) = wire_tap();
         connect(world, &foreign, json!({})).await;
-        let told = sent(tap).await;
-        assert!(!told.is_empty() && !told.contains("swordfish") && !told.contains("operator"), "{told:?}");
+        let text = sent(tap).await;
+        assert!(!text.is_empty() && !text.contains("swordfish") && !text.contains("operator"), "{text:?}");
         let (partner, tap) = wire_tap();
         let auth = json!({"security_protocol": "sasl_plaintext", "sasl_mechanism": "PLAIN",
             "sasl_username": "own", "sasl_password": "pencil"});
         connect(world, &partner, json!({"auth": auth})).await;
-        let told = sent(tap).await;
-        assert!(told.contains("pencil") && !told.contains("swordfish"), "{told:?}");
+        let text = sent(tap).await;
+        assert!(text.contains("pencil") && !text.contains("swordfish"), "{text:?}");
     });
 }
 

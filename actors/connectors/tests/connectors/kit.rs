@@ -265,11 +265,11 @@ impl ConnectorWorld {
     pub(crate) fn problems(&self, function: &str, input: Value) -> Vec<String> {
         let (mut errors, mut warnings) = (Vec::new(), Vec::new());
         self.engine.check(&workflow(function, input).content, &mut errors, &mut warnings);
-        let told = errors.iter().map(|error| {
+        let problems = errors.iter().map(|error| {
             let place = error.path.strip_prefix("tasks[0].function.input.").unwrap_or(&error.path);
             format!("{place} {}", error.code.name())
         });
-        told.collect()
+        problems.collect()
     }
 
     /// Returns the value that a call writes to `data.api`.

@@ -144,9 +144,10 @@ fn a_reload_that_changes_nothing_starts_nothing_whatever_texts_stand_for_it() {
         while instances(world).len() > CONNECTORS {
             let _ = events.recv().await;
         }
-        let kept: Vec<_> = instances(world).into_keys().filter(|path| before.contains_key(path)).collect();
+        let survivors: Vec<_> =
+            instances(world).into_keys().filter(|path| before.contains_key(path)).collect();
         assert_eq!(
-            kept,
+            survivors,
             ["connectors/c3", "connectors/c4", "connectors/c5"],
             "who reads the variable is replaced"
         );

@@ -74,8 +74,8 @@ fn documents_cross_as_extended_json_both_ways_by_wire_contract() {
         );
         let filter = json!({"_id": {"$oid": {"var": "payload.id"}}});
         let input = input_for(&database, json!({"filter": filter}));
-        let found = run_task(world, "mongo_read", input, json!({"id": "65a1b2c3d4e5f60718293a4b"})).await;
-        assert_eq!(found, json!([document]));
+        let outcome = run_task(world, "mongo_read", input, json!({"id": "65a1b2c3d4e5f60718293a4b"})).await;
+        assert_eq!(outcome, json!([document]));
     });
 }
 
@@ -97,8 +97,8 @@ fn reads_filter_project_sort_skip_and_page_through_cursors_by_wire_contract() {
             "skip": 1.0,
         });
         let payload = json!({"from": 100, "limit": 2});
-        let found = run_task(world, "mongo_read", input_for(&database, page), payload).await;
-        assert_eq!(found, json!([{"n": 996}, {"n": 994}]));
+        let outcome = run_task(world, "mongo_read", input_for(&database, page), payload).await;
+        assert_eq!(outcome, json!([{"n": 996}, {"n": 994}]));
         stored.insert_one(doc! {"_id": 1000}).await.unwrap();
         let error = world.task_error("mongo_read", input_for(&database, json!({})), Value::Null).await;
         assert_eq!(error.code.name(), "VALIDATION_ERROR");
@@ -377,10 +377,10 @@ fn operators_in_a_message_match_nothing_by_wire_contract() {
         connect(world, server.url(), json!({})).await;
         let login =
             json!({"filter": {"user": {"var": "payload.user"}, "password": {"var": "payload.password"}}});
-        let found = async |payload: Value| {
+        let outcome = async |payload: Value| {
             run_task(world, "mongo_read", input_for(&database, login.clone()), payload).await
         };
-        let honest = found(json!({"user": "ann", "password": "pencil"})).await;
+        let honest = outcome(json!({"user": "ann", "password": "pencil"})).await;
         assert_eq!(honest.as_array().unwrap().len(), 1);
         for attack in [
             json!({"$ne": null}),
@@ -391,7 +391,7 @@ fn operators_in_a_message_match_nothing_by_wire_contract() {
             json!({"$in": ["pencil"]}),
             json!(["pencil"]),
         ] {
-            assert_eq!(found(json!({"user": "ann", "password": attack})).await, json!([]), "{attack}");
+            assert_eq!(outcome(json!({"user": "ann", "password": attack})).await, json!([]), "{attack}");
         }
     });
 }

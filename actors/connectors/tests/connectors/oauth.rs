@@ -13,9 +13,9 @@ use crate::kit::{connector_to, run, run_with};
 /// An API that says what it was shown, beside its token endpoint `/token`, which answers by `grant` and the
 /// number of the request, from 1.
 fn api(grant: impl Fn(usize) -> UpstreamReply + Send + Sync + 'static, status: u16) -> Upstream {
-    let asked = AtomicUsize::new(0);
+    let calls = AtomicUsize::new(0);
     Upstream::start(move |request| match request.target.as_str() {
-        "/token" => grant(asked.fetch_add(1, Ordering::SeqCst) + 1),
+        "/token" => grant(calls.fetch_add(1, Ordering::SeqCst) + 1),
         _ => UpstreamReply::new(status, json!(request.header("authorization")).to_string()),
     })
     .unwrap()
@@ -51,10 +51,10 @@ fn a_token_is_obtained_at_the_first_call_and_shown_by_all() {
             assert_eq!(world.call(json!({"path": "x"})).await, "Bearer token-1");
         }
         assert_eq!(requests(&upstream), 1);
-        let asked = upstream.requests().remove(0);
-        assert_eq!(asked.text(), "grant_type=client_credentials&scope=a+b");
-        assert_eq!(asked.header("authorization"), Some("Basic aWQ6c3dvcmRmaXNo"));
-        assert_eq!(asked.header("content-type"), Some("application/x-www-form-urlencoded"));
+        let request = upstream.requests().remove(0);
+        assert_eq!(request.text(), "grant_type=client_credentials&scope=a+b");
+        assert_eq!(request.header("authorization"), Some("Basic aWQ6c3dvcmRmaXNo"));
+        assert_eq!(request.header("content-type"), Some("application/x-www-form-urlencoded"));
         // A change that leaves the block alone leaves the token; credentials of a task go before it.
         let mut config = oauth(&upstream, json!({"scopes": ["a", "b"]}));
         config["headers"] = json!({"Authorization": "connector"});
@@ -116,9 +116,9 @@ fn an_endpoint_that_cannot_be_reached_is_asked_again_and_opens_the_breaker() {
 #[test]
 fn a_token_that_the_api_refuses_is_dropped_and_the_next_call_obtains_another() {
     run(async |world| {
-        let asked = AtomicUsize::new(0);
+        let calls = AtomicUsize::new(0);
         let upstream = Upstream::start(move |request| match request.header("authorization") {
-            _ if request.target == "/token" => granting(asked.fetch_add(1, Ordering::SeqCst) + 1),
+            _ if request.target == "/token" => granting(calls.fetch_add(1, Ordering::SeqCst) + 1),
             Some("Bearer token-1") => UpstreamReply::new(401, "token-1 is no good"),
             _ => UpstreamReply::new(200, "1"),
         })

@@ -116,10 +116,10 @@ fn a_server_that_dies_under_load_opens_the_breaker_and_its_return_closes_it() {
         connect(world, redis.url()).await;
         let state = || world.connectors.breakers().unwrap()[0].1;
         write(world, "r", json!({"key": "k", "value": 1})).await;
-        let ended = Cell::new(false);
+        let is_over = Cell::new(false);
         let caller = async || {
             let (mut served, mut failed) = (0, 0);
-            while !ended.get() {
+            while !is_over.get() {
                 let outcome = world.task("cache_read", get(), Value::Null).await;
                 match outcome.failure {
                     None => served += 1,
@@ -143,7 +143,7 @@ fn a_server_that_dies_under_load_opens_the_breaker_and_its_return_closes_it() {
             while state() != BreakerState::Closed {
                 tokio::task::yield_now().await;
             }
-            ended.set(true);
+            is_over.set(true);
         };
         let (calls, ()) = join(join_all((0..8).map(|_| caller())), outage).await;
         let (served, failed) = calls.iter().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));

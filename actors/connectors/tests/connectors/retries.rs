@@ -32,8 +32,8 @@ fn what_may_pass_is_tried_again_where_twice_does_no_harm() {
             let error = world.fail(json!({"method": method})).await;
             assert_eq!((error.code.name(), error.http_status), ("HTTP_ERROR", Some(status)));
             assert_eq!(upstream.requests().len(), attempts, "{status} {method}");
-            let told = (attempts > 1).then(|| u32::try_from(attempts - 1).unwrap());
-            assert_eq!((error.retry_count, error.retry_attempted.unwrap_or(false)), (told, attempts > 1));
+            let retries = (attempts > 1).then(|| u32::try_from(attempts - 1).unwrap());
+            assert_eq!((error.retry_count, error.retry_attempted.unwrap_or(false)), (retries, attempts > 1));
         }
     });
 }
@@ -41,8 +41,8 @@ fn what_may_pass_is_tried_again_where_twice_does_no_harm() {
 #[test]
 fn a_connection_that_breaks_off_is_tried_again_and_the_call_counts_once() {
     run(async |world| {
-        let asked = AtomicUsize::new(0);
-        let upstream = Upstream::start(move |_| match asked.fetch_add(1, Ordering::Relaxed) {
+        let calls = AtomicUsize::new(0);
+        let upstream = Upstream::start(move |_| match calls.fetch_add(1, Ordering::Relaxed) {
             0 => UpstreamReply::Cut,
             1 => UpstreamReply::Raw(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc".to_vec()),
             _ => UpstreamReply::new(200, "7"),
@@ -70,8 +70,8 @@ fn a_pause_that_would_cross_the_deadline_of_the_call_ends_it() {
 #[test]
 fn an_attempt_ends_with_its_own_limit() {
     run(async |world| {
-        let asked = AtomicUsize::new(0);
-        let upstream = Upstream::start(move |_| match asked.fetch_add(1, Ordering::Relaxed) {
+        let calls = AtomicUsize::new(0);
+        let upstream = Upstream::start(move |_| match calls.fetch_add(1, Ordering::Relaxed) {
             0 => UpstreamReply::Held,
             _ => UpstreamReply::new(200, "1"),
         })
@@ -82,10 +82,11 @@ fn an_attempt_ends_with_its_own_limit() {
         world.connect(connector_to(&held, json!({"retry": {"max_retries": 0}}))).await;
         let error = world.fail(json!({"timeout_ms": 50})).await;
         assert_eq!((error.code.name(), error.retryable()), ("TIMEOUT_ERROR", true));
-        let told = error.message;
+        let message = error.message;
         assert!(
-            told.starts_with("connector 'c': no answer from '127.0.0.1:") && told.ends_with(" within 50 ms"),
-            "{told}"
+            message.starts_with("connector 'c': no answer from '127.0.0.1:")
+                && message.ends_with(" within 50 ms"),
+            "{message}"
         );
     });
 }
@@ -96,10 +97,10 @@ fn a_change_of_the_connector_counts_from_the_next_attempt() {
         let (bad, good) = (always(500), Upstream::start(|_| UpstreamReply::new(200, "1")).unwrap());
         world.connect(connector_to(&bad, json!({"retry": {"max_retries": 16, "retry_delay_ms": 20}}))).await;
         let change = async {
-            let mut asked = 0;
-            while asked == 0 {
+            let mut calls = 0;
+            while calls == 0 {
                 tokio::task::yield_now().await;
-                asked = bad.requests().len();
+                calls = bad.requests().len();
             }
             world.connect(connector_to(&good, json!({}))).await;
         };

@@ -61,13 +61,13 @@ fn a_search_is_sent_and_its_hits_are_rows_by_wire_contract() {
         let due =
             json!([{"id": "7", "name": "Ann", "city": "Ulm"}, {"id": "8", "name": "Bob", "city": null}]);
         assert_eq!(rows, due);
-        let asked = upstream.requests().pop().unwrap();
-        assert_eq!((asked.method.as_str(), asked.target.as_str()), ("POST", "/es/clients/_search"));
-        assert_eq!(asked.header("content-type"), Some("application/json"));
-        assert_eq!(asked.header("authorization"), Some("ApiKey abc"));
+        let request = upstream.requests().pop().unwrap();
+        assert_eq!((request.method.as_str(), request.target.as_str()), ("POST", "/es/clients/_search"));
+        assert_eq!(request.header("content-type"), Some("application/json"));
+        assert_eq!(request.header("authorization"), Some("ApiKey abc"));
         let filter = json!([{"term": {"town": {"value": "Ulm"}}}]);
-        let sent = body(&asked);
-        assert_eq!((&sent["query"]["bool"]["filter"], &sent["size"]), (&filter, &json!(10)));
+        let body = body(&request);
+        assert_eq!((&body["query"]["bool"]["filter"], &body["size"]), (&filter, &json!(10)));
     });
 }
 
@@ -83,9 +83,9 @@ fn values_of_a_message_stay_values_by_wire_contract() {
         let input =
             query(json!({"source": "client", "filter": {"in": [{"var": "payload"}, {"field": "city"}]}}));
         assert_eq!(run_task(world, "data_query", input, json!(text)).await, json!([]));
-        let sent = body(&upstream.requests().pop().unwrap());
+        let document = body(&upstream.requests().pop().unwrap());
         let pattern =
-            sent["query"]["bool"]["filter"][0]["wildcard"]["town"]["value"].as_str().unwrap().to_owned();
+            document["query"]["bool"]["filter"][0]["wildcard"]["town"]["value"].as_str().unwrap().to_owned();
         assert_eq!(pattern, format!("*{}*", text.replace('*', "\\*")));
         let input =
             query(json!({"source": "client", "filter": {"==": [{"field": "city"}, {"var": "payload"}]}}));
@@ -115,13 +115,13 @@ fn rows_are_sent_in_bulk_and_each_is_accounted_for_by_wire_contract() {
         let one = write(json!({"op": "insert", "target": "client", "values": {"name": {"var": "payload"}}}));
         let result = run_task(world, "data_write", one, json!("a\nb")).await;
         assert_eq!(result, json!({"status": "ok", "inserted": 1, "ids": ["made"]}));
-        let asked = upstream.requests().pop().unwrap();
+        let request = upstream.requests().pop().unwrap();
         assert_eq!(
-            (asked.method.as_str(), asked.target.as_str()),
+            (request.method.as_str(), request.target.as_str()),
             ("POST", "/clients/_bulk?refresh=wait_for")
         );
-        assert_eq!(asked.header("content-type"), Some("application/x-ndjson"));
-        assert_eq!(asked.text(), "{\"create\":{}}\n{\"name\":\"a\\nb\"}\n");
+        assert_eq!(request.header("content-type"), Some("application/x-ndjson"));
+        assert_eq!(request.text(), "{\"create\":{}}\n{\"name\":\"a\\nb\"}\n");
         let values = json!([{"id": "a", "name": "A"}, {"id": "b", "name": "B"}]);
         let two = write(json!({"op": "insert", "target": "client", "values": values}));
         let outcome = world.task("data_write", two, Value::Null).await;
@@ -191,9 +191,9 @@ fn changes_by_query_and_upserts_are_counted_by_wire_contract() {
                 "{document}"
             );
         }
-        let asked = upstream.requests().pop().unwrap();
+        let request = upstream.requests().pop().unwrap();
         let due = ("PUT", "/clients/_doc/old?op_type=create&refresh=wait_for");
-        assert_eq!((asked.method.as_str(), asked.target.as_str()), due);
+        assert_eq!((request.method.as_str(), request.target.as_str()), due);
         let error = world.task_error("data_write", write(upsert("old", "update")), Value::Null).await;
         assert_eq!(
             error.code.name(),

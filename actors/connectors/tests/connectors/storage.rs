@@ -69,10 +69,10 @@ fn who_has_the_url_reads_and_writes_the_object_whatever_it_is_called() {
             let get = sign(world, json!({"key": key})).await;
             let answer = call_store(&store, "GET", &get, &[], b"");
             assert_eq!((answer.status, answer.text()), (200, format!("object {number}")), "{key}");
-            let known = head(world, key).await;
-            assert_eq!((&known["exists"], &known["size"]), (&json!(true), &json!(8)), "{key}: {known}");
-            assert!(known["last_modified"].as_str().unwrap().ends_with("GMT"), "{known}");
-            let members: Vec<_> = known.as_object().unwrap().keys().collect();
+            let head = head(world, key).await;
+            assert_eq!((&head["exists"], &head["size"]), (&json!(true), &json!(8)), "{key}: {head}");
+            assert!(head["last_modified"].as_str().unwrap().ends_with("GMT"), "{head}");
+            let members: Vec<_> = head.as_object().unwrap().keys().collect();
             assert_eq!(members, ["exists", "size", "etag", "last_modified", "content_type"]);
             assert_eq!(
                 call_store(&store, "PUT", &get, &[], b"x").status,
@@ -91,11 +91,11 @@ fn a_large_object_is_known_by_its_size_and_type() {
         let put = sign(world, json!({"key": "large", "method": "PUT", "content_type": "image/png"})).await;
         let denied = call_store(&store, "PUT", &put, &[("content-type", "text/plain")], b"x");
         assert_eq!(denied.status, 403, "another type than the one that was signed");
-        let taken = call_store(&store, "PUT", &put, &[("content-type", "image/png")], &vec![7; 1_000_000]);
-        assert_eq!(taken.status, 200, "{}", taken.text());
-        let known = head(world, "large").await;
-        assert_eq!((&known["size"], &known["content_type"]), (&json!(1_000_000), &json!("image/png")));
-        assert!(known["etag"].is_string(), "{known}");
+        let answer = call_store(&store, "PUT", &put, &[("content-type", "image/png")], &vec![7; 1_000_000]);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let head = head(world, "large").await;
+        assert_eq!((&head["size"], &head["content_type"]), (&json!(1_000_000), &json!("image/png")));
+        assert!(head["etag"].is_string(), "{head}");
         let named = json!({"key": "large", "response_content_type": "x/y", "response_content_disposition": "attachment; filename=\"a b.png\""});
         assert_eq!(
             call_store(&store, "GET", &sign(world, named).await, &[], b"").status,
@@ -234,9 +234,9 @@ fn a_store_in_trouble_is_told_from_one_that_refuses() {
         }
         let probe = world.probe("c").await;
         assert_eq!(probe.error.as_deref(), Some("it answered with status 503"));
-        let asked = store.requests();
-        assert!(asked.iter().all(|asked| asked.method == "HEAD"));
-        assert!(!asked.iter().any(|asked| asked.target.contains("/here")), "no redirect is followed");
+        let requests = store.requests();
+        assert!(requests.iter().all(|asked| asked.method == "HEAD"));
+        assert!(!requests.iter().any(|asked| asked.target.contains("/here")), "no redirect is followed");
     });
 }
 

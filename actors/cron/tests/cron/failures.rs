@@ -169,10 +169,10 @@ fn what_a_crash_interrupts_is_run_again_as_a_second_attempt() {
         world.witness.release(1);
         node.come_to("tick", "completed", 1).await;
         let row = node.occurrences("tick").await.remove(0);
-        let told = world.witness.reported_runs();
-        assert_eq!((row.row.attempt, told[1]["trigger"]["attempt"].clone()), (2, json!(2)));
-        assert_eq!(told[0]["trigger"]["occurrence_id"], told[1]["trigger"]["occurrence_id"]);
-        assert_eq!(told[0]["trigger"]["scheduled_for"], told[1]["trigger"]["scheduled_for"]);
+        let runs = world.witness.reported_runs();
+        assert_eq!((row.row.attempt, runs[1]["trigger"]["attempt"].clone()), (2, json!(2)));
+        assert_eq!(runs[0]["trigger"]["occurrence_id"], runs[1]["trigger"]["occurrence_id"]);
+        assert_eq!(runs[0]["trigger"]["scheduled_for"], runs[1]["trigger"]["scheduled_for"]);
         node.end().await;
     });
 }

@@ -40,10 +40,10 @@ fn a_run_is_told_about_its_instant_and_leaves_its_trace() {
         node.channel("tick", transport, json!({})).await;
         node.come_to("tick", "completed", 1).await;
         let row = node.of_status("tick", "completed").await.remove(0);
-        let told = world.witness.reported_runs().remove(0);
+        let run = world.witness.reported_runs().remove(0);
         let instant = row.row.scheduled_for.to_string();
-        assert_eq!((&told["channel"], &told["vars"]), (&json!("tick"), &json!({"region": "eu"})));
-        let trigger = &told["trigger"];
+        assert_eq!((&run["channel"], &run["vars"]), (&json!("tick"), &json!({"region": "eu"})));
+        let trigger = &run["trigger"];
         assert_eq!(trigger["type"], "cron");
         assert_eq!(trigger["occurrence_id"], row.row.id);
         assert_eq!(trigger["scheduled_for"], instant);
@@ -54,7 +54,7 @@ fn a_run_is_told_about_its_instant_and_leaves_its_trace() {
         assert_eq!((trace.row.mode.as_str(), trace.row.status.as_str()), ("cron", "completed"));
         assert_eq!(world.read("(SELECT input_json FROM traces LIMIT 1)"), r#"{"n":1}"#);
         assert_eq!(trace.result_json.as_deref(), Some("{}"), "the data document alone");
-        assert_eq!(told["run"], json!({"key": row.row.id}));
+        assert_eq!(run["run"], json!({"key": row.row.id}));
         node.end().await;
     });
 }

@@ -286,9 +286,9 @@ fn keys_serve_through_an_hour_without_the_issuer() {
             issuer.set(mood);
             let mut waited = Duration::ZERO;
             while start.elapsed() < Duration::from_secs(3600) {
-                let asked = Instant::now();
+                let begin = Instant::now();
                 assert_eq!(count(set.obtain().await), Some(1));
-                waited += asked.elapsed();
+                waited += begin.elapsed();
                 advance(Duration::from_millis(500)).await;
             }
             assert_eq!(waited, Duration::ZERO, "nobody waits");

@@ -35,10 +35,11 @@ pub(crate) async fn a_connector_is_stored_changed_and_removed(db: TestDatabase) 
     let connectors = store.connectors();
     let config = json!({"url": "https://a.example/\u{1F980}", "auth": {"type": "bearer", "token": "t\"'"}});
     let before = store.epoch().current().await.unwrap();
-    let made = connectors.create(Some("c".into()), connector("api", config.clone()), change("create")).await;
-    let made = made.unwrap();
-    assert_eq!((made.id.as_str(), &made.content.config), ("c", &config));
-    assert_eq!(connectors.get("c").await.unwrap(), Some(made));
+    let connector =
+        connectors.create(Some("c".into()), connector("api", config.clone()), change("create")).await;
+    let connector = connector.unwrap();
+    assert_eq!((connector.id.as_str(), &connector.content.config), ("c", &config));
+    assert_eq!(connectors.get("c").await.unwrap(), Some(connector));
     let merge =
         Box::new(|stored: &ConnectorContent| Ok(ConnectorContent { enabled: false, ..stored.clone() }));
     let changed = connectors.update("c", merge, no_references(), change("update")).await.unwrap();
@@ -61,10 +62,10 @@ pub(crate) async fn a_name_is_unique_and_kept_while_a_workflow_uses_it(db: TestD
     for (id, name) in [("1", "one"), ("2", "two")] {
         connectors.create(Some(id.into()), connector(name, json!({})), any_mutation()).await.unwrap();
     }
-    let taken =
+    let creation =
         |id: &str, name: &str| connectors.create(Some(id.into()), connector(name, json!({})), any_mutation());
-    assert_eq!(refusal(taken("1", "three").await).status(), 409);
-    assert_eq!(refusal(taken("3", "one").await).status(), 409);
+    assert_eq!(refusal(creation("1", "three").await).status(), 409);
+    assert_eq!(refusal(creation("3", "one").await).status(), 409);
     let rename = |name: &'static str| {
         Box::new(move |stored: &ConnectorContent| {
             Ok(ConnectorContent { name: name.into(), ..stored.clone() })
@@ -101,8 +102,8 @@ pub(crate) async fn an_import_goes_by_the_name(db: TestDatabase) {
         imported.map(|imported| (imported.id, imported.action))
     };
     let (one, two) = (json!({"url": "http://one"}), json!({"url": "http://two"}));
-    let made = import("a", "api", one.clone(), OnConflict::Fail).await.unwrap();
-    assert_eq!(made, ("a".to_owned(), ImportAction::Created));
+    let outcome = import("a", "api", one.clone(), OnConflict::Fail).await.unwrap();
+    assert_eq!(outcome, ("a".to_owned(), ImportAction::Created));
     assert_eq!(refusal(import("b", "api", one.clone(), OnConflict::Fail).await).status(), 409);
     assert_eq!(refusal(import("a", "other", one.clone(), OnConflict::NewVersion).await).status(), 409);
     for (config, on_conflict, action) in [

@@ -228,8 +228,8 @@ pub(crate) async fn a_retry_makes_a_trace_of_the_letter(db: TestDatabase) {
     assert!(!letters.take_into_trace(&id, trace.clone(), "n2").await.unwrap(), "another holds it");
     assert_eq!(status(&traces, trace.id).await, None);
     // An id that is taken rolls the deletion back too.
-    let taken: Uuid = claimed.trace_id.parse().unwrap();
-    let refused = letters.take_into_trace(&id, NewTrace { id: taken, ..trace.clone() }, "n1").await;
+    let trace_id: Uuid = claimed.trace_id.parse().unwrap();
+    let refused = letters.take_into_trace(&id, NewTrace { id: trace_id, ..trace.clone() }, "n1").await;
     assert!(refused.is_err());
     assert!(letters.get(&id).await.unwrap().is_some());
     assert!(letters.take_into_trace(&id, trace.clone(), "n1").await.unwrap());

@@ -55,8 +55,8 @@ async fn list_unfinished(store: &Store, node: &str) -> Vec<Uuid> {
 
 /// Tries to take over a run that was found with `owner`. Returns the result for `node`.
 async fn adopt(store: &Store, node: &str, id: Uuid, owner: Option<&str>) -> Option<(i64, bool)> {
-    let found = vec![(id, owner.map(str::to_owned))];
-    let adopted = store.traces().adopt(&node.into(), found).await.unwrap();
+    let owners = vec![(id, owner.map(str::to_owned))];
+    let adopted = store.traces().adopt(&node.into(), owners).await.unwrap();
     adopted.first().map(|adopted| (adopted.recoveries, adopted.is_handed_back))
 }
 

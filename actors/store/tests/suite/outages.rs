@@ -34,12 +34,12 @@ pub(crate) async fn a_server_may_stop_and_start_again(db: TestDatabase, server: 
     server.stop().unwrap();
     let patience = db.config.acquire_timeout + Duration::from_secs(2);
     for _ in 0..2 {
-        let asked = Instant::now();
+        let begin = Instant::now();
         let write = workflows.create(Some("during".into()), workflow("w"), any_mutation()).await;
         assert!(is_unavailable(&write), "{write:?}");
         let read = workflows.latest("before").await;
         assert!(is_unavailable(&read), "{read:?}");
-        assert!(asked.elapsed() < 2 * patience, "both were told in time, after {:?}", asked.elapsed());
+        assert!(begin.elapsed() < 2 * patience, "both were told in time, after {:?}", begin.elapsed());
     }
     status_becomes(&store, is_down).await;
     server.restart().unwrap();
@@ -136,8 +136,8 @@ pub(crate) async fn errors_in_another_language_are_judged_by_their_codes(db: Tes
     lock.batch_execute("LOCK TABLE workflows IN ACCESS EXCLUSIVE MODE").await.unwrap();
     let write = workflows.create(Some("during".into()), workflow("w"), any_mutation()).await;
     assert!(is_unavailable(&write), "{write:?}");
-    let told = format!("{write:?}");
-    assert!(told.contains("SQLSTATE 55P03") && told.contains("Zeit"), "it is told in German: {told}");
+    let text = format!("{write:?}");
+    assert!(text.contains("SQLSTATE 55P03") && text.contains("Zeit"), "it is told in German: {text}");
     lock.rollback().await.unwrap();
     workflows.create(Some("after".into()), workflow("w"), any_mutation()).await.expect("writes work again");
 }

@@ -101,9 +101,9 @@ pub(crate) async fn of_many_that_apply_other_content_at_once_one_wins(db: TestDa
 
 pub(crate) async fn dry_run_of_a_receipt_leaves_nothing(db: TestDatabase) {
     let store = db.store().await;
-    let tried = Mutation { dry_run: true, ..change() };
+    let trial = Mutation { dry_run: true, ..change() };
     let new = receipt("orders", "1", "a", ReceiptState::Staged);
-    store.packages().put(new, tried).await.unwrap();
+    store.packages().put(new, trial).await.unwrap();
     assert_eq!(store.packages().list(ALL).await.unwrap(), (Vec::new(), 0));
     assert_eq!(store.audit().list(AuditFilter::default(), ALL).await.unwrap().1, 0);
 }
@@ -113,8 +113,8 @@ pub(crate) async fn inventory_stays_until_another_is_told(db: TestDatabase) {
     let receipts = store.packages();
     let inventory = PackageInventory { workflows: vec!["w".into()], ..PackageInventory::default() };
     let staged = receipt("orders", "1", "a", ReceiptState::Staged);
-    let told = NewReceipt { inventory: Some(inventory.clone()), ..staged };
-    receipts.put(told, change()).await.unwrap();
+    let receipt = NewReceipt { inventory: Some(inventory.clone()), ..staged };
+    receipts.put(receipt, change()).await.unwrap();
     let applied = put(&receipts, "1", "a", ReceiptState::Applied).await;
     assert_eq!(applied.inventory, Some(inventory));
 }

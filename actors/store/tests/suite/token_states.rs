@@ -66,11 +66,11 @@ pub(crate) async fn one_at_a_time_has_the_turn_and_finds_what_the_last_one_kept(
     assert!(states.begin("other", "f", "b", LEASE).await.unwrap().turn, "of another connector");
     assert_eq!(states.save("c", "a", ExpectedTokens::Others, tokens(1)).await.unwrap(), SaveOutcome::Saved);
     let next = states.begin("api", "f", "b", LEASE).await.unwrap();
-    let found = next.state.unwrap().unwrap();
+    let state = next.state.unwrap().unwrap();
     assert!(
-        next.turn && found.lifetime <= Duration::from_secs(60) && found.lifetime > Duration::from_secs(30)
+        next.turn && state.lifetime <= Duration::from_secs(60) && state.lifetime > Duration::from_secs(30)
     );
-    assert_eq!((found.access_token.as_str(), found.refresh_token.as_str()), ("access-1", "refresh-1"));
+    assert_eq!((state.access_token.as_str(), state.refresh_token.as_str()), ("access-1", "refresh-1"));
     states.release("somebody else").await.unwrap();
     assert!(!states.begin("api", "f", "c", LEASE).await.unwrap().turn);
     states.release("b").await.unwrap();
@@ -191,8 +191,8 @@ pub(crate) async fn tokens_are_encrypted_and_move_to_another_key(mut db: TestDat
     let done = reencrypt(&db.config).await.unwrap();
     assert_eq!((done.connectors, done.tokens, done.failed.len()), (1, 1, 0));
     db.config.connector_keys = keys(&two, &[]);
-    let found = load_state(&db.store().await, "api", "f").await.unwrap();
-    assert_eq!(found.refresh_token, "refresh-1");
+    let state = load_state(&db.store().await, "api", "f").await.unwrap();
+    assert_eq!(state.refresh_token, "refresh-1");
 }
 
 /// Tokens under the key `01…`, in the older form that is not bound to a place.

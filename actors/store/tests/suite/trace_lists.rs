@@ -157,12 +157,12 @@ pub(crate) async fn pages_by_cursor_are_pages_by_offset(db: TestDatabase) {
         let mut by_offset = Vec::new();
         loop {
             let offset = i64::try_from(by_offset.len()).unwrap();
-            let found =
+            let page =
                 traces.list(TraceQuery { page: Page { limit, offset }, ..query.clone() }).await.unwrap();
-            if found.rows.is_empty() {
+            if page.rows.is_empty() {
                 break;
             }
-            by_offset.extend(ids(&found));
+            by_offset.extend(ids(&page));
         }
         assert_eq!(by_cursor(&traces, query).await, by_offset);
     }

@@ -134,14 +134,14 @@ pub(crate) async fn a_run_begins_and_ends_once(db: TestDatabase) {
         join(traces.finish(end(id, TraceStatus::Completed)), traces.finish(end(id, TraceStatus::Failed)))
             .await;
     assert_eq!((first.unwrap(), second.unwrap()), (true, false), "one end, the first");
-    let ended = traces.get(&id.to_string()).await.unwrap().unwrap();
-    assert_eq!((ended.row.status.as_str(), ended.result_json.as_deref()), ("completed", Some("{}")));
-    assert_eq!(ended.row.started_at, running.started_at, "when it began stays");
-    assert!(ended.row.completed_at >= running.started_at && running.started_at >= Some(ended.row.created_at));
-    assert!(ended.row.updated_at >= running.updated_at && ended.row.created_at == running.created_at);
+    let trace = traces.get(&id.to_string()).await.unwrap().unwrap();
+    assert_eq!((trace.row.status.as_str(), trace.result_json.as_deref()), ("completed", Some("{}")));
+    assert_eq!(trace.row.started_at, running.started_at, "when it began stays");
+    assert!(trace.row.completed_at >= running.started_at && running.started_at >= Some(trace.row.created_at));
+    assert!(trace.row.updated_at >= running.updated_at && trace.row.created_at == running.created_at);
     assert!(!traces.start(id, None).await.unwrap());
     assert!(!traces.fail_to_dead_letters(failure(id)).await.unwrap());
-    assert_eq!(traces.get(&id.to_string()).await.unwrap(), Some(ended));
+    assert_eq!(traces.get(&id.to_string()).await.unwrap(), Some(trace));
 }
 
 pub(crate) async fn a_run_never_marked_as_running_still_knows_when_it_began(db: TestDatabase) {
@@ -249,7 +249,7 @@ pub(crate) async fn what_an_earlier_process_left_is_found_in_order(db: TestDatab
     drop(before);
     let traces = db.store().await.traces();
     traces.insert(NewTrace { owner: Some("me".into()), ..pending("orders") }).await.unwrap();
-    let ended = left.remove(4).id;
+    let id = left.remove(4).id;
     let node = "me".into();
     let mut found = Vec::new();
     let mut after: Option<RowKey> = None;
@@ -262,7 +262,7 @@ pub(crate) async fn what_an_earlier_process_left_is_found_in_order(db: TestDatab
         }
     }
     let ids = |rows: &[NewTrace]| rows.iter().map(|row| row.id).collect::<Vec<_>>();
-    assert_eq!(found.iter().map(|row| row.id).collect::<Vec<_>>(), ids(&left), "and not {ended}");
+    assert_eq!(found.iter().map(|row| row.id).collect::<Vec<_>>(), ids(&left), "and not {id}");
     assert_eq!((found[0].channel.as_str(), found[0].channel_id.as_deref()), ("orders", Some("c1")));
     assert_eq!(found[0].input_json, left[0].input_json);
 }
@@ -329,17 +329,17 @@ const MANY: u64 = 20_000;
 pub(crate) async fn ends_are_found_by_their_ids_in_a_table_that_has_grown(db: TestDatabase) {
     let traces = db.store().await.traces();
     // PostgreSQL keeps the plan of a prepared statement after some runs.
-    let mut ended = finish_some(&traces).await;
+    let mut count = finish_some(&traces).await;
     let many = format!(
         "INSERT INTO traces (id, channel, mode, status) \
          SELECT 'x' || n, 'orders', 'async', 'completed' FROM generate_series(1, {MANY}) AS n"
     );
     db.execute(&many).await.unwrap();
-    ended += finish_some(&traces).await;
+    count += finish_some(&traces).await;
     let statistics = "FROM pg_stat_user_tables WHERE relname = 'traces'";
     // A server counts with some delay.
     let read = timeout(Duration::from_secs(30), async {
-        while db.number(&format!("SELECT n_tup_upd {statistics}")).await < ended {
+        while db.number(&format!("SELECT n_tup_upd {statistics}")).await < count {
             tokio::task::yield_now().await;
         }
         db.number(&format!("SELECT seq_tup_read {statistics}")).await
@@ -347,7 +347,7 @@ pub(crate) async fn ends_are_found_by_their_ids_in_a_table_that_has_grown(db: Te
                 .await
     });
     let read = read.await.expect("the changes are counted");
-    assert!(read < MANY, "{ended} changes have read {read} rows of {MANY}");
+    assert!(read < MANY, "{count} changes have read {read} rows of {MANY}");
 }
 
 /// Writes the ends of some traces, each in a transaction of its own. Returns their number.

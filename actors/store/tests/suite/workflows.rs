@@ -115,8 +115,8 @@ pub(crate) async fn second_canary_is_refused_unless_it_replaces_the_first(db: Te
     assert_eq!(shares().await, [(2, 20), (1, 80)], "nothing was written");
     activate(Rollout { percentage: 30, replace_canary: true }).await.unwrap();
     assert_eq!(shares().await, [(3, 30), (1, 70)]);
-    let ended = workflows.set_rollout("w", 0, any_mutation()).await.unwrap();
-    assert_eq!((ended.version, ended.rollout_percentage), (1, 100));
+    let workflow = workflows.set_rollout("w", 0, any_mutation()).await.unwrap();
+    assert_eq!((workflow.version, workflow.rollout_percentage), (1, 100));
     assert_eq!(shares().await, [(1, 100)]);
     workflows.new_version("w", any_mutation()).await.unwrap();
     assert_eq!(refusal(activate(101.into()).await).status(), 400);

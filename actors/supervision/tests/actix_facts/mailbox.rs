@@ -11,10 +11,10 @@ mod the_mailbox_bound {
     fn holds_for_one_sender_only() {
         system(async {
             let addr = ProbeActor::default().start();
-            let taken = (0..1000).filter(|_| addr.try_send(Count).is_ok()).count();
-            assert_eq!(taken, 16);
-            let taken = (0..1000).filter(|_| addr.clone().try_send(Count).is_ok()).count();
-            assert_eq!(taken, 1000);
+            let count = (0..1000).filter(|_| addr.try_send(Count).is_ok()).count();
+            assert_eq!(count, 16);
+            let count = (0..1000).filter(|_| addr.clone().try_send(Count).is_ok()).count();
+            assert_eq!(count, 1000);
         });
     }
 

@@ -103,8 +103,8 @@ impl Soak {
         self.spawned.set(number + 1);
         let group = self.dice.pick(&self.groups);
         let path = format!("{group}a{number}");
-        let known: Vec<_> = self.targets.borrow().iter().map(|(path, _)| path.clone()).collect();
-        let spec = child_spec(&self.dice, &known);
+        let paths: Vec<_> = self.targets.borrow().iter().map(|(path, _)| path.clone()).collect();
+        let spec = child_spec(&self.dice, &paths);
         // Its group or a need may just be going.
         if let Ok(address) = self.tree.spawn(&path, spec, Placement::Here, self.lab.factory()).await {
             self.targets.borrow_mut().push((path, address));
@@ -235,8 +235,8 @@ fn soak(seed: u64) -> Vec<EventKind> {
         soak.over.set(true);
         tree.shutdown(Duration::from_secs(dice.roll(20))).await;
         for client in clients {
-            let ended = tokio::time::timeout(Duration::from_secs(3600), client).await;
-            ended.expect("a call without an outcome").unwrap();
+            let outcome = tokio::time::timeout(Duration::from_secs(3600), client).await;
+            outcome.expect("a call without an outcome").unwrap();
         }
         let (begun, ended) = soak.calls.get();
         assert_eq!(begun, ended);

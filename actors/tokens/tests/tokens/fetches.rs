@@ -15,8 +15,8 @@ use crate::kit::{granting, oauth, run};
 
 /// A token endpoint that numbers its tokens, each good for so many seconds.
 fn numbering(seconds: u64) -> Upstream {
-    let asked = AtomicUsize::new(0);
-    Upstream::start(move |_| granting(&format!("t{}", asked.fetch_add(1, Ordering::SeqCst) + 1), seconds))
+    let calls = AtomicUsize::new(0);
+    Upstream::start(move |_| granting(&format!("t{}", calls.fetch_add(1, Ordering::SeqCst) + 1), seconds))
         .unwrap()
 }
 

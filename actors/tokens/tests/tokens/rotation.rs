@@ -22,12 +22,9 @@ fn tokens_are_on_disk_before_anybody_has_them_and_serve_the_next_process() {
         let block = rotating(&upstream, 60);
         let first = world.node().await;
         assert_eq!(first.source(&block).token().await.unwrap().expose(), "access-1");
-        let kept = row(&world.database()).unwrap();
-        assert_eq!(
-            (&kept["access_token"], &kept["refresh_token"]),
-            (&json!("access-1"), &json!("refresh-1"))
-        );
-        assert!(kept["expires_at_epoch_ms"].as_i64().unwrap() > 1_700_000_000_000);
+        let row = row(&world.database()).unwrap();
+        assert_eq!((&row["access_token"], &row["refresh_token"]), (&json!("access-1"), &json!("refresh-1")));
+        assert!(row["expires_at_epoch_ms"].as_i64().unwrap() > 1_700_000_000_000);
         let second = world.node().await;
         let source = second.source(&block);
         let token = source.token().await.unwrap();
@@ -64,9 +61,9 @@ fn an_answer_without_a_refresh_token_leaves_the_former_one() {
         for _ in 0..3 {
             assert!(source.token().await.is_ok());
         }
-        let sent: Vec<_> =
+        let texts: Vec<_> =
             upstream.requests().iter().map(svc_testkit::upstream::ReceivedRequest::text).collect();
-        assert!(sent.iter().all(|form| form.contains("refresh_token=seed")), "{sent:?}");
+        assert!(texts.iter().all(|form| form.contains("refresh_token=seed")), "{texts:?}");
         assert_eq!(row(&world.database()).unwrap()["refresh_token"], "seed");
     });
 }
@@ -81,9 +78,9 @@ fn other_grants_leave_nothing_behind() {
             assert!(node.source(&oauth(&upstream, more)).token().await.is_ok());
             assert_eq!(row(&world.database()), None);
         }
-        let sent = upstream.requests().remove(1);
-        assert_eq!(sent.text(), "grant_type=account_credentials&account_id=a1");
-        assert!(sent.header("authorization").unwrap().starts_with("Basic "));
+        let request = upstream.requests().remove(1);
+        assert_eq!(request.text(), "grant_type=account_credentials&account_id=a1");
+        assert!(request.header("authorization").unwrap().starts_with("Basic "));
     });
 }
 
@@ -161,7 +158,7 @@ fn many_callers_of_two_nodes_use_no_refresh_token_twice() {
         let family = provider.family();
         assert_eq!((family.reused, had), (0, 2 * CALLERS * EACH));
         assert!(family.grants > 1, "{}", family.grants);
-        let kept = row(&world.database()).unwrap();
-        assert_eq!(kept["refresh_token"], format!("refresh-{}", family.grants));
+        let row = row(&world.database()).unwrap();
+        assert_eq!(row["refresh_token"], format!("refresh-{}", family.grants));
     });
 }

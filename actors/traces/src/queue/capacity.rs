@@ -290,19 +290,19 @@ mod tests {
     #[test]
     fn it_is_calm_again_when_half_of_the_room_is_free() {
         let slots = slots(4, 10);
-        let mut taken: Vec<_> = (0..3).map(|_| slots.reserve().unwrap()).collect();
+        let mut reserved_slots: Vec<_> = (0..3).map(|_| slots.reserve().unwrap()).collect();
         let mut held = Box::pin(slots.wait_until_calm());
         assert!((&mut held).now_or_never().is_none());
-        taken.pop();
-        taken.push(slots.reserve().unwrap());
+        reserved_slots.pop();
+        reserved_slots.push(slots.reserve().unwrap());
         assert!(held.now_or_never().is_some(), "it was calm for a moment");
-        taken[0].add_bytes(6).unwrap();
-        taken.truncate(1);
+        reserved_slots[0].add_bytes(6).unwrap();
+        reserved_slots.truncate(1);
         let mut held = Box::pin(slots.wait_until_calm());
         assert!((&mut held).now_or_never().is_none(), "one job, but too many bytes");
-        taken[0].release_place();
+        reserved_slots[0].release_place();
         assert!((&mut held).now_or_never().is_none(), "a job that runs has its bytes still");
-        taken.clear();
+        reserved_slots.clear();
         assert!(held.now_or_never().is_some());
         assert!(slots.wait_until_calm().now_or_never().is_some());
     }
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn callers_are_released_one_for_each_place_and_all_once_no_job_waits() {
         let slots = slots(4, 0);
-        let mut taken: Vec<_> = (0..4).map(|_| slots.reserve().unwrap()).collect();
+        let mut reserved_slots: Vec<_> = (0..4).map(|_| slots.reserve().unwrap()).collect();
         let mut held: Vec<_> = (0..4).map(|_| Box::pin(slots.wait_until_calm())).collect();
         let mut released = |expected: usize| {
             held.retain_mut(|held| held.now_or_never().is_none());
@@ -318,7 +318,7 @@ mod tests {
         };
         released(0);
         for expected in [0, 1, 2, 4] {
-            taken.pop().unwrap().release_place();
+            reserved_slots.pop().unwrap().release_place();
             released(expected);
         }
     }

@@ -218,10 +218,10 @@ mod tests {
         );
         assert_eq!(queue.depth.get(), 2);
         let (_go_on, mut stop) = watch::channel(false);
-        let taken = queue.collect(&mut stop).await;
-        assert_eq!((taken.len(), queue.depth.get()), (2, 2));
+        let batch = queue.collect(&mut stop).await;
+        assert_eq!((batch.len(), queue.depth.get()), (2, 2));
         assert!(!queue.try_enqueue(row(1)), "what is being written counts");
-        drop(taken);
+        drop(batch);
         assert_eq!(queue.depth.get(), 0, "it counts no more, written or not");
         assert!(queue.try_enqueue(row(5000)) && !queue.try_enqueue(row(1)));
     }

@@ -142,8 +142,8 @@ mod tests {
     #[test]
     fn a_retry_that_could_not_be_made_does_not_count() {
         for (retry, count) in [(0, 0), (1, 0), (5, 4)] {
-            let ended = JobOutcome::Unavailable { message: "quarantined".into() };
-            let AttemptOutcome::Failed(failure) = verdict(retry, ended) else { panic!() };
+            let outcome = JobOutcome::Unavailable { message: "quarantined".into() };
+            let AttemptOutcome::Failed(failure) = verdict(retry, outcome) else { panic!() };
             assert_eq!((failure.retry_count, failure.max_retries), (count, 5));
         }
     }
@@ -151,8 +151,8 @@ mod tests {
     #[test]
     fn permanent_failure_uses_all_retries_up() {
         for retry in [0, 3, 5, 7] {
-            let ended = JobOutcome::Failed(JobFailure::permanent("no"));
-            let AttemptOutcome::Failed(failure) = verdict(retry, ended) else { panic!() };
+            let outcome = JobOutcome::Failed(JobFailure::permanent("no"));
+            let AttemptOutcome::Failed(failure) = verdict(retry, outcome) else { panic!() };
             assert!(failure.retry_count >= failure.max_retries, "{retry}");
             assert_eq!(failure.error_message, "no (not retried)");
         }

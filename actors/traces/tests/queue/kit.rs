@@ -350,7 +350,7 @@ impl Runner for Script {
         Box::pin(async move {
             let well = || JobOutcome::Completed { result: Some(json!({ "ran": job.payload }).to_string()) };
             let failed = || JobOutcome::Failed(JobFailure::transient("it failed"));
-            let ended = match order.as_str() {
+            let outcome = match order.as_str() {
                 "wait" => {
                     gate.acquire().await.unwrap().forget();
                     well()
@@ -371,7 +371,7 @@ impl Runner for Script {
                 "grow" => JobOutcome::TooLarge { message: "too large".to_owned() },
                 _ => well(),
             };
-            JobResult::bare(ended, Duration::from_millis(3))
+            JobResult::bare(outcome, Duration::from_millis(3))
         })
     }
 }

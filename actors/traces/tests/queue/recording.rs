@@ -134,9 +134,9 @@ fn a_request_waits_for_room_no_longer_than_it_may() {
         put(&process, TracingMode::Async, 1).await;
         wait_until(async || process.metric("trace_persistence_batch_size_count") == 1.0).await;
         put(&process, TracingMode::Async, 2).await;
-        let asked = Instant::now();
+        let begin = Instant::now();
         put(&process, TracingMode::Async, 1).await;
-        assert!(asked.elapsed() >= Duration::from_millis(200));
+        assert!(begin.elapsed() >= Duration::from_millis(200));
         assert_eq!(process.metric(r#"trace_dropped_total{reason="overflow"}"#), 1.0);
         drop(lock);
         put(&process, TracingMode::Async, 5).await;

@@ -140,8 +140,8 @@ fn a_signature_is_stale_a_second_after_its_window() {
         let authenticator = authenticator(&golden.auth(secret));
         for seconds in [-601, 601, i64::MIN / 2, i64::MAX / 2] {
             let moved = SignedRequest { now: request.now + seconds, ..request.clone() };
-            let found = verdict(&authenticator, &moved).err();
-            assert_eq!(found, golden.has_window().then_some(RefusalReason::StaleTimestamp), "{name}");
+            let refusal = verdict(&authenticator, &moved).err();
+            assert_eq!(refusal, golden.has_window().then_some(RefusalReason::StaleTimestamp), "{name}");
         }
     });
 }

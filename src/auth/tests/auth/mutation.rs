@@ -59,22 +59,22 @@ fn every_request_that_is_mutated_is_valid() {
 
 /// Returns the vectors of all providers, and requests for modes without a preset.
 fn valid() -> Vec<Valid> {
-    let mut found = Vec::new();
+    let mut cases = Vec::new();
     for (name, golden) in Golden::all() {
         let scheme = SignatureScheme::Signature(signature(golden.config["preset"].as_str()));
         for (number, vector) in golden.vectors.iter().enumerate() {
             let request = vector.request();
             if request.body.len() < 1000 {
                 let auth = golden.auth(&vector.secret);
-                found.push(Valid::new(format!("{name} {number}"), &auth, request, scheme.clone()));
+                cases.push(Valid::new(format!("{name} {number}"), &auth, request, scheme.clone()));
             }
         }
     }
     // Repeated, so that no mode is rare.
     for _ in 0..40 {
-        found.extend(own());
+        cases.extend(own());
     }
-    found
+    cases
 }
 
 impl Valid {

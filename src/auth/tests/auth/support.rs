@@ -122,7 +122,7 @@ impl Golden {
     /// Returns the content of every file with its name.
     pub(crate) fn all() -> Vec<(String, Self)> {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-        let mut found: Vec<_> = std::fs::read_dir(directory)
+        let mut files: Vec<_> = std::fs::read_dir(directory)
             .unwrap()
             .map(|entry| entry.unwrap().path())
             .map(|path| {
@@ -130,8 +130,8 @@ impl Golden {
                 (path.file_stem().unwrap().to_str().unwrap().to_owned(), golden)
             })
             .collect();
-        found.sort_by(|(one, _), (other, _)| one.cmp(other));
-        found
+        files.sort_by(|(one, _), (other, _)| one.cmp(other));
+        files
     }
 
     /// Returns the `auth` block with a secret.

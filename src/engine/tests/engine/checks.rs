@@ -123,9 +123,9 @@ fn an_unknown_key_of_a_task_group_or_loop_is_refused_with_the_one_meant() {
         {"id": "g", "continue_on_error": true, "loop": {"max": 1}, "tasks": [{"id": "b", "nam": "", "task": [], "function": {"name": "log"}}]},
     ]});
     let report = check(&document);
-    let mut told: Vec<_> =
+    let mut lines: Vec<_> =
         report.errors.iter().map(|(path, _)| path.as_str()).zip(&report.messages).collect();
-    told.sort_unstable();
+    lines.sort_unstable();
     let due = [
         ("loop.incremnt", "unknown field, did you mean 'increment'?"),
         ("tasks[0].conditon", "unknown field, did you mean 'condition'?"),
@@ -143,7 +143,7 @@ fn an_unknown_key_of_a_task_group_or_loop_is_refused_with_the_one_meant() {
         ("tasks[1].tasks[0].nam", "unknown field, did you mean 'name'?"),
         ("tasks[1].tasks[0].task", "unknown field, did you mean 'tasks'?"),
     ];
-    assert_eq!(told.iter().map(|(path, message)| (*path, message.as_str())).collect::<Vec<_>>(), due);
+    assert_eq!(lines.iter().map(|(path, message)| (*path, message.as_str())).collect::<Vec<_>>(), due);
 }
 
 #[test]

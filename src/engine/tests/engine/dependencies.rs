@@ -22,9 +22,12 @@ fn connectors_and_channels_are_found_at_every_depth() {
         {"id": "l", "function": {"name": "publish_kafka", "input": {"connector": "events", "topic": "t"}}}
     ]);
     let content = workflow(&json!({"tasks": tasks})).content;
-    let found = declared::engine().dependencies(&content);
-    let connectors: Vec<_> =
-        found.connectors.iter().map(|one| (one.path.as_str(), one.connector.as_str(), one.accepts)).collect();
+    let dependencies = declared::engine().dependencies(&content);
+    let connectors: Vec<_> = dependencies
+        .connectors
+        .iter()
+        .map(|one| (one.path.as_str(), one.connector.as_str(), one.accepts))
+        .collect();
     assert_eq!(
         connectors,
         [
@@ -34,9 +37,12 @@ fn connectors_and_channels_are_found_at_every_depth() {
             ("tasks[4].function.input.connector", "events", &[ConnectorType::Kafka][..]),
         ]
     );
-    let docs = &found.connectors[1];
+    let docs = &dependencies.connectors[1];
     assert!(docs.names_database && docs.language == Some(QueryLanguage::MongoDb));
-    let topics: Vec<_> = found.connectors.iter().map(|one| one.inherited_input).collect();
+    let topics: Vec<_> = dependencies.connectors.iter().map(|one| one.inherited_input).collect();
     assert_eq!(topics, [None, None, Some("topic"), None]);
-    assert_eq!((found.channels, found.has_dynamic_channel_calls), (vec!["audit".to_owned()], true));
+    assert_eq!(
+        (dependencies.channels, dependencies.has_dynamic_channel_calls),
+        (vec!["audit".to_owned()], true)
+    );
 }

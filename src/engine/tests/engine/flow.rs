@@ -43,9 +43,9 @@ fn workflows_do_what_the_table_says() {
         expectations.entry("failure").or_insert(Value::Null);
         expectations.entry("errors").or_insert(json!([]));
         for (field, expected) in expectations {
-            let found = observation(&outcome, &field);
-            if found != expected {
-                wrong.push(format!("{}: {field} is {found}, not {expected}", case["rule"]));
+            let value = observation(&outcome, &field);
+            if value != expected {
+                wrong.push(format!("{}: {field} is {value}, not {expected}", case["rule"]));
             }
         }
     }
@@ -174,8 +174,8 @@ fn arithmetic_over_a_text_names_the_operand_and_not_its_value() {
 fn verbose_answer_adds_the_cause_and_a_call_that_is_late_is_no_deadline_of_the_run() {
     let document = json!({"tasks": [answer("t", json!({"error": "detail"}))]});
     let failure = run(&answering(), &document, message(Value::Null)).failure.unwrap();
-    let told = failure.to_service_error(true);
-    assert!(!told.message().contains("db-7"), "for operators, whatever the setting: {}", told.message());
+    let refusal = failure.to_service_error(true);
+    assert!(!refusal.message().contains("db-7"), "for operators, whatever the setting: {}", refusal.message());
     let document = json!({"tasks": [answer("t", json!({"error": "other"}))]});
     let failure = run(&answering(), &document, message(Value::Null)).failure.unwrap();
     assert!(failure.to_service_error(true).message().ends_with("FUNCTION_ERROR: host db-7 failed"));

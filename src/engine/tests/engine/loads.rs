@@ -54,11 +54,11 @@ fn expression() -> BoxedStrategy<Value> {
 
 /// An expression of which only the truth counts: nearly always one that calls only what there is.
 fn condition() -> BoxedStrategy<Value> {
-    let known = expression().prop_map(|mut source| {
+    let valid = expression().prop_map(|mut source| {
         call_what_exists(&mut source);
         source
     });
-    prop_oneof![30 => known, 1 => expression()].boxed()
+    prop_oneof![30 => valid, 1 => expression()].boxed()
 }
 
 fn call_what_exists(source: &mut Value) {
@@ -212,14 +212,14 @@ fn what_a_create_accepts_loads() {
     const CASES: u32 = 3000;
     let config = ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() };
     let accepted = Cell::new(0);
-    let found = TestRunner::new(config).run(&body(), |body| {
+    let outcome = TestRunner::new(config).run(&body(), |body| {
         if let Some(loaded) = loads(&body) {
             accepted.set(accepted.get() + 1);
             prop_assert_eq!(loaded, Ok(()), "{}", body);
         }
         Ok(())
     });
-    found.unwrap();
+    outcome.unwrap();
     assert!(accepted.get() > CASES / 30, "only {} bodies were accepted", accepted.get());
     assert!(accepted.get() < CASES, "no body was refused");
 }

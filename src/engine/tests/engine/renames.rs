@@ -138,13 +138,13 @@ enum Site {
 }
 
 fn sites(document: &Value) -> Vec<Site> {
-    let mut found = Vec::new();
-    walk(document, "", "", &mut found);
+    let mut places = Vec::new();
+    walk(document, "", "", &mut places);
     let mut written = Vec::new();
     collect_written(document, &mut written);
     // Where two tasks write one path, nothing tells that one of them was meant to write another.
     let once = |path: String| written.iter().filter(|other| **other == path).count() == 1;
-    found.retain(|site| match site {
+    places.retain(|site| match site {
         Site::Segment { text, n } => {
             let path = document.pointer(text).and_then(Value::as_str).unwrap_or_default();
             match text.rsplit('/').next() {
@@ -155,7 +155,7 @@ fn sites(document: &Value) -> Vec<Site> {
         }
         Site::Key { .. } => true,
     });
-    found
+    places
 }
 
 fn collect_written(value: &Value, written: &mut Vec<String>) {
@@ -290,8 +290,8 @@ proptest! {
         let changed = rename(&document, site, |name| edit_name(name, edit, at, letter));
         prop_assume!(changed.is_some());
         let changed = changed.unwrap();
-        let told = validate_workflow(&changed, &engine);
-        let is_told = !told.errors.is_empty() || !told.warnings.is_empty();
+        let report = validate_workflow(&changed, &engine);
+        let is_told = !report.errors.is_empty() || !report.warnings.is_empty();
         prop_assert!(is_told || meaning(&engine, &changed) == meaning(&engine, &document), "{site:?} {changed}");
     }
 }

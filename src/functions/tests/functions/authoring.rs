@@ -9,9 +9,9 @@ use crate::support::{SHARED, check_messages, engine, problems};
 /// Asserts the problems that are reported for an input.
 #[track_caller]
 fn reports(function: &str, input: Value, due: &[(&str, FieldCode)]) {
-    let found = problems(function, &input);
+    let problems = problems(function, &input);
     let due: Vec<_> = due.iter().map(|(field, code)| ((*field).to_owned(), *code)).collect();
-    assert_eq!(found, due, "{input}");
+    assert_eq!(problems, due, "{input}");
 }
 
 #[test]
@@ -35,12 +35,12 @@ fn each_op_of_crypto_has_its_fields() {
     ] {
         let mut input = whole.clone();
         input["op"] = json!(op);
-        let mut found = problems("crypto", &input);
-        found.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let mut problems = problems("crypto", &input);
+        problems.sort_by(|(a, _), (b, _)| a.cmp(b));
         let mut due: Vec<_> = whole.as_object().unwrap().keys().cloned().collect();
         due.retain(|field| field != "output" && !own.contains(&field.as_str()));
         due.sort();
-        assert_eq!(found, due.into_iter().map(|field| (field, Invalid)).collect::<Vec<_>>(), "{op}");
+        assert_eq!(problems, due.into_iter().map(|field| (field, Invalid)).collect::<Vec<_>>(), "{op}");
     }
 }
 
@@ -77,9 +77,9 @@ fn each_op_of_crypto_has_its_algorithms() {
             for field in engine().catalogue().find("crypto").unwrap().case(op).unwrap().required {
                 input[*field] = json!("x");
             }
-            let found = problems("crypto", &input);
-            let refused = found.iter().any(|(field, code)| field == "algorithm" && *code == Invalid);
-            assert_eq!(refused, !known.contains(&algorithm), "{op} {algorithm} {found:?}");
+            let problems = problems("crypto", &input);
+            let refused = problems.iter().any(|(field, code)| field == "algorithm" && *code == Invalid);
+            assert_eq!(refused, !known.contains(&algorithm), "{op} {algorithm} {problems:?}");
         }
     }
 }
@@ -275,8 +275,8 @@ fn no_report_repeats_a_secret() {
             json!({"token": "t", "algorithms": ["HS256"], "keys": [{"algorithm": "HS256", "key": "swordfish"}]}),
         ),
     ] {
-        let told = check_messages(function, &input);
-        assert!(!told.is_empty() && !format!("{told:?}").contains("sword"), "{told:?}");
+        let messages = check_messages(function, &input);
+        assert!(!messages.is_empty() && !format!("{messages:?}").contains("sword"), "{messages:?}");
     }
 }
 

@@ -43,8 +43,8 @@ fn claims_may_bring_their_own_instants() {
     let input = json!({"claims": {"exp": 4_102_444_800_i64, "iat": 1, "sub": "s"}});
     assert_eq!(claims(input, json!({})), json!({"exp": 4_102_444_800_i64, "iat": 1, "sub": "s"}));
     let folded = json!({"claims": {"var": "data.c"}});
-    let made = claims(folded, json!({"c": {"exp": 4_102_444_800.5}}));
-    assert_eq!(made, json!({"exp": 4_102_444_800.5, "iat": NOW}));
+    let token_claims = claims(folded, json!({"c": {"exp": 4_102_444_800.5}}));
+    assert_eq!(token_claims, json!({"exp": 4_102_444_800.5, "iat": NOW}));
 }
 
 #[test]
@@ -66,11 +66,11 @@ fn the_header_names_algorithm_type_and_key() {
 
 #[test]
 fn nothing_of_the_message_is_scanned_again() {
-    let made = claims(
+    let token_claims = claims(
         json!({"expires_in": 1, "claims": {"x": {"var": "data.x"}}}),
         json!({"x": {"var": "data.secret"}, "secret": 1}),
     );
-    assert_eq!(made["x"], json!({"var": "data.secret"}));
+    assert_eq!(token_claims["x"], json!({"var": "data.secret"}));
 }
 
 #[test]

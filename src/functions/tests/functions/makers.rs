@@ -46,10 +46,10 @@ fn every_private_key_signs_in_every_form_it_comes_in() {
 
 #[test]
 fn tokens_are_those_that_other_makers_accept() {
-    let made: Value = serde_json::from_str(include_str!("../vectors/tokens.json")).unwrap();
+    let vectors: Value = serde_json::from_str(include_str!("../vectors/tokens.json")).unwrap();
     let accepted = include_str!("../vectors/accepted.txt");
     assert_eq!(accepted, "PyJWT 2.15.1: 12 accepted\njose 6.2.17: 12 accepted\n");
-    let (keys, tokens) = (keys(), made["tokens"].as_array().unwrap());
+    let (keys, tokens) = (keys(), vectors["tokens"].as_array().unwrap());
     assert_eq!(tokens.len(), ALGORITHMS.len());
     for (entry, algorithm) in tokens.iter().zip(ALGORITHMS) {
         let (accepted, today) =
@@ -103,7 +103,7 @@ fn tokens_for_other_makers() {
         .iter()
         .map(|name| json!({"algorithm": name, "token": sign(name, &keys[name]["private"][0])}))
         .collect();
-    let made = json!({"claims": claims(), "tokens": tokens});
+    let document = json!({"claims": claims(), "tokens": tokens});
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/tokens.json");
-    std::fs::write(path, format!("{made:#}\n")).unwrap();
+    std::fs::write(path, format!("{document:#}\n")).unwrap();
 }

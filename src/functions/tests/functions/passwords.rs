@@ -35,21 +35,21 @@ fn a_hash_of_another_maker_is_verified() {
 
 #[test]
 fn argon2id_is_the_default_with_its_parameters() {
-    let made = hash(json!({"password": "p"}));
-    assert!(made.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{made}");
-    assert_ne!(made, hash(json!({"password": "p"})), "every hash has a salt of its own");
-    assert_eq!((verify("p", &made), verify("P", &made)), (json!(true), json!(false)));
+    let password_hash = hash(json!({"password": "p"}));
+    assert!(password_hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{password_hash}");
+    assert_ne!(password_hash, hash(json!({"password": "p"})), "every hash has a salt of its own");
+    assert_eq!((verify("p", &password_hash), verify("P", &password_hash)), (json!(true), json!(false)));
     let params = json!({"memory_kib": 8192, "iterations": 3, "parallelism": 2});
-    let made = hash(json!({"password": "p", "params": params}));
-    assert!(made.starts_with("$argon2id$v=19$m=8192,t=3,p=2$"), "{made}");
-    assert_eq!(verify("p", &made), true);
+    let password_hash = hash(json!({"password": "p", "params": params}));
+    assert!(password_hash.starts_with("$argon2id$v=19$m=8192,t=3,p=2$"), "{password_hash}");
+    assert_eq!(verify("p", &password_hash), true);
 }
 
 #[test]
 fn bcrypt_has_its_cost() {
-    let made = hash(json!({"password": "zoë", "algorithm": "bcrypt", "params": {"cost": 10}}));
-    assert!(made.starts_with("$2b$10$"), "{made}");
-    assert_eq!((verify("zoë", &made), verify("zoe", &made)), (json!(true), json!(false)));
+    let password_hash = hash(json!({"password": "zoë", "algorithm": "bcrypt", "params": {"cost": 10}}));
+    assert!(password_hash.starts_with("$2b$10$"), "{password_hash}");
+    assert_eq!((verify("zoë", &password_hash), verify("zoe", &password_hash)), (json!(true), json!(false)));
 }
 
 #[test]

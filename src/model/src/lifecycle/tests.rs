@@ -58,9 +58,9 @@ fn replaced_canary_is_archived_and_the_stable_version_keeps_the_rest() {
 #[test]
 fn rollout_of_0_ends_a_canary() {
     let rows = versions(&[(1, Archived, 100), (2, Active, 90), (3, Active, 10)]);
-    let ended = rollout("w", &rows, 0).unwrap();
-    assert_eq!(versions_after(&ended), [(2, Active, 100), (3, Archived, 10)]);
-    assert_eq!(ended.answer, 2);
+    let outcome = rollout("w", &rows, 0).unwrap();
+    assert_eq!(versions_after(&outcome), [(2, Active, 100), (3, Archived, 10)]);
+    assert_eq!(outcome.answer, 2);
     let single = rollout("w", &versions(&[(2, Active, 100)]), 0).unwrap_err();
     assert_eq!(single.status(), 400);
     assert!(single.message().contains("POST /api/v1/admin/workflows/w/versions"), "{}", single.message());

@@ -95,9 +95,9 @@ async fn redirect_to_another_origin_carries_neither_body_nor_credentials() {
                 Err(error) => panic!("{method} {code}: {error:?}"),
             }
         }
-        let asked = other.requests();
-        assert_eq!(asked.len(), if code < 307 { 4 } else { 0 }, "{code}");
-        for request in asked {
+        let requests = other.requests();
+        assert_eq!(requests.len(), if code < 307 { 4 } else { 0 }, "{code}");
+        for request in requests {
             assert_eq!((request.method.as_str(), request.text().as_str()), ("GET", ""), "{code}");
             assert!(!shows_secret(&request) && request.header("content-type").is_none(), "{request:?}");
         }

@@ -27,8 +27,8 @@ impl AddressLookup for Script {
 
 async fn resolve(answer: &[&str]) -> Result<Vec<SocketAddr>, AddressError> {
     let resolver = CheckedResolver { lookup: Script::new(&[answer]), allow_private: false };
-    let found = resolver.resolve("name.example".parse().unwrap()).await;
-    found.map(Iterator::collect).map_err(|error| *error.downcast().unwrap())
+    let resolution = resolver.resolve("name.example".parse().unwrap()).await;
+    resolution.map(Iterator::collect).map_err(|error| *error.downcast().unwrap())
 }
 
 fn client(lookup: Arc<Script>, allow_private: bool) -> OutboundClient {
@@ -38,8 +38,8 @@ fn client(lookup: Arc<Script>, allow_private: bool) -> OutboundClient {
 
 #[tokio::test]
 async fn public_addresses_are_handed_to_the_dial() {
-    let found = resolve(&["1.1.1.1", "2606:4700::1111"]).await.unwrap();
-    assert_eq!(found, ["1.1.1.1:0".parse().unwrap(), "[2606:4700::1111]:0".parse().unwrap()]);
+    let resolution = resolve(&["1.1.1.1", "2606:4700::1111"]).await.unwrap();
+    assert_eq!(resolution, ["1.1.1.1:0".parse().unwrap(), "[2606:4700::1111]:0".parse().unwrap()]);
 }
 
 #[tokio::test]

@@ -89,8 +89,11 @@ async fn a_redirect_is_an_answer_and_is_not_followed() {
 async fn silence_ends_with_the_timeout() {
     let server = HttpsServer::start(Behaviour::Hang).unwrap();
     let error = ask(&server, 16, Duration::from_millis(200)).await.unwrap_err();
-    let told = error.to_string();
-    assert!(told.starts_with("no answer from '127.0.0.1:") && told.ends_with(" within 200 ms"), "{told}");
+    let message = error.to_string();
+    assert!(
+        message.starts_with("no answer from '127.0.0.1:") && message.ends_with(" within 200 ms"),
+        "{message}"
+    );
 }
 
 #[tokio::test]

@@ -33,10 +33,10 @@ fn cause_has_a_remedy_and_no_number_of_the_system() {
 
 #[test]
 fn texts_of_others_stay_but_for_a_number() {
-    let told = |text: &str| describe_cause(&*Box::<dyn Error>::from(text));
-    assert_eq!(told("Too many open files (os error 24)"), "Too many open files");
-    assert_eq!(told("cut off (os error x)"), "cut off (os error x)");
-    assert_eq!(told("invalid peer certificate: Expired"), "invalid peer certificate: Expired");
+    let cause = |text: &str| describe_cause(&*Box::<dyn Error>::from(text));
+    assert_eq!(cause("Too many open files (os error 24)"), "Too many open files");
+    assert_eq!(cause("cut off (os error x)"), "cut off (os error x)");
+    assert_eq!(cause("invalid peer certificate: Expired"), "invalid peer certificate: Expired");
     let plain = rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType);
     assert!(describe_cause(&io::Error::other(plain)).starts_with("the other side does not speak TLS"));
 }

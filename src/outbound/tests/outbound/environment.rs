@@ -18,9 +18,9 @@ fn in_child(test: &str, server: &HttpsServer, env: &[(&str, &str)]) {
     for name in ["SSL_CERT_FILE", "SSL_CERT_DIR", "NO_PROXY", "no_proxy"] {
         command.env_remove(name);
     }
-    let ended = command.env(SERVER, server.url("/")).envs(env.iter().copied()).output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stdout);
-    assert!(ended.status.success() && said.contains("1 passed"), "{said}");
+    let output = command.env(SERVER, server.url("/")).envs(env.iter().copied()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
 
 fn fetch_body() -> Result<String, FetchError> {

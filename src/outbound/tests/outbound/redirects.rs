@@ -34,13 +34,13 @@ fn request(url: &str) -> PeerRequest {
 
 /// A server that sends everybody to where it is told.
 fn pointing() -> (Upstream, Arc<Mutex<(u16, String)>>) {
-    let told = Arc::new(Mutex::new((302, String::new())));
-    let telling = Arc::clone(&told);
+    let redirect = Arc::new(Mutex::new((302, String::new())));
+    let telling = Arc::clone(&redirect);
     let server = Upstream::start(move |_| {
         let (code, location) = telling.lock().clone();
         UpstreamReply::redirect(code, &location)
     });
-    (server.unwrap(), told)
+    (server.unwrap(), redirect)
 }
 
 #[tokio::test]
@@ -171,8 +171,11 @@ async fn connections_are_used_again_and_a_slow_answer_ends_with_the_limit() {
     assert!(home.requests().iter().all(|asked| asked.connection == 0));
     let slow = PeerRequest { timeout: Duration::from_millis(50), ..request(&home.url("/slow")) };
     let error = peer.send(slow).await.unwrap_err();
-    let told = error.to_string();
-    assert!(told.starts_with("no answer from '127.0.0.1:") && told.ends_with(" within 50 ms"), "{told}");
+    let message = error.to_string();
+    assert!(
+        message.starts_with("no answer from '127.0.0.1:") && message.ends_with(" within 50 ms"),
+        "{message}"
+    );
     let large = PeerRequest { cap: 1023, ..request(&home.url("/")) };
     assert!(matches!(peer.send(large).await, Err(FetchError::TooLarge { cap: 1023, .. })));
 }

@@ -55,10 +55,10 @@ async fn all_are_refused(hosts: impl IntoIterator<Item = String>, trap: &Trap) {
         let Ok(url) = Url::parse(&text) else { continue };
         let checked = check_url(&text, false);
         assert!(matches!(checked, Err(AddressError::Forbidden { .. })), "{text} is {checked:?}");
-        let asked = client.get(&url, 1024).await.map(|answer| answer.status);
+        let status = client.get(&url, 1024).await.map(|answer| answer.status);
         assert!(
-            matches!(asked, Err(FetchError::Address(AddressError::Forbidden { .. }))),
-            "{text} is {asked:?}"
+            matches!(status, Err(FetchError::Address(AddressError::Forbidden { .. }))),
+            "{text} is {status:?}"
         );
     }
     assert_eq!(trap.take_connection_count(), 0);
@@ -125,11 +125,11 @@ async fn the_same_spellings_reach_the_trap_where_private_addresses_are_allowed()
     hosts.extend(
         ["localhost", "2130706433", "0x7f.1", "0177.0.0.1", "[::1]", "[::ffff:7f00:1]"].map(str::to_owned),
     );
-    let mut asked = 0;
+    let mut calls = 0;
     for host in hosts {
         if let Ok(url) = check_url(&format!("http://{host}:{}/", trap.port()), true) {
             assert!(matches!(client.get(&url, 1024).await, Err(FetchError::Timeout { .. })), "{host}");
-            asked += 1;
+            calls += 1;
         }
     }
     for text in urls(trap.port()) {
@@ -139,11 +139,11 @@ async fn the_same_spellings_reach_the_trap_where_private_addresses_are_allowed()
                 matches!(client.get(&target.url, 1024).await, Err(FetchError::Timeout { .. })),
                 "{text:?}"
             );
-            asked += 1;
+            calls += 1;
         }
     }
-    assert_eq!(trap.take_connection_count(), asked);
-    assert!(asked >= 25, "{asked}");
+    assert_eq!(trap.take_connection_count(), calls);
+    assert!(calls >= 25, "{calls}");
 }
 
 #[test]

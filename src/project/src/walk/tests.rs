@@ -26,10 +26,10 @@ fn authored_files_are_found_at_any_depth_in_the_order_of_their_paths() {
     {
         write(directory.path(), name, b"{}");
     }
-    let found = walk(directory.path()).unwrap();
-    assert_eq!(names(&found), ["a/b/c.yaml", "a/z.json", "a-b.json", "b.yml"]);
+    let contents = walk(directory.path()).unwrap();
+    assert_eq!(names(&contents), ["a/b/c.yaml", "a/z.json", "a-b.json", "b.yml"]);
     assert_eq!(
-        (found.cases.as_slice(), found.unreadable.len()),
+        (contents.cases.as_slice(), contents.unreadable.len()),
         (["tests/x.case.json".to_owned()].as_slice(), 0)
     );
 }
@@ -42,8 +42,8 @@ fn hidden_entries_and_made_directories_are_skipped_silently() {
     }
     symlink("/nowhere", directory.path().join(".broken.json")).unwrap();
     write(directory.path(), "kept/target.json", b"1");
-    let found = walk(directory.path()).unwrap();
-    assert_eq!((names(&found), warnings(&found)), (vec!["kept/target.json"], vec![]));
+    let contents = walk(directory.path()).unwrap();
+    assert_eq!((names(&contents), warnings(&contents)), (vec!["kept/target.json"], vec![]));
 }
 
 #[test]
@@ -63,10 +63,10 @@ fn unreadable_entries_become_warnings_and_the_walk_goes_on() {
     symlink("missing", root.join("gone.json")).unwrap();
     symlink(root, root.join("a/loop")).unwrap();
     make_pipe(&root.join("pipe.json"));
-    let found = walk(root).unwrap();
-    assert_eq!(names(&found), ["good.json"]);
+    let contents = walk(root).unwrap();
+    assert_eq!(names(&contents), ["good.json"]);
     assert_eq!(
-        warnings(&found),
+        warnings(&contents),
         [
             "warning: [source.unreadable] a/broken.json: trailing comma at line 3 column 1\n        fix: remove the comma before the closing bracket",
             "warning: [source.unreadable] a/loop: is a link back to the project directory\n        fix: remove the link",
@@ -86,9 +86,9 @@ fn make_pipe(path: &Path) {
 fn a_name_that_is_not_utf_8_becomes_a_warning() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join(OsStr::from_bytes(b"a\xff.json")), "{}").unwrap();
-    let found = walk(directory.path()).unwrap();
+    let contents = walk(directory.path()).unwrap();
     assert_eq!(
-        warnings(&found),
+        warnings(&contents),
         ["warning: [source.unreadable] a\u{FFFD}.json: the name is not UTF-8\n        fix: rename the file"]
     );
 }

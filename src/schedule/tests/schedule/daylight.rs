@@ -14,9 +14,9 @@ struct Case {
 fn check(cases: &[Case]) {
     for Case { zone, expression, after, until, due } in cases {
         let (after, until) = (format!("{after}:00Z"), format!("{until}:00Z"));
-        let found = fires(expression, zone, &after, &until);
+        let instants = fires(expression, zone, &after, &until);
         let due: Vec<_> = due.iter().map(|due| format!("{due}:00Z")).collect();
-        assert_eq!(found, due, "{expression} in {zone}");
+        assert_eq!(instants, due, "{expression} in {zone}");
     }
 }
 

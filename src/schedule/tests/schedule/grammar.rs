@@ -155,8 +155,8 @@ fn a_fault_is_found_in_its_field_at_its_character() {
     ]
     .map(|(expression, due)| (expression, due.to_vec()))
     {
-        let found = faults(expression);
-        assert_eq!(found[..1], due, "{expression}");
+        let faults = faults(expression);
+        assert_eq!(faults[..1], due, "{expression}");
     }
     let all = faults("é 24 0 13 x");
     let fields =

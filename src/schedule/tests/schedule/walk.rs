@@ -117,8 +117,8 @@ fn the_pace_of_a_walk_is_told() {
         let schedule = Schedule::parse(expression, zone).unwrap();
         let from = parse_instant("1971-01-01T00:00:00Z");
         let begin = std::time::Instant::now();
-        let found = schedule.upcoming(from).take(INSTANTS).count();
-        let rate = found as f64 / begin.elapsed().as_secs_f64();
+        let count = schedule.upcoming(from).take(INSTANTS).count();
+        let rate = count as f64 / begin.elapsed().as_secs_f64();
         println!("{expression} in {zone}: {rate:.0} instants a second");
     }
 }

@@ -21,22 +21,22 @@ fn seal_unbound(key: &str, named: bool, text: &str) -> String {
 #[test]
 fn what_is_sealed_is_opened_by_its_key_alone() {
     let one = keys(Some(ONE), &[]);
-    let kept = one.seal("swordfish \u{1F980}", HERE, [7; NONCE]).unwrap();
-    assert!(is_sealed(&kept) && one.is_current(&kept) && !kept.contains("swordfish"));
-    assert_eq!(one.open(&kept, HERE).unwrap(), "swordfish \u{1F980}");
-    assert_eq!(keys(Some(TWO), &[ONE]).open(&kept, HERE).unwrap(), "swordfish \u{1F980}");
-    assert!(!keys(Some(TWO), &[ONE]).is_current(&kept));
-    assert_eq!(keys(None, &[ONE]).open(&kept, HERE).unwrap(), "swordfish \u{1F980}");
+    let sealed_text = one.seal("swordfish \u{1F980}", HERE, [7; NONCE]).unwrap();
+    assert!(is_sealed(&sealed_text) && one.is_current(&sealed_text) && !sealed_text.contains("swordfish"));
+    assert_eq!(one.open(&sealed_text, HERE).unwrap(), "swordfish \u{1F980}");
+    assert_eq!(keys(Some(TWO), &[ONE]).open(&sealed_text, HERE).unwrap(), "swordfish \u{1F980}");
+    assert!(!keys(Some(TWO), &[ONE]).is_current(&sealed_text));
+    assert_eq!(keys(None, &[ONE]).open(&sealed_text, HERE).unwrap(), "swordfish \u{1F980}");
     for wrong in [keys(Some(TWO), &[]), keys(None, &[])] {
-        let error = wrong.open(&kept, HERE).unwrap_err();
-        assert!(matches!(&error, EnvelopeError::UnknownKey { id } if kept.contains(id)), "{error}");
+        let error = wrong.open(&sealed_text, HERE).unwrap_err();
+        assert!(matches!(&error, EnvelopeError::UnknownKey { id } if sealed_text.contains(id)), "{error}");
     }
 }
 
 #[test]
 fn envelope_moved_to_another_table_row_or_column_is_not_opened() {
     let one = keys(Some(ONE), &[]);
-    let kept = one.seal("swordfish", HERE, [7; NONCE]).unwrap();
+    let sealed_text = one.seal("swordfish", HERE, [7; NONCE]).unwrap();
     for elsewhere in [
         EnvelopePlace { row: "b", ..HERE },
         EnvelopePlace { row: "", ..HERE },
@@ -45,24 +45,24 @@ fn envelope_moved_to_another_table_row_or_column_is_not_opened() {
         // The same characters in total, split differently between table and row.
         EnvelopePlace { table: "connector", row: "sa", ..HERE },
     ] {
-        let error = one.open(&kept, elsewhere).unwrap_err();
+        let error = one.open(&sealed_text, elsewhere).unwrap_err();
         assert_eq!(error, EnvelopeError::Damaged, "{elsewhere:?}");
         assert!(error.to_string().contains("another row or field"), "{error}");
     }
     // The older prefix does not remove the binding to a place.
-    let relabelled = kept.replacen(PREFIX, UNBOUND_PREFIX, 1);
+    let relabelled = sealed_text.replacen(PREFIX, UNBOUND_PREFIX, 1);
     assert_eq!(one.open(&relabelled, HERE), Err(EnvelopeError::Damaged));
 }
 
 #[test]
 fn older_envelope_is_read_at_any_place_and_is_not_current() {
     for (named, missing) in [(true, "not configured"), (false, "no configured key")] {
-        let kept = seal_unbound(ONE, named, "text");
-        assert!(is_sealed(&kept) && !keys(Some(ONE), &[]).is_current(&kept));
+        let sealed_text = seal_unbound(ONE, named, "text");
+        assert!(is_sealed(&sealed_text) && !keys(Some(ONE), &[]).is_current(&sealed_text));
         for place in [HERE, EnvelopePlace { row: "b", ..HERE }] {
-            assert_eq!(keys(Some(TWO), &[ONE]).open(&kept, place).unwrap(), "text");
+            assert_eq!(keys(Some(TWO), &[ONE]).open(&sealed_text, place).unwrap(), "text");
         }
-        let error = keys(Some(TWO), &[]).open(&kept, HERE).unwrap_err().to_string();
+        let error = keys(Some(TWO), &[]).open(&sealed_text, HERE).unwrap_err().to_string();
         assert!(error.contains(missing), "{error}");
     }
 }
@@ -79,8 +79,8 @@ fn plain_text_is_read_with_and_without_keys_and_stays_plain_without() {
 #[test]
 fn every_changed_byte_of_an_envelope_is_noticed() {
     let one = keys(Some(ONE), &[]);
-    let kept = one.seal("text", HERE, [3; NONCE]).unwrap();
-    let (head, encoded) = kept.rsplit_once(':').unwrap();
+    let sealed_text = one.seal("text", HERE, [3; NONCE]).unwrap();
+    let (head, encoded) = sealed_text.rsplit_once(':').unwrap();
     let sealed = STANDARD.decode(encoded).unwrap();
     for index in 0..sealed.len() {
         let mut changed = sealed.clone();

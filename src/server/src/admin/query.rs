@@ -134,10 +134,10 @@ mod tests {
 
     #[test]
     fn a_choice_defaults_to_its_first_value_and_refuses_others() {
-        let known = [("now", 1), ("defer", 2)];
-        assert_eq!(query(&[]).one_of("reload", &known).unwrap(), 1);
-        assert_eq!(query(&[("reload", "defer")]).one_of("reload", &known).unwrap(), 2);
-        let error = query(&[("reload", "soon")]).one_of("reload", &known).unwrap_err();
+        let names = [("now", 1), ("defer", 2)];
+        assert_eq!(query(&[]).one_of("reload", &names).unwrap(), 1);
+        assert_eq!(query(&[("reload", "defer")]).one_of("reload", &names).unwrap(), 2);
+        let error = query(&[("reload", "soon")]).one_of("reload", &names).unwrap_err();
         assert!(error.message().contains("reload") && error.message().contains("defer"));
         assert!(query(&[("dry_run", "yes")]).flag("dry_run").is_err());
     }

@@ -33,15 +33,15 @@ fn status_line(stream: &mut TcpStream) -> String {
 
 /// Sends requests while the only thread is blocked, and returns how each was answered.
 fn send_while_blocked(address: SocketAddr, is_blocked: &mpsc::Receiver<()>) -> Vec<String> {
-    let mut kept = send(address, OK);
-    assert_eq!(status_line(&mut kept), "HTTP/1.1 200 OK");
+    let mut connection = send(address, OK);
+    assert_eq!(status_line(&mut connection), "HTTP/1.1 200 OK");
     let mut begun = send(address, &OK[..10]);
     let mut blocker = send(address, BLOCK);
     is_blocked.recv().unwrap();
-    kept.write_all(OK).unwrap();
+    connection.write_all(OK).unwrap();
     begun.write_all(&OK[10..]).unwrap();
     let mut fresh = send(address, OK);
-    [&mut blocker, &mut kept, &mut begun, &mut fresh].map(status_line).to_vec()
+    [&mut blocker, &mut connection, &mut begun, &mut fresh].map(status_line).to_vec()
 }
 
 #[test]

@@ -337,11 +337,11 @@ fn each_check_of_the_table_is_tested() {
 fn a_package_needs_ids_and_a_directory_does_not() {
     let files = Files::default().without(WORKFLOW, "workflow_id");
     let files = files.without(CHANNEL, "channel_id").set(CHANNEL, "/workflow_id", json!("orders"));
-    let found = ids(&files.lint(SetForm::Directory).0);
-    assert_eq!(found, ["closure.workflow"]);
-    let mut found = ids(&files.lint(SetForm::Package).0);
-    found.sort_unstable();
-    assert_eq!(found, ["closure.workflow", "missing.channel_id", "missing.workflow_id"]);
+    let all = ids(&files.lint(SetForm::Directory).0);
+    assert_eq!(all, ["closure.workflow"]);
+    let mut all = ids(&files.lint(SetForm::Package).0);
+    all.sort_unstable();
+    assert_eq!(all, ["closure.workflow", "missing.channel_id", "missing.workflow_id"]);
 }
 
 #[test]
@@ -380,12 +380,12 @@ fn inventory_names_each_variable_and_secret_once_with_its_users() {
     let files = files.file("workflows/b.json", json!({"name": "b", "tasks": [second]}));
     let (findings, _) = files.lint(SetForm::Directory);
     let notes: Vec<_> = findings.iter().filter(|finding| finding.severity == Severity::Note).collect();
-    let told: Vec<_> =
+    let lines: Vec<_> =
         notes.iter().map(|note| (note.check, note.entity.as_str(), note.message.as_str())).collect();
     let orders = "read by workflow 'orders' (workflows/orders.json)";
     let both = "read by channel 'orders' (channels/orders.json), connector 'api' (connectors/api.json)";
     assert_eq!(
-        told,
+        lines,
         [
             ("env.reference", "API_TOKEN", both),
             ("env.reference", "SHOP_DB", "read by connector 'shop' (connectors/shop.json)"),
@@ -409,22 +409,31 @@ fn a_package_is_refused_for_its_header_and_for_any_change_of_its_content() {
         activates: true,
     };
     let package = build_package(&linted, &header);
-    let found = |change: fn(&mut Value)| {
+    let problems = |change: fn(&mut Value)| {
         let mut package = package.clone();
         change(&mut package);
         ids(&lint_package(&Arc::new(source("p.json", &package.to_string())), &ENGINE).0)
     };
-    assert!(found(|_| {}).is_empty());
-    assert_eq!(found(|package| package["package"]["name"] = json!(" ")), ["package.name"]);
-    assert_eq!(found(|package| package["package"]["version"] = json!(1)), ["package.version"]);
-    assert_eq!(found(|package| package["package"]["content_hash"] = Value::Null), ["package.content_hash"]);
-    assert_eq!(found(|package| package["workflows"][0]["name"] = json!("Other")), ["package.content_hash"]);
-    assert!(found(|package| package["workflows"][0]["activate"] = json!(false)).is_empty());
-    assert_eq!(found(|package| package["channels"] = json!({})), ["parse.channel", "package.content_hash"]);
-    let mut faulty = found(|package| package["workflows"][0]["tasks"][0]["id"] = json!(""));
+    assert!(problems(|_| {}).is_empty());
+    assert_eq!(problems(|package| package["package"]["name"] = json!(" ")), ["package.name"]);
+    assert_eq!(problems(|package| package["package"]["version"] = json!(1)), ["package.version"]);
+    assert_eq!(
+        problems(|package| package["package"]["content_hash"] = Value::Null),
+        ["package.content_hash"]
+    );
+    assert_eq!(
+        problems(|package| package["workflows"][0]["name"] = json!("Other")),
+        ["package.content_hash"]
+    );
+    assert!(problems(|package| package["workflows"][0]["activate"] = json!(false)).is_empty());
+    assert_eq!(
+        problems(|package| package["channels"] = json!({})),
+        ["parse.channel", "package.content_hash"]
+    );
+    let mut faulty = problems(|package| package["workflows"][0]["tasks"][0]["id"] = json!(""));
     faulty.sort_unstable();
     assert_eq!(faulty, ["schema.workflow"]);
-    assert_eq!(found(|package| *package = json!([])).len(), 3);
+    assert_eq!(problems(|package| *package = json!([])).len(), 3);
 }
 
 #[test]

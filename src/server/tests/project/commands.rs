@@ -233,7 +233,7 @@ fn a_standard_output_that_takes_nothing_is_told() {
         .stdout(full)
         .output()
         .unwrap();
-    let told = String::from_utf8(ran.stderr).unwrap();
-    assert_eq!(ran.status.code(), Some(1), "{told}");
-    assert!(told.contains("Error: the output cannot be written\n  Caused by: No space left"), "{told}");
+    let text = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{text}");
+    assert!(text.contains("Error: the output cannot be written\n  Caused by: No space left"), "{text}");
 }

@@ -17,9 +17,9 @@ fn altered_package() -> Directory {
         "workflows/b.json",
         json!({"workflow_id": "b", "name": "b", "tasks": [note("n", &json!({"uper": "x"}))]}),
     ));
-    let made = directory.run(PACKAGE);
-    assert_eq!(made.code, 0, "{}", made.err);
-    directory.write("p.json", &made.out.replace("late", "soon"));
+    let output = directory.run(PACKAGE);
+    assert_eq!(output.code, 0, "{}", output.err);
+    directory.write("p.json", &output.out.replace("late", "soon"));
     directory
 }
 
@@ -80,10 +80,10 @@ fn a_file_that_was_cut_off_is_a_finding_of_every_report() {
     directory.write("tests/a.case.json", case);
     directory.write("tests/b.case.json", &format!("{case}}}"));
     let report = document(&directory.run("test tests --format json"));
-    let told = |case: usize| report["cases"][case]["failures"][0]["message"].as_str().unwrap().to_owned();
-    assert!(told(0).contains("fix: close the object that begins at line 1 column 1"), "{report}");
-    assert!(told(1).contains("cut.json: EOF while parsing a list"), "{report}");
-    assert!(told(1).contains("fix: close the list"), "{report}");
+    let message = |case: usize| report["cases"][case]["failures"][0]["message"].as_str().unwrap().to_owned();
+    assert!(message(0).contains("fix: close the object that begins at line 1 column 1"), "{report}");
+    assert!(message(1).contains("cut.json: EOF while parsing a list"), "{report}");
+    assert!(message(1).contains("fix: close the list"), "{report}");
     assert_eq!(report["cases"][0]["failures"][0]["place"]["file"], "tests/a.case.json", "{report}");
 }
 

@@ -157,8 +157,8 @@ fn cases_name_inputs_of_their_table() {
             for case in entry.cases {
                 let mut named = case.required.iter().chain(case.optional);
                 assert!(named.all(|input| entry.field(input).is_some()), "{} {}", entry.name, case.op);
-                let known = entry.field("algorithm").unwrap().one_of;
-                assert!(case.algorithms.iter().all(|algorithm| known.contains(algorithm)));
+                let names = entry.field("algorithm").unwrap().one_of;
+                assert!(case.algorithms.iter().all(|algorithm| names.contains(algorithm)));
                 assert_eq!(case.names("algorithm"), !case.algorithms.is_empty(), "{}", case.op);
             }
         }

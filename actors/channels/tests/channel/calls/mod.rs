@@ -124,8 +124,8 @@ fn a_call_brings_back_the_data_of_the_other_channel() {
 #[test]
 fn the_called_workflow_sees_the_metadata_of_the_caller_and_a_clean_sheet() {
     run(async |world| {
-        let seen = json!([copy("metadata", "data.metadata"), copy("temp_data.x", "data.left")]);
-        world.peer("stock", json!({}), seen);
+        let copies = json!([copy("metadata", "data.metadata"), copy("temp_data.x", "data.left")]);
+        world.peer("stock", json!({}), copies);
         let mut tasks = json!([task("fail", json!({})), copy("payload", "temp_data.x"), get("stock")]);
         tasks[0]["continue_on_error"] = json!(true);
         let orders = world.orders(json!({"auth": token_auth()}), tasks).await;
@@ -290,10 +290,10 @@ fn the_input_of_a_call_is_checked_before_it_is_stored() {
         let (mut errors, mut warnings) = (Vec::new(), Vec::new());
         let content = workflow(1, &json!([call(input.clone())])).content;
         kit.services.engine.check(&content, &mut errors, &mut warnings);
-        let found: Vec<_> = errors
+        let problems: Vec<_> = errors
             .iter()
             .map(|error| (error.path.as_str(), json!(error.code).as_str().unwrap().to_owned()))
             .collect();
-        assert_eq!(found, [(&*format!("tasks[0].function.input.{path}"), code.to_owned())], "{input}");
+        assert_eq!(problems, [(&*format!("tasks[0].function.input.{path}"), code.to_owned())], "{input}");
     }
 }

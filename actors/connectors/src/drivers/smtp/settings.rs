@@ -115,11 +115,12 @@ mod tests {
     #[test]
     fn credentials_a_server_repeats_are_not_shown() {
         let auth = json!({"type": "basic", "username": "bob", "password": "sword fish"});
-        let made = settings(json!({"host": "mail.example", "from": "a@example.com", "auth": auth})).unwrap();
+        let settings =
+            settings(json!({"host": "mail.example", "from": "a@example.com", "auth": auth})).unwrap();
         let (plain, login) = (STANDARD.encode("\0bob\0sword fish"), STANDARD.encode("sword fish"));
         let unpadded = login.trim_end_matches('=');
         let said = format!("bad password sword fish (sword%20fish) for bob, {plain}, {login}, {unpadded}.");
-        assert_eq!(made.redact(&said), "bad password ****** (******) for bob, ******, ******, ******.");
+        assert_eq!(settings.redact(&said), "bad password ****** (******) for bob, ******, ******, ******.");
     }
 
     #[test]

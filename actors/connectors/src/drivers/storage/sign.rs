@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn every_key_is_named_by_its_own_url() {
-        let made = settings(json!({"force_path_style": true})).unwrap();
+        let settings = settings(json!({"force_path_style": true})).unwrap();
         for (key, path) in [
             ("a b", "/b/a%20b"),
             ("a+b", "/b/a%2Bb"),
@@ -137,7 +137,7 @@ mod tests {
             ("\u{7f}\t", "/b/%7F%09"),
         ] {
             assert_eq!(check_key(key), Ok(()), "{key}");
-            assert_eq!(get(&made, key).path(), path, "{key}");
+            assert_eq!(get(&settings, key).path(), path, "{key}");
         }
         for key in ["", ".", "..", "../a", "a/../b", "a/./b", "a/.."] {
             assert!(check_key(key).is_err(), "{key}");
@@ -146,12 +146,12 @@ mod tests {
 
     #[test]
     fn what_a_url_is_good_for_is_signed() {
-        let made = settings(json!({"session_token": "t/o+k"})).unwrap();
+        let settings = settings(json!({"session_token": "t/o+k"})).unwrap();
         let to = ObjectAccess::Get {
             content_type: Some("text/csv".into()),
             content_disposition: Some("attachment; filename=\"a b.csv\"".into()),
         };
-        let url = made.sign(&PresignGrant { key: "k".into(), to, expires_in: Duration::from_secs(900) });
+        let url = settings.sign(&PresignGrant { key: "k".into(), to, expires_in: Duration::from_secs(900) });
         assert_eq!(query(&url, "X-Amz-Expires").as_deref(), Some("900"));
         assert_eq!(query(&url, "X-Amz-Security-Token").as_deref(), Some("t/o+k"));
         assert_eq!(
@@ -160,7 +160,7 @@ mod tests {
         );
         assert_eq!(query(&url, "response-content-type").as_deref(), Some("text/csv"));
         let to = ObjectAccess::Put { content_type: Some("image/png".into()) };
-        let url = made.sign(&PresignGrant { key: "k".into(), to, expires_in: Duration::from_secs(1) });
+        let url = settings.sign(&PresignGrant { key: "k".into(), to, expires_in: Duration::from_secs(1) });
         assert_eq!(query(&url, "X-Amz-SignedHeaders").as_deref(), Some("content-type;host"));
         assert!(!url.as_str().contains("swordfish"));
     }

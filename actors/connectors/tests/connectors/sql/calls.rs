@@ -10,8 +10,8 @@ fn rows_come_back_as_objects_in_the_order_of_their_columns() {
     run(async |world| {
         for mut base in Base::all() {
             base.connect(world, json!({})).await;
-            let made = "CREATE TABLE t (z INTEGER PRIMARY KEY, a VARCHAR(50), m INTEGER)";
-            assert_eq!(write(world, made, json!([])).await.unwrap(), 0, "{:?}", base.kind);
+            let table = "CREATE TABLE t (z INTEGER PRIMARY KEY, a VARCHAR(50), m INTEGER)";
+            assert_eq!(write(world, table, json!([])).await.unwrap(), 0, "{:?}", base.kind);
             let insert = base.sql("INSERT INTO t (z, a, m) VALUES (?, ?, ?), (?, ?, ?)");
             let inserted = write(world, &insert, json!([1, "one", null, 2, "two", 7])).await;
             assert_eq!(inserted.unwrap(), 2, "{:?}", base.kind);

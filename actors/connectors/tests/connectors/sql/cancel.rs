@@ -108,10 +108,10 @@ fn who_waits_too_long_for_a_connection_is_told_so() {
             assert_eq!(first.unwrap_err().code.name(), "TIMEOUT_ERROR", "{:?}", base.kind);
             // The first one's connection may have come free a moment before, with no time left for more.
             if let Err(error) = second {
-                let told =
+                let expectations =
                     [("IO_ERROR", "no connection was free"), ("TIMEOUT_ERROR", "not done within 1000 ms")];
                 let due = |(code, text)| error.code.name() == code && error.message.contains(text);
-                assert!(told.into_iter().any(due), "{:?} {error:?}", base.kind);
+                assert!(expectations.into_iter().any(due), "{:?} {error:?}", base.kind);
             }
         }
     });

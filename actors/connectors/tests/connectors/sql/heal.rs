@@ -47,19 +47,19 @@ fn heals(server: &Daemon) {
         }
         for _ in 0..2 {
             server.stop().unwrap();
-            let mut seen = BTreeSet::new();
+            let mut codes = BTreeSet::new();
             let opened = |world: &ConnectorWorld| {
                 let states = world.connectors.breakers().unwrap();
                 states.iter().any(|(_, state)| *state == BreakerState::Open)
             };
             let mut ever = false;
             // Until calls are held back, and some were.
-            while !(ever && seen.contains("circuit_open")) {
+            while !(ever && codes.contains("circuit_open")) {
                 let round = round(world).await;
-                seen.extend(round.into_iter().map(|outcome| outcome.err().unwrap_or("served by nobody")));
+                codes.extend(round.into_iter().map(|outcome| outcome.err().unwrap_or("served by nobody")));
                 ever |= opened(world);
             }
-            assert_eq!(seen, BTreeSet::from(["IO_ERROR", "circuit_open"]));
+            assert_eq!(codes, BTreeSet::from(["IO_ERROR", "circuit_open"]));
             server.restart().unwrap();
             // Held back until the breaker has tried it out.
             while query_once(world).await.is_err() {

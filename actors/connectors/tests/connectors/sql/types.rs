@@ -176,8 +176,8 @@ fn a_statement_outlives_the_types_it_was_prepared_with() {
         write(world, "INSERT INTO t VALUES ($1, 'sad')", json!([key])).await.unwrap();
         let look = async || {
             let rows = read(world, "SELECT v, m FROM t WHERE v = $1", json!([key])).await.unwrap();
-            let found = json!({"==": [{"field": "v"}, key]});
-            let query = json!({"source": "t", "fields": ["v"], "filter": found});
+            let filter = json!({"==": [{"field": "v"}, key]});
+            let query = json!({"source": "t", "fields": ["v"], "filter": filter});
             let schema = json!({"unmapped": "identity", "entities": {}});
             let input = json!({"connector": "c", "schema": schema, "query": query, "output": "data.rows"});
             let outcome = world.task("data_query", input, Value::Null).await;

@@ -81,7 +81,7 @@ pub(crate) async fn occurrences_are_filtered_and_newest_first(db: TestDatabase) 
     write_occurrences(&db, &ledger, "d", 2).await;
     let claim = claim_single(&ledger, "a").await;
     assert!(ledger.settle(&claim.key, None, Settlement::Failed { message: "x".into() }, None).await.unwrap());
-    let found = async |filter| {
+    let instants = async |filter| {
         let OccurrencePage { rows, total, .. } = ledger.list(filter, Page::default(), None).await.unwrap();
         assert_eq!(rows.len() as i64, total);
         assert!(rows.is_sorted_by(|a, b| (a.created_at, &a.id) > (b.created_at, &b.id)), "{rows:?}");
@@ -90,15 +90,19 @@ pub(crate) async fn occurrences_are_filtered_and_newest_first(db: TestDatabase) 
     let any = OccurrenceFilter::default;
     let of = |channel: &str| OccurrenceFilter { channel_id: Some(channel.into()), ..any() };
     let at = |n| Some(Timestamp::from_naive(first + seconds(n)));
-    assert_eq!(found(any()).await, 7);
-    assert_eq!(found(of("c")).await, 5);
-    assert_eq!(found(of("nobody")).await, 0);
-    assert_eq!(found(of("a\0b")).await, 0);
-    assert_eq!(found(OccurrenceFilter { status: Some("failed".into()), ..any() }).await, 1);
-    assert_eq!(found(OccurrenceFilter { status: Some("no such".into()), ..any() }).await, 0);
-    assert_eq!(found(OccurrenceFilter { since: at(1), until: at(3), ..of("c") }).await, 3, "both ends count");
-    assert_eq!(found(OccurrenceFilter { since: at(4), ..of("c") }).await, 1);
-    assert_eq!(found(OccurrenceFilter { until: at(0), ..of("c") }).await, 1);
+    assert_eq!(instants(any()).await, 7);
+    assert_eq!(instants(of("c")).await, 5);
+    assert_eq!(instants(of("nobody")).await, 0);
+    assert_eq!(instants(of("a\0b")).await, 0);
+    assert_eq!(instants(OccurrenceFilter { status: Some("failed".into()), ..any() }).await, 1);
+    assert_eq!(instants(OccurrenceFilter { status: Some("no such".into()), ..any() }).await, 0);
+    assert_eq!(
+        instants(OccurrenceFilter { since: at(1), until: at(3), ..of("c") }).await,
+        3,
+        "both ends count"
+    );
+    assert_eq!(instants(OccurrenceFilter { since: at(4), ..of("c") }).await, 1);
+    assert_eq!(instants(OccurrenceFilter { until: at(0), ..of("c") }).await, 1);
 }
 
 pub(crate) async fn pages_show_each_row_once_and_rows_that_arrive_show_none_twice_before_them(

@@ -18,12 +18,12 @@ use super::{
 pub(crate) async fn a_cursor_is_made_taken_over_and_begun_anew(db: TestDatabase) {
     let ledger = db.store().await.ledger();
     let next = ago(&ledger, 10).await;
-    let made = align_cursor(&db, &ledger, align("c", next)).await;
-    assert_eq!((made.next_fire_at, made.paused_at, made.channel_version), (next, None, 1));
+    let cursor = align_cursor(&db, &ledger, align("c", next)).await;
+    assert_eq!((cursor.next_fire_at, cursor.paused_at, cursor.channel_version), (next, None, 1));
     let later = next + seconds(99);
     let edited = AlignRequest { version: 2, ..align("c", later) };
-    let kept = align_cursor(&db, &ledger, edited.clone()).await;
-    assert_eq!((kept.next_fire_at, kept.channel_version), (next, 2), "it goes on where it stands");
+    let cursor = align_cursor(&db, &ledger, edited.clone()).await;
+    assert_eq!((cursor.next_fire_at, cursor.channel_version), (next, 2), "it goes on where it stands");
     let other = AlignRequest { version: 3, config_hash: "other".into(), ..edited };
     let anew = align_cursor(&db, &ledger, other).await;
     assert_eq!((anew.next_fire_at, anew.config_hash.as_str()), (later, "other"));

@@ -66,10 +66,19 @@ async fn stored_rows(ledger: &Ledger, memory: &MemoryLedger) -> Vec<Row> {
             _ => None,
         };
         let live = stored.claimed_until.map(|until| until.naive() >= now);
-        let ended = stored.row.completed_at.is_some();
+        let is_terminal = stored.row.completed_at.is_some();
         let Some(row) = Some(stored.row) else { continue };
         let id = row.id.parse().unwrap();
-        rows.push((id, row.status, row.attempt, stored.claimed_by, live, slot, stored.error_message, ended));
+        rows.push((
+            id,
+            row.status,
+            row.attempt,
+            stored.claimed_by,
+            live,
+            slot,
+            stored.error_message,
+            is_terminal,
+        ));
     }
     rows
 }

@@ -25,7 +25,7 @@ pub(crate) async fn no_row_is_claimed_twice(db: TestDatabase) {
         write_occurrences(&db, &nodes[0], channel, 30).await;
     }
     let holders: Vec<String> = (0..12).map(|n| format!("h{n}")).collect();
-    let mut taken = HashSet::new();
+    let mut ids = HashSet::new();
     // A claim skips rows that another one has locked, so one round may return fewer than there are.
     for _ in 0..20 {
         let claims = holders
@@ -34,16 +34,16 @@ pub(crate) async fn no_row_is_claimed_twice(db: TestDatabase) {
             .map(|(n, holder)| nodes[n % 3].claim(holder, LEASE, 4, MOST, Vec::new()));
         for claims in join_all(claims).await {
             for claim in claims.unwrap().claimed {
-                assert!(taken.insert(claim.key.id), "{} was claimed before", claim.key.id);
+                assert!(ids.insert(claim.key.id), "{} was claimed before", claim.key.id);
                 let row = nodes[0].get(&claim.key.id.to_string()).await.unwrap().unwrap();
                 assert_eq!(row.claimed_by, Some(claim.key.holder));
             }
         }
-        if taken.len() == 120 {
+        if ids.len() == 120 {
             return;
         }
     }
-    panic!("only {} of 120 rows were claimed", taken.len());
+    panic!("only {} of 120 rows were claimed", ids.len());
 }
 
 pub(crate) async fn a_key_never_has_more_holders_than_slots(db: TestDatabase) {
@@ -152,11 +152,11 @@ pub(crate) async fn in_the_crowd_nothing_fails_and_everything_ends(db: TestDatab
             break;
         }
     }
-    let ended = statuses(&nodes[0]).await;
-    assert!(ended.len() >= 40 && ended.contains(&"completed".into()), "{ended:?}");
+    let ends = statuses(&nodes[0]).await;
+    assert!(ends.len() >= 40 && ends.contains(&"completed".into()), "{ends:?}");
     assert!(
-        ended.iter().all(|status| ["completed", "skipped_singleton"].contains(&status.as_str())),
-        "{ended:?}"
+        ends.iter().all(|status| ["completed", "skipped_singleton"].contains(&status.as_str())),
+        "{ends:?}"
     );
     assert!(nodes[0].slots_held(vec!["shared".into()]).await.unwrap().is_empty());
 }

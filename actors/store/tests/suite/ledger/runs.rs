@@ -59,8 +59,8 @@ pub(crate) async fn a_run_is_claimed_started_renewed_and_settled(db: TestDatabas
     let renewed = read(&ledger, claim).await;
     assert!(renewed.claimed_until.unwrap().naive() - claims.now > seconds(590));
     assert!(renewed.updated_at > row.updated_at);
-    let ended = end(trace_id, TraceStatus::Completed);
-    assert!(ledger.settle(&claim.key, slot.as_ref(), Settlement::Completed, Some(ended)).await.unwrap());
+    let trace_end = end(trace_id, TraceStatus::Completed);
+    assert!(ledger.settle(&claim.key, slot.as_ref(), Settlement::Completed, Some(trace_end)).await.unwrap());
     let row = read(&ledger, claim).await;
     assert_eq!((row.row.status.as_str(), row.row.attempt, row.claimed_until), ("completed", 1, None));
     assert!(row.row.completed_at.is_some() && row.claimed_by.is_some() && row.singleton_key.is_some());
@@ -98,8 +98,8 @@ pub(crate) async fn what_is_due_longest_is_claimed_first_and_nothing_before_its_
     assert!(ledger.claim("n", LEASE, 0, MOST, Vec::new()).await.unwrap().claimed.is_empty());
     expire(&db, &two[1].key.id.to_string()).await;
     let rest = ledger.claim("m", LEASE, 10, MOST, Vec::new()).await.unwrap().claimed;
-    let taken: Vec<_> = rest.iter().map(|claim| (claim.scheduled_for, claim.recovered)).collect();
-    assert_eq!(taken, [(first, true), (first + seconds(1), false), (first + seconds(2), false)]);
+    let claims: Vec<_> = rest.iter().map(|claim| (claim.scheduled_for, claim.recovered)).collect();
+    assert_eq!(claims, [(first, true), (first + seconds(1), false), (first + seconds(2), false)]);
     assert_eq!(statuses(&ledger).await, ["claimed", "claimed", "claimed", "claimed", "pending"]);
 }
 
@@ -124,9 +124,11 @@ pub(crate) async fn a_late_write_changes_no_row(db: TestDatabase) {
             assert_eq!(status(&traces, first_trace).await.as_deref(), Some("failed"), "nobody ended it");
         }
         let before = read(&ledger, &claim).await;
-        let ended = Some(end(first_trace, TraceStatus::Completed));
+        let trace_end = Some(end(first_trace, TraceStatus::Completed));
         assert!(!ledger.renew(&late.key, late_slot.as_ref(), LEASE).await.unwrap());
-        assert!(!ledger.settle(&late.key, late_slot.as_ref(), Settlement::Completed, ended).await.unwrap());
+        assert!(
+            !ledger.settle(&late.key, late_slot.as_ref(), Settlement::Completed, trace_end).await.unwrap()
+        );
         assert!(!ledger.settle(&late.key, None, failure(), None).await.unwrap());
         assert!(!ledger.give_back(&late, late_slot.as_ref()).await.unwrap());
         assert_eq!(start(&ledger, &late, Some(&singleton)).await, StartResult::Lost);

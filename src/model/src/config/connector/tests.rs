@@ -63,9 +63,9 @@ fn all_that_credentials_lack_is_named_at_once() {
         (json!({"type": "basic", "user": "u"}), &["user", "username", "password"]),
     ] {
         for kind in [ConnectorType::Http, ConnectorType::Es] {
-            let found = problems(kind, &json!({"url": "http://a.example", "auth": auth}));
+            let problems = problems(kind, &json!({"url": "http://a.example", "auth": auth}));
             let due: Vec<_> = due.iter().map(|field| format!("connector.config.auth.{field}")).collect();
-            assert_eq!(found, due, "{auth}");
+            assert_eq!(problems, due, "{auth}");
         }
     }
 }

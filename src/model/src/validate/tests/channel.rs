@@ -170,8 +170,8 @@ fn an_update_keeps_what_is_absent_and_empties_on_request() {
     let current = content(&rest(json!({"description": "d", "topic": "t", "priority": 2, "tags": ["x"]})));
     let update = |body: Value| parse_channel_update(&body, &current, &Marked);
     assert_eq!(update(json!({})).unwrap(), current);
-    let kept = json!({"protocol": "kafka", "channel_type": "async", "channel_id": "import", "topic": null, "tags": null});
-    assert_eq!(update(kept).unwrap(), current);
+    let document = json!({"protocol": "kafka", "channel_type": "async", "channel_id": "import", "topic": null, "tags": null});
+    assert_eq!(update(document).unwrap(), current);
     let emptied = update(json!({"topic": "", "workflow_id": "", "tags": [], "description": null})).unwrap();
     assert_eq!((emptied.topic, emptied.workflow_id, emptied.description), (None, None, None));
     let errors = update(json!({"methods": [], "route_pattern": ""})).unwrap_err();

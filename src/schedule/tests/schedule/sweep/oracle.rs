@@ -43,7 +43,7 @@ impl Clock {
 
     /// Returns the instants of an expression after `from` and before `until`.
     pub(super) fn instants(&self, sample: &Sample, from: i64, until: i64) -> Vec<i64> {
-        let mut found = Vec::new();
+        let mut instants = Vec::new();
         for day in from.div_euclid(DAY) - 3..=until.div_euclid(DAY) + 3 {
             if !names(sample, civil::date(1970, 1, 1) + day.days()) {
                 continue;
@@ -52,15 +52,15 @@ impl Clock {
                 for minute in &sample.minutes {
                     for second in &sample.seconds {
                         let local = day * DAY + i64::from(hour * 3600 + minute * 60 + second);
-                        self.resolve(local, sample.follows_elapsed_time, &mut found);
+                        self.resolve(local, sample.follows_elapsed_time, &mut instants);
                     }
                 }
             }
         }
-        found.sort_unstable();
-        found.dedup();
-        found.retain(|at| (from + 1..until).contains(at));
-        found
+        instants.sort_unstable();
+        instants.dedup();
+        instants.retain(|at| (from + 1..until).contains(at));
+        instants
     }
 
     /// Collects every instant with the local time `local`, or only the one that counts.

@@ -33,8 +33,8 @@ fn a_value_of_a_message_asks_nothing_of_a_field() {
         let nested = json!({"$or": [{"$and": [{"name": {"var": "data.x"}}]}]});
         let found = resolve(nested, InputContext::Query, &message);
         assert_eq!(found, Ok(json!({"$or": [{"$and": [{"name": {"$eq": attack}}]}]})));
-        let found = resolve(json!({"name": {"$eq": {"var": "data.x"}}}), InputContext::Query, &message);
-        assert_eq!(found, Ok(json!({"name": {"$eq": attack}})));
+        let resolution = resolve(json!({"name": {"$eq": {"var": "data.x"}}}), InputContext::Query, &message);
+        assert_eq!(resolution, Ok(json!({"name": {"$eq": attack}})));
     }
 }
 
@@ -67,14 +67,14 @@ fn it_is_literal_in_an_expression_and_texts_read_no_field() {
     let stage = json!([{"$set": {"note": {"var": "data.x"}}}, {"$match": {"$expr": {"$eq": ["$a", {"var": "data.x"}]}}}]);
     let texts = [json!("$password"), json!(["$$ROOT"]), json!({"a": "$b"})];
     for attack in attacks().into_iter().chain(texts) {
-        let found = resolve(stage.clone(), InputContext::Expression, &json!({"x": attack}));
+        let resolution = resolve(stage.clone(), InputContext::Expression, &json!({"x": attack}));
         let literal = json!({"$literal": attack});
         let due = json!([{"$set": {"note": literal}}, {"$match": {"$expr": {"$eq": ["$a", literal]}}}]);
-        assert_eq!(found, Ok(due));
+        assert_eq!(resolution, Ok(due));
     }
     let matched = json!([{"$match": {"price": {"var": "data.x"}}}]);
-    let found = resolve(matched, InputContext::Expression, &json!({"x": "$5"}));
-    assert_eq!(found, Ok(json!([{"$match": {"price": "$5"}}])), "a text is a text where no expression is");
+    let outcome = resolve(matched, InputContext::Expression, &json!({"x": "$5"}));
+    assert_eq!(outcome, Ok(json!([{"$match": {"price": "$5"}}])), "a text is a text where no expression is");
 }
 
 #[test]
@@ -102,9 +102,9 @@ fn typed_values_and_plain_ones_pass_everywhere() {
 #[test]
 fn a_field_that_is_set_takes_any_value() {
     for attack in attacks() {
-        let found =
+        let resolution =
             resolve(json!({"$set": {"a": {"var": "data.x"}}}), InputContext::Update, &json!({"x": attack}));
-        assert_eq!(found, Ok(json!({"$set": {"a": attack}})));
+        assert_eq!(resolution, Ok(json!({"$set": {"a": attack}})));
     }
 }
 
@@ -123,6 +123,6 @@ fn who_hands_a_whole_input_over_means_its_operators_but_no_code() {
 #[test]
 fn what_the_author_writes_is_left_alone() {
     let written = json!({"$where": "this.a", "name": {"$regex": "^x"}, "var": 1, "b": {"var": "data.x"}});
-    let found = resolve(written, InputContext::Query, &json!({"x": 1}));
-    assert_eq!(found, Ok(json!({"$where": "this.a", "name": {"$regex": "^x"}, "var": 1, "b": 1})));
+    let resolution = resolve(written, InputContext::Query, &json!({"x": 1}));
+    assert_eq!(resolution, Ok(json!({"$where": "this.a", "name": {"$regex": "^x"}, "var": 1, "b": 1})));
 }

@@ -105,8 +105,8 @@ async fn matching_rows(
 
 /// `SVC_TEST_FILTERS` asks for another number.
 fn filters() -> usize {
-    let asked = std::env::var_os("SVC_TEST_FILTERS").and_then(|text| text.to_str()?.parse().ok());
-    asked.unwrap_or(FILTERS)
+    let rounds = std::env::var_os("SVC_TEST_FILTERS").and_then(|text| text.to_str()?.parse().ok());
+    rounds.unwrap_or(FILTERS)
 }
 
 fn agree(kind: Kind) {

@@ -92,8 +92,8 @@ fn a_text_is_stored_as_one_in_a_column_of_json() {
             json!({"op": "update", "target": "t", "set": {"b": "7"}, "filter": {"==": [{"field": "id"}, 90]}}),
         )
         .await;
-        let found = json!({"source": "t", "fields": ["id"], "filter": {"==": [{"field": "b"}, "7"]}});
-        assert_eq!(query(world, found).await, json!([{"id": 90}]));
+        let search = json!({"source": "t", "fields": ["id"], "filter": {"==": [{"field": "b"}, "7"]}});
+        assert_eq!(query(world, search).await, json!([{"id": 90}]));
         // What the author of SQL binds is JSON already.
         let rows = read(world, "SELECT $1::jsonb AS b", json!(["{\"a\": 1}"])).await.unwrap();
         assert_eq!(rows, json!([{"b": {"a": 1}}]));

@@ -443,17 +443,17 @@ fn rows_are_chosen_by_relations_to_their_own_table() {
                 "children": {"to": "node", "local": "id", "foreign": "parent"},
                 "paired": {"to": "node", "kind": "many_to_many", "local": "id", "foreign": "id",
                            "through": {"table": "pairs", "local": "p", "foreign": "c"}}}}}});
-            let asked = async |write: Value| {
+            let answer = async |write: Value| {
                 let input = json!({"write": write, "schema": schema});
                 run(world, "data_write", input, Value::Null).await.unwrap()["rows_affected"].clone()
             };
             let over =
                 |quantifier: &str, relation: &str| json!({ quantifier: [{"field": relation}, {"and": []}] });
             let update = json!({"op": "update", "target": "node", "set": {"v": 1}, "filter": over("none", "children")});
-            assert_eq!(asked(update).await, 1, "{:?}", base.kind);
+            assert_eq!(answer(update).await, 1, "{:?}", base.kind);
             let delete = |filter: Value| json!({"op": "delete", "target": "node", "filter": filter});
-            assert_eq!(asked(delete(over("none", "children"))).await, 1, "{:?}", base.kind);
-            assert_eq!(asked(delete(over("some", "paired"))).await, 1, "{:?}", base.kind);
+            assert_eq!(answer(delete(over("none", "children"))).await, 1, "{:?}", base.kind);
+            assert_eq!(answer(delete(over("some", "paired"))).await, 1, "{:?}", base.kind);
             let left = query(world, json!({"source": "nodes", "fields": ["id"]})).await;
             assert_eq!(left, json!([{"id": 2}]), "{:?}", base.kind);
         }

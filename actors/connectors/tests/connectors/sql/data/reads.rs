@@ -201,7 +201,7 @@ fn texts_are_compared_with_case_whatever_the_column_says() {
             let rows: Vec<_> =
                 words.iter().enumerate().map(|(id, word)| json!({"id": id, "w": word, "n": 0})).collect();
             super::change(world, json!({"op": "insert", "target": "words", "values": rows})).await;
-            let found = async |filter: Value| {
+            let matches = async |filter: Value| {
                 let rows = query(
                     world,
                     json!({"source": "words", "fields": ["w"], "sort": [{"id": "asc"}], "filter": filter}),
@@ -215,26 +215,26 @@ fn texts_are_compared_with_case_whatever_the_column_says() {
             };
             let field = json!({"field": "w"});
             for word in words {
-                assert_eq!(found(json!({"==": [field, word]})).await, [word]);
-                assert_eq!(found(json!({"in": [field, [word]]})).await, [word]);
-                assert_eq!(found(json!({"!=": [field, word]})).await.len(), words.len() - 1);
+                assert_eq!(matches(json!({"==": [field, word]})).await, [word]);
+                assert_eq!(matches(json!({"in": [field, [word]]})).await, [word]);
+                assert_eq!(matches(json!({"!=": [field, word]})).await.len(), words.len() - 1);
                 let held: Vec<_> = words.iter().filter(|one| one.contains(word)).collect();
                 assert_eq!(
-                    found(json!({"in": [word, field]})).await,
+                    matches(json!({"in": [word, field]})).await,
                     held.into_iter().copied().collect::<Vec<_>>()
                 );
             }
-            assert_eq!(found(json!({"starts_with": [field, "A"]})).await, ["AB", "Ab"]);
-            assert_eq!(found(json!({"ends_with": [field, "B"]})).await, ["AB"]);
+            assert_eq!(matches(json!({"starts_with": [field, "A"]})).await, ["AB", "Ab"]);
+            assert_eq!(matches(json!({"ends_with": [field, "B"]})).await, ["AB"]);
             assert_eq!(
-                found(json!({"!": {"starts_with": [field, "a"]}})).await,
+                matches(json!({"!": {"starts_with": [field, "a"]}})).await,
                 ["AB", "Ab", "äb", "ß", "0", "10x"]
             );
             // A number is no text: where a database compares them at all, it compares their digits.
             if base.kind != Kind::Postgres {
-                assert_eq!(found(json!({"==": [field, 0]})).await, ["0"]);
-                assert_eq!(found(json!({"==": [field, false]})).await, ["0"]);
-                assert_eq!(found(json!({"in": [field, [10]]})).await, [""; 0]);
+                assert_eq!(matches(json!({"==": [field, 0]})).await, ["0"]);
+                assert_eq!(matches(json!({"==": [field, false]})).await, ["0"]);
+                assert_eq!(matches(json!({"in": [field, [10]]})).await, [""; 0]);
             }
         }
     });

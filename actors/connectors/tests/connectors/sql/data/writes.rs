@@ -187,8 +187,8 @@ fn rows_of_a_message_are_columns_the_schema_declares() {
                 .await
                 .unwrap();
             let one = change(world, json!({"op": "insert", "target": "counted", "values": {"v": 1}})).await;
-            let told = if base.kind == Kind::Postgres { Value::Null } else { json!(1) };
-            assert_eq!(one["last_insert_id"], told);
+            let count = if base.kind == Kind::Postgres { Value::Null } else { json!(1) };
+            assert_eq!(one["last_insert_id"], count);
             let gone = change(
                 world,
                 json!({"op": "delete", "target": "counted", "filter": {"==": [{"field": "id"}, 1]}}),

@@ -57,9 +57,9 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn key() -> impl Strategy<Value = String> {
-    let known =
+    let names =
         ["url", "host", "brokers", "auth", "password", "headers", "type", "extra_params", "max_retries"];
-    prop_oneof![proptest::sample::select(known.to_vec()).prop_map(str::to_owned), "[a-z]{1,3}"]
+    prop_oneof![proptest::sample::select(names.to_vec()).prop_map(str::to_owned), "[a-z]{1,3}"]
 }
 
 fn config() -> impl Strategy<Value = Value> {
@@ -90,9 +90,9 @@ proptest! {
     #[test]
     fn what_was_read_and_sent_back_changes_nothing(config in config()) {
         prop_assume!(!has_mask(&config));
-        let mut sent = mask_connector_config(&config);
-        restore_connector_config(&mut sent, &config);
-        prop_assert_eq!(sent, config);
+        let mut update = mask_connector_config(&config);
+        restore_connector_config(&mut update, &config);
+        prop_assert_eq!(update, config);
     }
 
     #[test]
