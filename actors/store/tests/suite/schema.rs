@@ -305,7 +305,9 @@ pub(crate) async fn page_of_definitions_is_read_in_the_order_of_an_index(db: Tes
         ] {
             for select in ["*", "COUNT(*)"] {
                 let query = format!("SELECT {select} FROM {table} WHERE is_latest {condition} {order}");
-                assert_eq!(explain(&db, &query).await, step, "{query}");
+                let plan = explain(&db, &query).await;
+                // A count may read either index of the latest versions.
+                assert!(plan == step || (select != "*" && plan.starts_with(&step)), "{query}: {plan}");
             }
         }
     }
