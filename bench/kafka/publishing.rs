@@ -24,7 +24,7 @@ pub(super) fn measure(setting: &BenchContext) -> io::Result<()> {
     let tasks =
         json!([{"id": "publish", "name": "P", "function": {"name": "publish_kafka", "input": publish}}]);
     create_channel(&mut http, "publish", "rest", "off", &tasks)?;
-    let load = Load::post("/api/v1/data/publish", &order(1));
+    let load = Load::post("/api/v1/data/publish", order(1));
     let (mut bare, mut service) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         bare.push(produce(&brokers)?);

@@ -175,7 +175,11 @@ fn verbose_answer_adds_the_cause_and_a_call_that_is_late_is_no_deadline_of_the_r
     let document = json!({"tasks": [answer("t", json!({"error": "detail"}))]});
     let failure = run(&answering(), &document, message(Value::Null)).failure.unwrap();
     let refusal = failure.to_service_error(true);
-    assert!(!refusal.message().contains("db-7"), "for operators, whatever the setting: {}", refusal.message());
+    assert!(
+        !refusal.message().contains("db-7"),
+        "for operators, whatever the setting: {}",
+        refusal.message()
+    );
     let document = json!({"tasks": [answer("t", json!({"error": "other"}))]});
     let failure = run(&answering(), &document, message(Value::Null)).failure.unwrap();
     assert!(failure.to_service_error(true).message().ends_with("FUNCTION_ERROR: host db-7 failed"));
