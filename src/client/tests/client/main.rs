@@ -52,10 +52,10 @@ async fn request_carries_key_context_and_encoded_path() {
     let request = ApiRequest::get(admin_path(&["workflows", "a b/c"])).query("tag", "x&y");
     let response = client.send(&request).await.unwrap();
     assert_eq!(response.data::<Value>().unwrap().to_string(), r#"{"b":1,"a":2}"#);
-    let request = &upstream.requests()[0];
-    assert_eq!(request.target, "/api/v1/admin/workflows/a%20b%2Fc?tag=x%26y");
-    assert_eq!(request.header("authorization"), Some(&*format!("Bearer {KEY}")));
-    assert_eq!(request.header("x-svc-change-context"), Some("release 7"));
+    let received = &upstream.requests()[0];
+    assert_eq!(received.target, "/api/v1/admin/workflows/a%20b%2Fc?tag=x%26y");
+    assert_eq!(received.header("authorization"), Some(&*format!("Bearer {KEY}")));
+    assert_eq!(received.header("x-svc-change-context"), Some("release 7"));
     assert!(!format!("{client:?} {request:?}").contains(KEY), "{client:?}");
 }
 
