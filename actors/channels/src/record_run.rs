@@ -119,9 +119,9 @@ impl RecordSettlement {
         self.trace_id
     }
 
-    /// Returns `true` if the attempt left a trace that is not stored yet.
-    pub fn has_trace(&self) -> bool {
-        self.trace.is_some()
+    /// Returns the bytes of the trace, if the attempt left one that is not stored yet.
+    pub fn trace_bytes(&self) -> Option<usize> {
+        self.trace.as_ref().map(Record::bytes)
     }
 
     /// Stores the trace as the channel's policy says: in mode `sync` the row is on disk when this returns. A

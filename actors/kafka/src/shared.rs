@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::dead_letter::RecordLetter;
 use crate::metrics::KafkaMetrics;
+use crate::partition::TraceShares;
 use crate::partition::handle::PartitionHandle;
 use crate::settings::Settings;
 use crate::topic_map::TopicMap;
@@ -36,6 +37,7 @@ pub(crate) struct KafkaShared {
     pub(crate) dead_letters: Option<DeadLetterTopic>,
     pub(crate) routes: ArcSwap<TopicMap>,
     permits: Semaphore,
+    pub(crate) trace_shares: TraceShares,
     groups: Mutex<BTreeMap<Arc<str>, Arc<GroupHandle>>>,
 }
 
@@ -59,6 +61,7 @@ impl KafkaShared {
             log,
             dead_letters,
             routes: ArcSwap::default(),
+            trace_shares: TraceShares::default(),
             groups: Mutex::default(),
         }
     }

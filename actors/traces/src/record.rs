@@ -36,6 +36,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// Returns the bytes of its texts.
+    pub fn bytes(&self) -> usize {
+        [&self.result, &self.error, &self.task_trace].into_iter().flatten().map(String::len).sum()
+    }
+
     /// Returns the row of the run.
     pub(crate) fn into_row(self) -> NewTrace {
         let took = chrono::Duration::from_std(self.took).unwrap_or_default();

@@ -19,7 +19,7 @@ const NEVER: &str = "3600000";
 const OFTEN: &str = "100";
 
 /// A new database, and the server it is of, which lives as long as somebody holds it.
-fn database() -> Option<(Postgres, PostgresDatabase)> {
+pub(crate) fn database() -> Option<(Postgres, PostgresDatabase)> {
     let postgres = Postgres::shared()?;
     let database = postgres.database().unwrap();
     Some((postgres, database))

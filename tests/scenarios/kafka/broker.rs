@@ -148,6 +148,13 @@ fn broker_with_scram_over_tls_is_consumed_and_published_to() {
     consume_publish_and_resume(BrokerAccess::ScramOverTls, "SCRAM-SHA-512");
 }
 
+/// The broker speaks this mechanism, but takes any password.
+#[test]
+#[ignore = "builds a broker from source"]
+fn broker_with_sasl_plain_over_tls_is_consumed_and_published_to() {
+    consume_publish_and_resume(BrokerAccess::ScramOverTls, "PLAIN");
+}
+
 #[test]
 #[ignore = "builds a broker from source"]
 fn credentials_or_authorities_that_are_wrong_are_trouble_and_never_shown() {

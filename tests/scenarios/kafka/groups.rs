@@ -1,8 +1,10 @@
 //! Consumer groups: assignors, static members, and the compressions of the records they read.
 
 use serde_json::json;
+use svc_testkit::redis::Redis;
 
 use super::*;
+use crate::cluster::database;
 
 /// Starts a process of the group, which tells the sink of every record.
 fn start_member(cluster: &Cluster, sink: &Upstream, properties: &[(&str, &str)]) -> ServerProcess {
@@ -71,16 +73,27 @@ fn rebalances(server: &ServerProcess) -> usize {
 }
 
 #[test]
-fn static_member_that_restarts_keeps_its_partitions_and_no_other_member_notices() {
-    // Of the two protocols of groups, the mock cluster knows static members of this one alone.
-    let member = |cluster: &Cluster, sink: &Upstream, name: &str| {
-        start_member(cluster, sink, &[("group.protocol", "consumer"), ("group.instance.id", name)])
+fn node_of_a_cluster_that_restarts_keeps_its_partitions_and_no_other_node_notices() {
+    let Some((_postgres, database)) = database() else { return };
+    let Some(redis) = Redis::own() else { return };
+    let node = |cluster: &Cluster, name: &str| {
+        let launch = launch_at(cluster)
+            .env("SVC_STORAGE__URL", database.url())
+            .env("SVC_STORAGE__MAX_CONNECTIONS", "8")
+            .env("SVC_CLUSTER__ENABLED", "true")
+            .env("SVC_CLUSTER__REDIS_URL", redis.url())
+            .env("SVC_CLUSTER__INSTANCE_ID", name);
+        // Of the two protocols of groups, the mock cluster knows static members of this one alone.
+        with_properties(launch, &[("group.protocol", "consumer")]).start().unwrap()
     };
     let cluster = Cluster::start(&[("orders", 4)]);
     let sink = sink();
-    let first = member(&cluster, &sink, "node-1");
+    let first = node(&cluster, "node-1");
+    let mut client = first.client();
+    connect_sink(&mut client, &sink);
+    serve_topic(&mut client, "orders", "orders", json!({"tracing": {"mode": "off"}}), tell());
     eventually(|| partitions(&mut first.client()).len() == 4);
-    let second = member(&cluster, &sink, "node-2");
+    let second = node(&cluster, "node-2");
     eventually(|| partitions(&mut first.client()).len() == 2 && partitions(&mut second.client()).len() == 2);
     send_to_each(&cluster, 4, 5);
     for partition in 0..4 {
@@ -100,7 +113,7 @@ fn static_member_that_restarts_keeps_its_partitions_and_no_other_member_notices(
         let waiting = cluster.committed_offset("orders", i32::try_from(*partition).unwrap());
         assert_eq!(waiting, 5, "nobody else reads them");
     }
-    let second = member(&cluster, &sink, "node-2");
+    let second = node(&cluster, "node-2");
     for partition in 0..4 {
         cluster.wait_committed("orders", partition, 10);
     }

@@ -15,8 +15,9 @@ const DEFAULT_MAX_POLL_INTERVAL: Duration = Duration::from_secs(300);
 
 /// Defaults below the properties of the operator. Metadata is refreshed and connections are opened often
 /// enough that a consumer goes on within half a minute after brokers, or a topic, came back. Little waits in the
-/// client, which drops what it has of a partition that is paused, and fetches it once more.
-const PROPERTIES: [(&str, &str); 8] = [
+/// client, which drops what it has of a partition that is paused, and fetches it once more; so it looks often
+/// whether there is room again.
+const PROPERTIES: [(&str, &str); 9] = [
     ("client.id", "svc"),
     ("auto.offset.reset", "earliest"),
     ("topic.metadata.refresh.interval.ms", "10000"),
@@ -24,6 +25,7 @@ const PROPERTIES: [(&str, &str); 8] = [
     ("reconnect.backoff.max.ms", "2000"),
     ("queued.min.messages", "10000"),
     ("queued.max.messages.kbytes", "1024"),
+    ("fetch.queue.backoff.ms", "10"),
     ("fetch.message.max.bytes", "1048576"),
 ];
 

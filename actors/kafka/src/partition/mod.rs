@@ -1,14 +1,15 @@
 //! The worker of an assigned partition: runs its records strictly in order.
 //!
 //! The worker takes a record, runs it through its channel, and decides by the outcome: done, another attempt
-//! after a delay, a dead letter, or fetched again. While a trace of one record is being stored the next one
-//! runs; offsets are reported as done in their order, each after everything that its record leaves is stored.
-//! The handle outlives an instance of the actor: a new instance fetches again what the last one had begun.
+//! after a delay, a dead letter, or fetched again. While traces are being stored the next records run; offsets
+//! are reported as done in their order, each after everything that its record leaves is stored. The handle
+//! outlives an instance of the actor: a new instance fetches again what the last one had begun.
 
 pub(crate) mod handle;
 mod queue;
 mod settling;
 mod state;
+mod trace_shares;
 mod work;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use handle::PartitionHandle;
 pub(crate) use queue::FlowControl;
 pub use state::PartitionPhase;
 pub(crate) use state::RetryBudget;
+pub(crate) use trace_shares::TraceShares;
 
 /// The actor. Takes no messages: its handle wakes it.
 pub(crate) struct PartitionWorker {

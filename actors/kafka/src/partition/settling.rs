@@ -8,13 +8,11 @@ use futures_util::stream::FuturesOrdered;
 use futures_util::{FutureExt, StreamExt};
 use svc_channels::RecordSettlement;
 use svc_model::Code;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::sleep;
 
 use super::handle::{PartitionHandle, WorkerStage};
 
-/// Records of a partition whose traces are stored at the same time.
-pub(super) const AT_ONCE: usize = 64;
 /// Delay before a trace is stored again that the database did not take.
 const STORE_AGAIN: Duration = Duration::from_secs(1);
 
@@ -22,6 +20,14 @@ const STORE_AGAIN: Duration = Duration::from_secs(1);
 pub(super) struct FinishedRecord {
     pub(super) offset: i64,
     pub(super) settlement: Option<RecordSettlement>,
+    /// Its share of what a node stores at the same time; `None` where nothing is to be stored.
+    pub(super) share: Option<OwnedSemaphorePermit>,
+}
+
+impl FinishedRecord {
+    pub(super) fn new(offset: i64, settlement: Option<RecordSettlement>) -> Self {
+        Self { offset, settlement, share: None }
+    }
 }
 
 /// Accounts for finished records until there are no more, or the partition is given up.
@@ -42,7 +48,7 @@ pub(super) async fn settle_records(
                 }
                 handle.settle(offset);
             }
-            next = finished.recv(), if is_open && settling.len() < AT_ONCE => match next {
+            next = finished.recv(), if is_open => match next {
                 Some(record) => settling.push_back(settle(record)),
                 None => is_open = false,
             },
@@ -61,5 +67,6 @@ async fn settle(record: FinishedRecord) -> i64 {
         }
         settlement.confirm().await;
     }
+    drop(record.share);
     record.offset
 }

@@ -13,12 +13,15 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::handle::{PartitionHandle, SkipRequest, WorkerStage};
-use super::settling::{AT_ONCE, FinishedRecord, settle_records};
+use super::settling::{FinishedRecord, settle_records};
 use super::state::RetryStep;
 use crate::dead_letter::RecordLetter;
 use crate::error::SkipError;
 use crate::metrics::{RetryReason, SettledAs};
 use crate::shared::KafkaShared;
+
+/// Finished records on their way to be settled.
+const FINISHED: usize = 64;
 
 /// Runs the records of a partition until it is given up.
 pub(super) async fn run_until_ended(
@@ -30,7 +33,7 @@ pub(super) async fn run_until_ended(
         // An instance before this one began it.
         handle.seek_back(offset);
     }
-    let (sender, finished) = mpsc::channel(AT_ONCE);
+    let (sender, finished) = mpsc::channel(FINISHED);
     let work =
         PartitionWork { shared, handle: Arc::clone(&handle), finished: sender, pending: None, handled };
     tokio::join!(work.run(), settle_records(Arc::clone(&handle), finished));
@@ -180,8 +183,7 @@ impl PartitionWork {
         let (done, rest) = left.split_at_checked(results.len())?;
         *left = rest;
         let finished = done.iter().zip(results);
-        let finished = finished
-            .map(|(record, result)| FinishedRecord { offset: record.offset, settlement: result.settlement });
+        let finished = finished.map(|(record, result)| FinishedRecord::new(record.offset, result.settlement));
         self.finish(finished.collect(), rest.first().map(|record| record.offset)).await;
         undone
     }
@@ -199,7 +201,11 @@ impl PartitionWork {
         }
         self.handle.finish(finished.iter().map(|record| record.offset), next);
         self.handled.add(finished.len());
-        for record in finished {
+        for mut record in finished {
+            let trace_bytes = record.settlement.as_ref().and_then(RecordSettlement::trace_bytes);
+            if let Some(bytes) = trace_bytes {
+                record.share = self.shared.trace_shares.acquire(bytes, &self.handle).await;
+            }
             // The receiver ends with the partition, and the record is delivered again then.
             let _ = self.finished.send(record).await;
         }
@@ -228,7 +234,9 @@ impl PartitionWork {
         mut settlement: Option<RecordSettlement>,
     ) -> AttemptEnd {
         let mut is_traced = false;
-        if let Some(settlement) = settlement.as_mut().filter(|settlement| settlement.has_trace()) {
+        if let Some(settlement) = &mut settlement
+            && settlement.trace_bytes().is_some()
+        {
             is_traced = settlement.store_trace().await.is_ok();
         }
         if self.shared.dead_letters.is_some() {
@@ -269,7 +277,7 @@ impl PartitionWork {
                     settlement.report_failure(&error).await;
                 }
                 self.count_records(settled_as, 1);
-                self.finish(vec![FinishedRecord { offset, settlement }], None).await;
+                self.finish(vec![FinishedRecord::new(offset, settlement)], None).await;
                 AttemptEnd::Finished
             }
             Err(reason) => {
