@@ -131,7 +131,7 @@ fn records_of_every_compression_are_read() {
     let mut client = server.client();
     connect_sink(&mut client, &sink);
     serve_topic(&mut client, "orders", "orders", json!({}), tell());
-    let codecs = ["none", "gzip", "snappy", "lz4"];
+    let codecs = ["none", "gzip", "snappy", "lz4", "zstd"];
     for codec in codecs {
         let producer: ThreadedProducer<DefaultProducerContext> = ClientConfig::new()
             .set("bootstrap.servers", cluster.mock.bootstrap_servers())
@@ -143,7 +143,7 @@ fn records_of_every_compression_are_read() {
         producer.send(record).map_err(|(error, _)| error).unwrap();
         producer.flush(PATIENCE).unwrap();
     }
-    cluster.wait_committed("orders", 0, 4);
+    cluster.wait_committed("orders", 0, 5);
     let payloads: Vec<_> =
         reported_runs(&sink).into_iter().map(|(_, payload)| payload["codec"].clone()).collect();
     assert_eq!(payloads, codecs.map(|codec| json!(codec)));
