@@ -27,23 +27,30 @@ impl RecordLetter {
     /// Builds the letter of a record. `trace_id` is that of its last run, if it ran.
     pub(crate) fn new(record: &TopicRecord, error: &str, trace_id: Option<String>) -> Self {
         let payload = String::from_utf8_lossy(record.value.as_deref().unwrap_or_default());
+        let mut letter = Self::build(&record.topic, (record.partition, record.offset), error, &payload);
+        letter.headers.extend(trace_id.map(|id| ("trace_id".to_owned(), id)));
+        letter
+    }
+
+    /// Builds the letter of records that cannot be unpacked, the first of which is at this place.
+    pub(crate) fn without_payload(topic: &str, place: (i32, i64), error: &str) -> Self {
+        Self::build(topic, place, error, "")
+    }
+
+    fn build(topic: &str, (partition, offset): (i32, i64), error: &str, payload: &str) -> Self {
         let text = LetterText {
-            source_topic: &record.topic,
+            source_topic: topic,
             error,
-            original_payload: &payload,
+            original_payload: payload,
             timestamp: Timestamp::now().to_string(),
         };
-        let mut headers = vec![
-            ("source_partition".to_owned(), record.partition.to_string()),
-            ("source_offset".to_owned(), record.offset.to_string()),
+        let headers = vec![
+            ("source_partition".to_owned(), partition.to_string()),
+            ("source_offset".to_owned(), offset.to_string()),
         ];
-        headers.extend(trace_id.map(|id| ("trace_id".to_owned(), id)));
-        Self {
-            source_topic: record.topic.to_string(),
-            // Texts always serialize.
-            value: serde_json::to_string(&text).unwrap_or_default(),
-            headers,
-        }
+        // Texts always serialize.
+        let value = serde_json::to_string(&text).unwrap_or_default();
+        Self { source_topic: topic.to_owned(), value, headers }
     }
 
     /// Writes the letter; when this returns, the brokers have acknowledged it.

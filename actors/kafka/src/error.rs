@@ -11,7 +11,7 @@ pub enum SkipError {
     /// The node has no topic of dead letters.
     #[error("a skipped record goes to the topic of dead letters; set kafka.dlq.enabled")]
     NoDeadLetterTopic,
-    /// No record of the partition waits for another attempt.
+    /// No record of the partition waits for another attempt, and all can be unpacked.
     #[error("the partition holds no record back")]
     NothingHeld,
     /// The partition holds another record than the one that is meant.
@@ -26,7 +26,10 @@ pub enum SkipError {
     /// The brokers did not acknowledge the dead letter; the record stays.
     #[error("the dead letter was not written: {0}")]
     NotWritten(String),
-    /// The worker did not answer in time; an attempt at the record is in progress.
-    #[error("an attempt at the record is in progress; try again")]
+    /// The brokers do not tell which record can be unpacked again.
+    #[error("the partition cannot be read: {0}")]
+    NotRead(String),
+    /// The worker did not answer in time, or a record before those that cannot be unpacked is not done.
+    #[error("an attempt at a record of the partition is in progress; try again")]
     InProgress,
 }

@@ -6,17 +6,19 @@ use std::time::Duration;
 
 use actix_supervision::{ChildSpec, GroupSpec, Placement, SpawnError, Tree};
 use futures_util::future::join_all;
-use slog::Logger;
+use slog::{Logger, info};
 use svc_registry::Registry;
-use svc_spans::Spans;
+use svc_spans::{Spans, TraceContext};
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use crate::consumer::{self, LEAVING};
+use crate::consumer::{self, LEAVING, find_readable};
+use crate::dead_letter::RecordLetter;
 use crate::error::SkipError;
-use crate::metrics::KafkaMetrics;
+use crate::metrics::{KafkaMetrics, SettledAs};
 use crate::partition::handle::{PartitionHandle, SkipRequest};
+use crate::partition::state::UnreadableRecords;
 use crate::reconciler::GroupReconciler;
 use crate::settings::Settings;
 use crate::shared::KafkaShared;
@@ -39,6 +41,15 @@ pub struct KafkaServices {
     pub log: Logger,
     /// Paths of the nodes that runs use: started before the consumers and drained after them.
     pub needs: Vec<String>,
+}
+
+/// The offsets that a partition went past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SkippedOffsets {
+    /// The first one.
+    pub first: i64,
+    /// The offset that the partition goes on at.
+    pub next: i64,
 }
 
 /// The handle of the consumers of a node, usable from any thread. Cheap to clone.
@@ -135,6 +146,7 @@ impl KafkaHandle {
             return Err(SkipError::NoDeadLetterTopic);
         }
         let is_held = handle.read(|state, _, _| state.held_record().is_some());
+        let is_held = is_held || handle.unreadable_records().is_some();
         if is_held { Ok(()) } else { Err(SkipError::NothingHeld) }
     }
 
@@ -146,24 +158,56 @@ impl KafkaHandle {
     }
 
     /// Gives up the record that a partition holds back: it is written to the topic of dead letters, then the
-    /// partition goes on. `offset` names the record that is meant; without it the one that is held. Returns
-    /// the offset that was skipped.
+    /// partition goes on. `offset` names the record that is meant; without it the one that is held. Of records
+    /// that cannot be unpacked, all up to the next that can are given up, with one letter.
     ///
     /// # Errors
     /// [`SkipError`] with the reason why the record stays.
-    pub async fn skip(&self, topic: &str, partition: i32, offset: Option<i64>) -> Result<i64, SkipError> {
+    pub async fn skip(
+        &self,
+        topic: &str,
+        partition: i32,
+        offset: Option<i64>,
+    ) -> Result<SkippedOffsets, SkipError> {
         self.check_skip(topic, partition)?;
         let handle = self.find(topic, partition)?;
+        if let Some(records) = handle.unreadable_records() {
+            return self.skip_unreadable(&handle, records, offset).await;
+        }
         let (answer, skipped) = oneshot::channel();
         handle.request_skip(SkipRequest { offset, answer })?;
         match timeout(SKIPPING, skipped).await {
-            Ok(Ok(skipped)) => skipped,
+            Ok(Ok(skipped)) => skipped.map(|first| SkippedOffsets { first, next: first + 1 }),
             Ok(Err(_)) => Err(SkipError::NotAssigned),
             Err(_) => {
                 handle.withdraw_skip();
                 Err(SkipError::InProgress)
             }
         }
+    }
+
+    async fn skip_unreadable(
+        &self,
+        handle: &Arc<PartitionHandle>,
+        records: UnreadableRecords,
+        named: Option<i64>,
+    ) -> Result<SkippedOffsets, SkipError> {
+        let UnreadableRecords { offset: first, reason, .. } = records;
+        handle.check_passing(named.unwrap_or(first))?;
+        let (settings, place) = (self.shared.settings.clone(), Arc::clone(handle));
+        let search = move || find_readable(&settings, &place.group, (&place.topic, place.partition), first);
+        let next = spawn_blocking(search).await.map_err(|error| SkipError::NotRead(error.to_string()))??;
+        let last = next - 1;
+        let error =
+            format!("skipped by an operator: the offsets {first} to {last} cannot be unpacked: {reason}");
+        let letter = RecordLetter::without_payload(&handle.topic, (handle.partition, first), &error);
+        let written = self.shared.write_letter(&letter, &TraceContext::default()).await;
+        written.map_err(SkipError::NotWritten)?;
+        handle.pass_unreadable(first, next)?;
+        info!(self.shared.log, "records that cannot be unpacked were skipped"; "topic" => &*handle.topic,
+            "partition" => handle.partition, "offset" => first, "next" => next);
+        self.shared.metrics.count_records(&handle.topic, SettledAs::Skipped, 1);
+        Ok(SkippedOffsets { first, next })
     }
 }
 

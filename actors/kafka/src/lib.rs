@@ -29,7 +29,7 @@ mod topic_map;
 mod view;
 
 pub use error::SkipError;
-pub use handle::{KafkaHandle, KafkaServices};
+pub use handle::{KafkaHandle, KafkaServices, SkippedOffsets};
 pub use metrics::KafkaMetrics;
 pub use partition::PartitionPhase;
 pub use settings::Settings;

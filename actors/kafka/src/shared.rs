@@ -16,8 +16,8 @@ use tokio::time::Instant;
 
 use crate::dead_letter::RecordLetter;
 use crate::metrics::KafkaMetrics;
-use crate::partition::TraceShares;
 use crate::partition::handle::PartitionHandle;
+use crate::partition::trace_shares::TraceShares;
 use crate::settings::Settings;
 use crate::topic_map::TopicMap;
 
@@ -151,6 +151,13 @@ impl KafkaShared {
         let mut troubles: Vec<String> = groups.iter().flat_map(|group| group.troubles()).collect();
         let now = Instant::now();
         for handle in self.partitions() {
+            troubles.extend(handle.unreadable_records().map(|records| {
+                let place = format!("topic '{}', partition {}", handle.topic, handle.partition);
+                format!(
+                    "{place}: the records at offset {} cannot be unpacked: {}",
+                    records.offset, records.reason
+                )
+            }));
             troubles.extend(handle.read(|state, _, _| {
                 let (held, lasting) = state.trouble(now)?;
                 Some(format!(

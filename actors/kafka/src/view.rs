@@ -3,6 +3,7 @@
 use serde::Serialize;
 use svc_model::Timestamp;
 
+use crate::partition::PartitionPhase;
 use crate::partition::handle::PartitionHandle;
 use crate::topic_map::TopicRoute;
 
@@ -43,6 +44,7 @@ pub struct PartitionView {
 impl PartitionView {
     pub(crate) fn new(handle: &PartitionHandle, route: Option<&TopicRoute>) -> Self {
         let lag = handle.lag();
+        let unreadable = handle.unreadable_records();
         handle.read(|state, queue, _| {
             let held_record = state.held_record();
             Self {
@@ -50,16 +52,23 @@ impl PartitionView {
                 partition: handle.partition,
                 consumer_group: handle.group.to_string(),
                 channel: route.map(|route| route.channel.to_string()),
-                state: state.phase().name(),
-                offset: state.position(),
+                state: match &unreadable {
+                    Some(_) if state.phase() == PartitionPhase::Idle => PartitionPhase::Blocked.name(),
+                    _ => state.phase().name(),
+                },
+                offset: unreadable.as_ref().map(|records| records.offset).or_else(|| state.position()),
                 committed_offset: state.committed_offset(),
                 lag,
                 waiting_records: queue.len(),
                 waiting_bytes: queue.bytes(),
                 fetch_paused: queue.is_paused(),
                 attempts: held_record.map_or(0, |held| held.attempts),
-                last_error: held_record.map(|held| held.last_error.clone()),
-                retry_since: held_record.map(|held| held.since),
+                retry_since: held_record
+                    .map(|held| held.since)
+                    .or(unreadable.as_ref().map(|records| records.since)),
+                last_error: held_record
+                    .map(|held| held.last_error.clone())
+                    .or_else(|| unreadable.map(|records| records.reason)),
             }
         })
     }

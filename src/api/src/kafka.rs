@@ -17,7 +17,7 @@ pub struct AssignedPartition {
     /// Name of the channel that its records go to; `null` while its topic is about to be given up.
     #[schema(required = true)]
     pub channel: Option<String>,
-    /// `idle`, `running`, `deferred`, `retrying`, `blocked` or `stopping`.
+    /// `idle`, `running`, `committing`, `deferred`, `retrying`, `blocked` or `stopping`.
     pub state: String,
     /// Offset of the record at hand, or of the next one.
     #[schema(required = true)]
@@ -51,6 +51,8 @@ pub struct SkippedRecord {
     pub topic: String,
     /// The number of the partition.
     pub partition: i32,
-    /// The offset of the record.
+    /// The offset of the record, or the first offset of those that cannot be unpacked.
     pub skipped_offset: i64,
+    /// The offset that the partition goes on at.
+    pub next_offset: i64,
 }

@@ -5,10 +5,11 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use serde_json::Value;
+use svc_api::SkippedRecord;
 use svc_model::ServiceError;
 
 #[cfg(feature = "kafka")]
-use svc_kafka::{KafkaHandle, KafkaMetrics, KafkaServices, Settings, SkipError};
+use svc_kafka::{KafkaHandle, KafkaMetrics, KafkaServices, Settings, SkipError, SkippedOffsets};
 
 /// The consumers of this process, as handlers see them. Cheap to clone.
 #[derive(Clone)]
@@ -41,7 +42,7 @@ impl KafkaIngress {
         match self.never {}
     }
 
-    pub(crate) async fn skip(&self, _: &str, _: i32, _: Option<i64>) -> Result<i64, ServiceError> {
+    pub(crate) async fn skip(&self, _: &str, _: i32, _: Option<i64>) -> Result<SkippedRecord, ServiceError> {
         match self.never {}
     }
 }
@@ -113,8 +114,10 @@ impl KafkaIngress {
         topic: &str,
         partition: i32,
         offset: Option<i64>,
-    ) -> Result<i64, ServiceError> {
-        self.handle.skip(topic, partition, offset).await.map_err(to_service_error)
+    ) -> Result<SkippedRecord, ServiceError> {
+        let skipped = self.handle.skip(topic, partition, offset).await.map_err(to_service_error)?;
+        let SkippedOffsets { first, next } = skipped;
+        Ok(SkippedRecord { topic: topic.to_owned(), partition, skipped_offset: first, next_offset: next })
     }
 }
 
@@ -188,7 +191,7 @@ fn to_service_error(error: SkipError) -> ServiceError {
     let message = error.to_string();
     match error {
         SkipError::NotAssigned => ServiceError::not_found(message),
-        SkipError::NotWritten(_) => ServiceError::unavailable(message),
+        SkipError::NotWritten(_) | SkipError::NotRead(_) => ServiceError::unavailable(message),
         SkipError::NoDeadLetterTopic
         | SkipError::NothingHeld
         | SkipError::OtherOffset { .. }

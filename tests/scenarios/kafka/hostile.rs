@@ -6,7 +6,7 @@ use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 use serde_json::json;
 use svc_testkit::redis::Redis;
 
-use super::wire::{self, GZIP};
+use super::wire::{self, GZIP, UNKNOWN_CODEC};
 use super::*;
 
 /// Writes `count` records to partition 0.
@@ -128,6 +128,53 @@ fn batch_that_cannot_be_unpacked_is_trouble_and_other_partitions_go_on() {
     assert_eq!(cluster.committed_offset("orders", 0), 0, "it is not passed over");
     assert_eq!(lines_with(&server, "records cannot be received"), 1);
     assert_eq!(client.get("/readyz").unwrap().status, 200);
+    wait_state(&mut client, 0, "blocked");
+    let path = format!("{ADMIN}/kafka/partitions/orders/0/skip");
+    let refused = client.json("POST", &path, &json!({})).unwrap();
+    assert_eq!(refused.status, 409);
+    assert!(refused.text().contains("kafka.dlq.enabled"), "{}", refused.text());
+    end(server);
+}
+
+#[test]
+fn batches_that_cannot_be_unpacked_block_their_partition_until_they_are_skipped() {
+    let cluster = Cluster::start(&[("orders", 2)]);
+    let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    let send = |n: &str| cluster.send("orders", &format!(r#"{{"n": {n}}}"#));
+    send("1");
+    cluster.wait_committed("orders", 0, 1);
+    for batch in [wire::batch(GZIP, b"no gzip at all"), wire::batch(UNKNOWN_CODEC, b"?")] {
+        wire::produce(&cluster.mock.bootstrap_servers(), "orders", 0, &batch);
+    }
+    send("2");
+    send("3");
+    let blocked = wait_state(&mut client, 0, "blocked");
+    assert_eq!((&blocked["offset"], &blocked["attempts"]), (&json!(1), &json!(0)), "{blocked}");
+    assert!(blocked["last_error"].as_str().unwrap().contains("BadCompression"), "{blocked}");
+    assert!(blocked["retry_since"].is_string(), "{blocked}");
+    let place = "topic 'orders', partition 0: the records at offset 1 cannot be unpacked";
+    eventually(|| ingest_trouble(&mut client).contains(place));
+    assert_eq!(lines_with(&server, "records cannot be unpacked and block their partition"), 1);
+    wait_state(&mut client, 1, "idle");
+
+    let path = format!("{ADMIN}/kafka/partitions/orders/0/skip");
+    let other = client.json("POST", &format!("{path}?offset=0"), &json!({})).unwrap();
+    assert_eq!((other.status, cluster.committed_offset("orders", 0)), (409, 1), "{}", other.text());
+    let skipped = client.json("POST", &format!("{path}?offset=1"), &json!({})).unwrap();
+    assert_eq!(skipped.status, 200, "{}", skipped.text());
+    let expected = json!({"topic": "orders", "partition": 0, "skipped_offset": 1, "next_offset": 3});
+    assert_eq!(skipped.json()["data"], expected, "no record that can be read is passed over");
+    cluster.wait_committed("orders", 0, 5);
+    let letter = &cluster.read(DEAD, 1)[0];
+    assert_eq!(letter.value["original_payload"], "");
+    let reason = letter.value["error"].as_str().unwrap();
+    assert!(reason.starts_with("skipped by an operator: the offsets 1 to 2 cannot be unpacked"), "{reason}");
+    let completed = "svc_kafka_records_total{topic=\"orders\",outcome=\"completed\"}";
+    assert_eq!(metric(&mut client, completed), Some(3.0));
+    eventually(|| client.get("/health").unwrap().json()["components"]["kafka"] == "ok");
+    assert_eq!(client.json("POST", &path, &json!({})).unwrap().status, 409);
     end(server);
 }
 

@@ -8,6 +8,8 @@ pub(super) type RawHeader<'h> = (&'h [u8], Option<&'h [u8]>);
 
 /// Compression of a batch with gzip, in its attributes.
 pub(super) const GZIP: i16 = 1;
+/// A compression that there is not.
+pub(super) const UNKNOWN_CODEC: i16 = 7;
 
 /// Version of the request to produce whose batches are of the format in use today, without tagged fields.
 const PRODUCE: (i16, i16) = (0, 3);

@@ -28,9 +28,13 @@ pub(super) fn scope_of(error: &KafkaError) -> ErrorScope {
             Code::AllBrokersDown | Code::BrokerTransportFailure | Code::Resolve | Code::OperationTimedOut,
         ) => ErrorScope::Brokers,
         Some(Code::UnknownTopicOrPartition | Code::TopicAuthorizationFailed) => ErrorScope::Topic,
-        Some(Code::BadMessage | Code::BadCompression | Code::InvalidMessage | Code::NotImplemented) => {
-            ErrorScope::Partition
-        }
+        Some(
+            Code::BadMessage
+            | Code::BadCompression
+            | Code::InvalidMessage
+            | Code::MessageSizeTooLarge
+            | Code::NotImplemented,
+        ) => ErrorScope::Partition,
         _ => ErrorScope::Client,
     }
 }
@@ -47,6 +51,7 @@ mod tests {
             (Code::TopicAuthorizationFailed, ErrorScope::Topic),
             (Code::UnknownTopicOrPartition, ErrorScope::Topic),
             (Code::BadCompression, ErrorScope::Partition),
+            (Code::MessageSizeTooLarge, ErrorScope::Partition),
             (Code::GroupAuthorizationFailed, ErrorScope::Client),
         ] {
             assert_eq!(scope_of(&KafkaError::MessageConsumption(code)), expected, "{code:?}");

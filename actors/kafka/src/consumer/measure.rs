@@ -1,4 +1,5 @@
-//! Measurements at the brokers: the ends of partitions, committed offsets, topics that cannot be read.
+//! Measurements at the brokers: the ends of partitions, committed offsets, topics and partitions that cannot be
+//! read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,8 +7,12 @@ use std::time::Duration;
 use rdkafka::consumer::{Consumer, StreamConsumer};
 use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::{Offset, TopicPartitionList};
+use tokio::task::JoinHandle;
 
 use super::context::GroupContext;
+use super::probe::{ProbeResult, probe_partition};
+use crate::partition::handle::PartitionHandle;
+use crate::settings::Settings;
 
 /// Longest wait for each answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -18,6 +23,9 @@ pub(super) struct Questions {
     pub(super) partitions: Vec<(Arc<str>, i32)>,
     /// Topics that should be readable.
     pub(super) topics: Vec<Arc<str>>,
+    /// Partitions that may wait at records that cannot be unpacked, each with the offset of these.
+    pub(super) suspects: Vec<(Arc<PartitionHandle>, Option<i64>)>,
+    pub(super) settings: Settings,
 }
 
 /// The offsets of a partition, where the brokers told.
@@ -34,20 +42,27 @@ pub(super) struct Measurement {
     pub(super) partitions: Vec<PartitionOffsets>,
     /// Topics that cannot be read, with the reason.
     pub(super) unreadable: Vec<(Arc<str>, String)>,
+    /// The partitions that were probed.
+    pub(super) probed: Vec<(Arc<PartitionHandle>, ProbeResult)>,
     /// True if every question about partitions was answered.
     pub(super) is_complete: bool,
 }
 
 /// Asks the brokers. Blocks.
 pub(super) fn measure(consumer: &StreamConsumer<GroupContext>, questions: Questions) -> Measurement {
-    let Questions { partitions, topics } = questions;
+    let Questions { partitions, topics, suspects, settings } = questions;
     let unreadable = topics.into_iter().filter_map(|topic| {
         let reason = unreadable_reason(consumer, &topic)?;
         Some((topic, reason))
     });
     let unreadable = unreadable.collect();
+    let probed = suspects.into_iter().map(|(handle, next)| {
+        let result = probe_partition(&settings, &handle.group, (&handle.topic, handle.partition), next);
+        (handle, result)
+    });
+    let probed = probed.collect();
     if partitions.is_empty() {
-        return Measurement { partitions: Vec::new(), unreadable, is_complete: true };
+        return Measurement { partitions: Vec::new(), unreadable, probed, is_complete: true };
     }
     let mut ends = TopicPartitionList::with_capacity(partitions.len());
     for (topic, partition) in &partitions {
@@ -69,7 +84,7 @@ pub(super) fn measure(consumer: &StreamConsumer<GroupContext>, questions: Questi
         let (committed, end) = (of(&committed, &topic, partition), of(&ends, &topic, partition));
         PartitionOffsets { topic, partition, committed, end }
     });
-    Measurement { partitions: measured.collect(), unreadable, is_complete }
+    Measurement { partitions: measured.collect(), unreadable, probed, is_complete }
 }
 
 /// Returns the reason why a topic cannot be read; `None` also where no broker answers, which is another
@@ -86,5 +101,13 @@ fn unreadable_reason(consumer: &StreamConsumer<GroupContext>, topic: &str) -> Op
             Some("this service may not read it; grant Read and Describe".to_owned())
         }
         code => Some(code.to_string()),
+    }
+}
+
+/// Waits for the answers; for ever where none are on their way.
+pub(super) async fn join_measurement(measuring: &mut Option<JoinHandle<Measurement>>) -> Option<Measurement> {
+    match measuring {
+        Some(measuring) => measuring.await.ok(),
+        None => std::future::pending().await,
     }
 }

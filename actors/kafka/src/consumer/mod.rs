@@ -12,7 +12,9 @@ mod context;
 mod convert;
 mod error_scope;
 mod measure;
+mod measurements;
 mod pending_commit;
+mod probe;
 mod session;
 
 use std::sync::Arc;
@@ -29,6 +31,7 @@ use crate::shared::{GroupHandle, KafkaShared};
 use session::{Session, SessionEnd};
 
 pub(crate) use config::check;
+pub(crate) use probe::find_readable;
 
 /// Time in which a consumer ends whose group has no topics any more.
 pub(crate) const DRAIN: Duration = Duration::from_secs(10);

@@ -18,14 +18,14 @@ use slog::{debug, info, warn};
 use svc_connectors::ClientLog;
 use svc_model::ErrorReason;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::{JoinHandle, spawn_blocking, yield_now};
+use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::config::{consumer_config, max_poll_interval, unusable};
 use super::context::{ClientEvent, GroupContext, give_up, take_over};
 use super::convert::{list_of, to_record};
 use super::error_scope::{ErrorScope, scope_of};
-use super::measure::{Measurement, PartitionOffsets, Questions, measure};
+use super::measure::{Measurement, join_measurement};
 use super::pending_commit::{PendingCommit, commit_answer};
 use super::{AGAIN, ConsumerPlace, LEAVING};
 use crate::partition::handle::{ConsumerOrder, PartitionHandle, WorkerStage};
@@ -80,6 +80,10 @@ pub(super) struct Session {
     pause: Duration,
     /// Time at which an error of the client counts as past, unless it comes again.
     trouble_ends_at: Option<Instant>,
+    /// Set if some partition cannot be read, and none was probed since.
+    pub(super) is_probe_due: bool,
+    /// Time before which no partition is probed once more.
+    pub(super) probe_again_at: Instant,
 }
 
 impl Session {
@@ -109,6 +113,8 @@ impl Session {
             has_consumed: false,
             pause: FIRST_PAUSE,
             trouble_ends_at: None,
+            is_probe_due: false,
+            probe_again_at: Instant::now(),
         };
         session.subscribe()?;
         Ok(session)
@@ -116,7 +122,8 @@ impl Session {
 
     fn subscribe(&self) -> Result<(), String> {
         let topics = self.group.topics.borrow().clone();
-        let names: Vec<&str> = topics.iter().map(|topic| &**topic).collect();
+        let names: Vec<&str> =
+            topics.iter().map(|topic| &**topic).collect();
         self.consumer.subscribe(&names).map_err(|error| format!("the subscription failed ({error})"))?;
         info!(self.shared.log, "kafka topics subscribed"; "group" => &*self.group.name,
             "topics" => names.join(", "));
@@ -237,7 +244,10 @@ impl Session {
     fn handle_error(&mut self, error: &KafkaError) -> Result<Option<Duration>, String> {
         let pause = match scope_of(error) {
             ErrorScope::Brokers | ErrorScope::Topic => return Ok(None),
-            ErrorScope::Partition => None,
+            ErrorScope::Partition => {
+                self.is_probe_due = true;
+                None
+            }
             ErrorScope::Client => {
                 let pause = self.pause;
                 self.pause = (pause * 2).min(LONGEST_PAUSE);
@@ -404,36 +414,6 @@ impl Session {
         self.commit();
     }
 
-    fn start_measurement(&self) -> JoinHandle<Measurement> {
-        let measures = self.shared.settings.lag_interval.is_some();
-        let partitions = self.assigned.values().flat_map(HashMap::values).filter(|_| measures);
-        let questions = Questions {
-            partitions: partitions.map(|handle| (Arc::clone(&handle.topic), handle.partition)).collect(),
-            topics: self.group.topics.borrow().iter().cloned().collect(),
-        };
-        let consumer = Arc::clone(&self.consumer);
-        spawn_blocking(move || measure(&consumer, questions))
-    }
-
-    fn record_measurement(&self, measured: Measurement) {
-        for PartitionOffsets { topic, partition, committed, end } in measured.partitions {
-            let Some(handle) = self.assigned.get(&topic).and_then(|partitions| partitions.get(&partition))
-            else {
-                continue;
-            };
-            handle.record_watermark(committed, end);
-            if let Some(lag) = handle.lag() {
-                self.shared.metrics.record_lag(&topic, partition, lag);
-            }
-        }
-        for (topic, reason) in self.group.set_unreadable(measured.unreadable) {
-            warn!(self.shared.log, "a kafka topic cannot be read"; "topic" => &*topic, "reason" => reason);
-        }
-        if measured.is_complete && self.shared.settings.lag_interval.is_some() {
-            (self.shared.settings.jobs)("kafka_lag");
-        }
-    }
-
     /// Gives up every partition and leaves the group. Records in progress have `limit` to end.
     async fn close(mut self, limit: Duration) {
         let handles: Vec<_> = self.assigned.values().flat_map(HashMap::values).cloned().collect();
@@ -465,13 +445,6 @@ async fn sleep_until_some(at: Option<Instant>) {
 async fn wait_for_change<T>(values: &mut watch::Receiver<T>) {
     if values.changed().await.is_err() {
         std::future::pending::<()>().await;
-    }
-}
-
-async fn join_measurement(measuring: &mut Option<JoinHandle<Measurement>>) -> Option<Measurement> {
-    match measuring {
-        Some(measuring) => measuring.await.ok(),
-        None => std::future::pending().await,
     }
 }
 

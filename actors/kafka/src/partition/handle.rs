@@ -10,7 +10,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use super::queue::{FlowControl, RecordQueue};
-use super::state::{PartitionState, RetryBudget};
+use super::state::{PartitionState, RetryBudget, UnreadableRecords};
 use crate::error::SkipError;
 
 /// The stages in which a partition is given up.
@@ -45,11 +45,15 @@ pub(crate) struct SkipRequest {
     pub(crate) answer: oneshot::Sender<Result<i64, SkipError>>,
 }
 
-struct PartitionShared {
-    state: PartitionState,
-    queue: RecordQueue,
+pub(super) struct PartitionShared {
+    pub(super) state: PartitionState,
+    pub(super) queue: RecordQueue,
     /// Set until the consumer has sought back: what it fetched before is dropped.
-    is_seeking: bool,
+    pub(super) is_seeking: bool,
+    /// The offset that is fetched next; `None` before the first record.
+    pub(super) next_fetch: Option<i64>,
+    /// The records that cannot be unpacked, if the partition waits at some.
+    pub(super) unreadable: Option<UnreadableRecords>,
     high_watermark: Option<i64>,
     skip: Option<SkipRequest>,
 }
@@ -85,6 +89,8 @@ impl PartitionHandle {
                 state: PartitionState::new(budget),
                 queue: RecordQueue::new(max_bytes),
                 is_seeking: false,
+                next_fetch: None,
+                unreadable: None,
                 high_watermark: None,
                 skip: None,
             }),
@@ -109,6 +115,7 @@ impl PartitionHandle {
         if shared.is_seeking {
             return None;
         }
+        (shared.next_fetch, shared.unreadable) = (Some(record.offset + 1), None);
         let order = shared.queue.push(record);
         drop(shared);
         self.arrived.notify_one();
@@ -165,7 +172,7 @@ impl PartitionHandle {
     /// alone.
     pub(crate) async fn next_records(&self) -> Option<Vec<Arc<TopicRecord>>> {
         loop {
-            if *self.stage.borrow() >= WorkerStage::Closing {
+            if self.stage() >= WorkerStage::Closing {
                 return None;
             }
             let records = self.next_batch();
@@ -221,7 +228,7 @@ impl PartitionHandle {
     /// Drops what waits, and orders to fetch again from `offset` on.
     pub(crate) fn seek_back(self: &Arc<Self>, offset: i64) {
         let mut shared = self.lock();
-        shared.is_seeking = true;
+        (shared.is_seeking, shared.next_fetch) = (true, Some(offset));
         let resumes = shared.queue.clear().is_some();
         drop(shared);
         self.order(ConsumerOrder::SeekBack(Arc::clone(self), offset));
@@ -284,12 +291,17 @@ impl PartitionHandle {
         self.lock().skip = None;
     }
 
-    fn order(&self, order: ConsumerOrder) {
+    /// Returns the stage in which the partition is.
+    pub(super) fn stage(&self) -> WorkerStage {
+        *self.stage.borrow()
+    }
+
+    pub(super) fn order(&self, order: ConsumerOrder) {
         // A consumer that has ended gives its partitions up.
         let _ = self.orders.send(order);
     }
 
-    fn lock(&self) -> MutexGuard<'_, PartitionShared> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, PartitionShared> {
         self.shared.lock()
     }
 }

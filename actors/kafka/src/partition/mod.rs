@@ -8,8 +8,9 @@
 pub(crate) mod handle;
 mod queue;
 mod settling;
-mod state;
-mod trace_shares;
+pub(crate) mod state;
+pub(crate) mod trace_shares;
+mod unreadable;
 mod work;
 
 use std::sync::Arc;
@@ -23,7 +24,6 @@ use handle::PartitionHandle;
 pub(crate) use queue::FlowControl;
 pub use state::PartitionPhase;
 pub(crate) use state::RetryBudget;
-pub(crate) use trace_shares::TraceShares;
 
 /// The actor. Takes no messages: its handle wakes it.
 pub(crate) struct PartitionWorker {

@@ -96,6 +96,17 @@ pub(crate) struct HeldRecord {
     pub(crate) is_failure_traced: bool,
 }
 
+/// Records that the client cannot unpack, at which a partition waits.
+#[derive(Clone, Debug)]
+pub(crate) struct UnreadableRecords {
+    /// The first offset that the client gets no record of.
+    pub(crate) offset: i64,
+    /// The error of the client.
+    pub(crate) reason: String,
+    /// Time since which it is known.
+    pub(crate) since: Timestamp,
+}
+
 /// The state of an assigned partition.
 #[derive(Debug)]
 pub(crate) struct PartitionState {
@@ -253,6 +264,12 @@ impl PartitionState {
     /// Returns the offset to commit, whether or not it was sent, that the brokers are not known to have.
     pub(crate) fn unconfirmed_offset(&self) -> Option<i64> {
         self.done.filter(|done| self.committed != Some(*done))
+    }
+
+    /// Returns `true` if no record is at hand and all that had their attempts are done.
+    pub(crate) fn is_settled(&self) -> bool {
+        let last = self.unconfirmed.back();
+        self.current.is_none() && last.is_none_or(|offset| self.done.is_some_and(|done| *offset < done))
     }
 
     /// Notes the offset that the brokers have from before.

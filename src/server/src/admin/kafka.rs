@@ -2,7 +2,6 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
-use svc_api::SkippedRecord;
 use svc_model::ServiceError;
 
 use super::query::QueryParameters;
@@ -21,8 +20,8 @@ pub(super) async fn list(state: Data<AppState>) -> HttpResponse {
 }
 
 /// `POST /kafka/partitions/{topic}/{partition}/skip`: writes the record that the partition holds back to the
-/// topic of dead letters, and goes on with the next one. With `offset`, only if it is the record at that
-/// offset.
+/// topic of dead letters, and goes on with the next one; past records that cannot be unpacked to the next one
+/// that can. With `offset`, only if it is the record at that offset.
 pub(super) async fn skip(
     state: Data<AppState>,
     caller: AdminCaller,
@@ -43,6 +42,5 @@ pub(super) async fn skip(
     let entry = caller.audit("skip", PARTITION, &format!("{topic}/{number}"));
     state.store.audit().record(entry).await?;
     state.metrics.record_audit_event("skip", PARTITION);
-    let skipped = kafka.skip(&topic, number, offset).await?;
-    Ok(data_response(SkippedRecord { topic, partition: number, skipped_offset: skipped }))
+    Ok(data_response(kafka.skip(&topic, number, offset).await?))
 }
