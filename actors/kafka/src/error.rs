@@ -11,6 +11,12 @@ pub enum SkipError {
     /// The node has no topic of dead letters.
     #[error("a skipped record goes to the topic of dead letters; set kafka.dlq.enabled")]
     NoDeadLetterTopic,
+    /// The partition is one of the topic of dead letters: a skipped record would come back.
+    #[error(
+        "a skipped record goes to the topic of dead letters, and this is one of it; change the workflow, or move the \
+         offset of the consumer group"
+    )]
+    DeadLetter,
     /// No record of the partition waits for another attempt, and all can be unpacked.
     #[error("the partition holds no record back")]
     NothingHeld,

@@ -113,6 +113,12 @@ impl KafkaShared {
         self.spans.extract(headers)
     }
 
+    /// Returns `true` if a record of the topic that fails becomes a dead letter. One of the topic of dead letters
+    /// does not: it would come back and fail for ever, each time in one more letter.
+    pub(crate) fn writes_letters_of(&self, topic: &str) -> bool {
+        self.dead_letters.as_ref().is_some_and(|letters| letters.topic != topic)
+    }
+
     /// Writes a dead letter. Its headers pass `trace_context` on.
     pub(crate) async fn write_letter(
         &self,

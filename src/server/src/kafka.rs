@@ -193,6 +193,7 @@ fn to_service_error(error: SkipError) -> ServiceError {
         SkipError::NotAssigned => ServiceError::not_found(message),
         SkipError::NotWritten(_) | SkipError::NotRead(_) => ServiceError::unavailable(message),
         SkipError::NoDeadLetterTopic
+        | SkipError::DeadLetter
         | SkipError::NothingHeld
         | SkipError::OtherOffset { .. }
         | SkipError::Busy

@@ -248,6 +248,27 @@ fn topic_that_may_not_be_read_is_trouble_until_it_may() {
 }
 
 #[test]
+fn topic_with_an_impossible_name_is_trouble_and_no_pattern() {
+    let cluster = Cluster::start(&[("orders", 1), ("private", 1)]);
+    let server = launch_at(&cluster).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "^[", json!({}), multiply());
+    for (id, topic) in [("all", "^p.*"), ("proper", "orders")] {
+        activate(&mut client, "channels", "channel_id", &topic_channel(id, topic, "orders", json!({})));
+    }
+    cluster.send("private", r#"{"n": 1}"#);
+    cluster.send("orders", r#"{"n": 1}"#);
+    cluster.wait_committed("orders", 0, 1);
+    for topic in ["^[", "^p.*"] {
+        let place = format!("topic '{topic}': no topic can have this name");
+        eventually(|| ingest_trouble(&mut client).contains(&place));
+    }
+    let topics: Vec<_> = partitions(&mut client).iter().map(|row| row["topic"].clone()).collect();
+    assert_eq!(topics, ["orders"]);
+    end(server);
+}
+
+#[test]
 fn deleted_topic_is_trouble_and_others_go_on() {
     let cluster = Cluster::start(&[("orders", 1), ("gone", 1)]);
     let server = launch_at(&cluster).start().unwrap();

@@ -150,6 +150,31 @@ fn without_dead_letters_a_failed_record_is_retried_until_its_workflow_is_healed(
 }
 
 #[test]
+fn dead_letter_that_fails_in_its_turn_is_retried_and_becomes_no_other() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    let letters = json!([{"id": "boom", "name": "", "function": {"name": "map", "input": {"mappings": [
+        {"path": "data.n", "logic": {"*": [{"var": "payload.error"}, 2]}}]}}}]);
+    serve_topic(&mut client, "letters", DEAD, json!({}), letters);
+    cluster.send("orders", r#"{"n": "x"}"#);
+    cluster.wait_committed("orders", 0, 1);
+    let mut held = serde_json::Value::Null;
+    eventually(|| {
+        let rows = partitions(&mut client);
+        held = rows.into_iter().find(|row| row["topic"] == DEAD).unwrap_or_default();
+        held["attempts"].as_i64().is_some_and(|attempts| attempts >= 2) && held["lag"] == 1
+    });
+    assert_eq!((&held["offset"], &held["state"]), (&json!(0), &json!("retrying")), "{held}");
+    let path = format!("{ADMIN}/kafka/partitions/{DEAD}/0/skip");
+    let refused = client.json("POST", &path, &json!({})).unwrap();
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    assert_eq!(cluster.committed_offset(DEAD, 0), 0);
+    end(server);
+}
+
+#[test]
 fn record_over_its_limits_is_deferred_and_no_failure() {
     let cluster = Cluster::start(&[("orders", 1), ("busy", 2)]);
     let server = with_dead_letters(launch_at(&cluster)).start().unwrap();

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 
 use super::context::GroupContext;
 use super::probe::{ProbeResult, probe_partition};
+use super::topic_name::is_topic_name;
 use crate::partition::handle::PartitionHandle;
 use crate::settings::Settings;
 
@@ -90,6 +91,10 @@ pub(super) fn measure(consumer: &StreamConsumer<GroupContext>, questions: Questi
 /// Returns the reason why a topic cannot be read; `None` also where no broker answers, which is another
 /// trouble.
 fn unreadable_reason(consumer: &StreamConsumer<GroupContext>, topic: &str) -> Option<String> {
+    if !is_topic_name(topic) {
+        let rule = "no topic can have this name; it has letters, digits, '.', '_' and '-' alone, at most 249";
+        return Some(rule.to_owned());
+    }
     let metadata = consumer.fetch_metadata(Some(topic), PATIENCE).ok()?;
     let error = metadata.topics().first()?.error()?;
     let code = RDKafkaErrorCode::from(error);

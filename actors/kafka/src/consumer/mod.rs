@@ -16,6 +16,7 @@ mod measurements;
 mod pending_commit;
 mod probe;
 mod session;
+mod topic_name;
 
 use std::sync::Arc;
 use std::time::Duration;

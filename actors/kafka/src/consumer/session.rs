@@ -27,6 +27,7 @@ use super::convert::{list_of, to_record};
 use super::error_scope::{ErrorScope, scope_of};
 use super::measure::{Measurement, join_measurement};
 use super::pending_commit::{PendingCommit, commit_answer};
+use super::topic_name::is_topic_name;
 use super::{AGAIN, ConsumerPlace, LEAVING};
 use crate::partition::handle::{ConsumerOrder, PartitionHandle, WorkerStage};
 use crate::partition::{FlowControl, PartitionWorker, RetryBudget};
@@ -123,8 +124,12 @@ impl Session {
     fn subscribe(&self) -> Result<(), String> {
         let topics = self.group.topics.borrow().clone();
         let names: Vec<&str> =
-            topics.iter().map(|topic| &**topic).collect();
-        self.consumer.subscribe(&names).map_err(|error| format!("the subscription failed ({error})"))?;
+            topics.iter().map(|topic| &**topic).filter(|name| is_topic_name(name)).collect();
+        if names.is_empty() {
+            self.consumer.unsubscribe();
+        } else {
+            self.consumer.subscribe(&names).map_err(|error| format!("the subscription failed ({error})"))?;
+        }
         info!(self.shared.log, "kafka topics subscribed"; "group" => &*self.group.name,
             "topics" => names.join(", "));
         Ok(())

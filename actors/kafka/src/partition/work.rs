@@ -239,7 +239,7 @@ impl PartitionWork {
         {
             is_traced = settlement.store_trace().await.is_ok();
         }
-        if self.shared.dead_letters.is_some() {
+        if self.shared.writes_letters_of(&record.topic) {
             let trace_id = settlement.as_ref().map(|settlement| settlement.trace_id().to_string());
             let letter = RecordLetter::new(record, &error, trace_id);
             let settled_as = SettledAs::DeadLetter;
