@@ -2,11 +2,12 @@
 //!
 //! A probe reads one partition with a client of its own, which belongs to no group and commits nothing.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::{Offset, TopicPartitionList};
+use tokio::time::Instant;
 
 use super::config::consumer_config;
 use super::error_scope::{ErrorScope, scope_of};
