@@ -56,7 +56,10 @@ pub(crate) async fn run(command: KafkaCommand, context: &CommandContext) -> Resu
             let path = admin_path(&["kafka", "partitions", &topic, &number, "skip"]);
             let answer = context.fetch(&ApiRequest::post(path).optional("offset", offset)).await?;
             let skipped = plain(&answer["data"]["skipped_offset"]);
-            let sentence = format!("Skipped offset {skipped} of partition {number} of '{topic}'.");
+            let next = plain(&answer["data"]["next_offset"]);
+            let sentence = format!(
+                "Skipped offset {skipped} of partition {number} of '{topic}', which goes on at {next}."
+            );
             context.output.print(&context.output.change(Some(&answer), &skipped, &sentence)?)?;
             Ok(0)
         }
