@@ -33,7 +33,7 @@ fn metric(client: &mut HttpClient, name: &str) -> f64 {
 }
 
 /// Holds the table of traces, so that no row can be written, until it is told to give it back.
-fn stall(database: &PostgresDatabase) -> impl FnOnce() + use<> {
+pub(crate) fn stall(database: &PostgresDatabase) -> impl FnOnce() + use<> {
     let (holder, releasing) = (database.clone(), database.clone());
     let held = std::thread::spawn(move || {
         // Ends with an error when its session is terminated.

@@ -1,8 +1,10 @@
 //! A partition that is stuck: the budget of its record, the operator's way out, revocation.
 
 use serde_json::json;
+use svc_testkit::postgres::Postgres;
 
 use super::*;
+use crate::memory::stall;
 use crate::support::error;
 
 /// A server whose consumers must poll often, so that the budget of a record is short.
@@ -102,6 +104,42 @@ fn skip_is_refused_without_a_topic_of_dead_letters() {
         error(&skip(&mut client, "orders/0"), 409, "CONFLICT")["message"].as_str().unwrap().to_owned();
     assert!(message.contains("kafka.dlq.enabled"), "{message}");
     assert_eq!(cluster.committed_offset("orders", 0), 0);
+    end(server);
+}
+
+#[test]
+fn traces_that_wait_for_the_database_hold_no_other_topic_up() {
+    let Some(postgres) = Postgres::shared() else { return };
+    let database = postgres.database().unwrap();
+    let cluster = Cluster::start(&[("orders", 4), ("free", 1)]);
+    let server = launch_at(&cluster)
+        .env("SVC_STORAGE__URL", database.url())
+        .env("SVC_KAFKA__MAX_PARALLEL_PARTITIONS", "1")
+        .start()
+        .unwrap();
+    let (mut client, sink) = (server.client(), sink());
+    connect_sink(&mut client, &sink);
+    for (topic, mode) in [("orders", "sync"), ("free", "off")] {
+        // A run that waits for an answer leaves its results one by one.
+        serve_topic(&mut client, topic, topic, json!({"tracing": {"mode": mode}}), tell());
+        cluster.send(topic, r#"{"n": 1}"#);
+        cluster.wait_committed(topic, 0, 1);
+    }
+    let release = stall(&database);
+    for number in 0..2_000 {
+        let record: BaseRecord<'_, [u8], str> = BaseRecord::to("orders").partition(number % 4);
+        cluster.producer.send(record.payload(r#"{"n": 1}"#)).map_err(|(error, _)| error).unwrap();
+    }
+    cluster.producer.flush(PATIENCE).unwrap();
+    let completed = "svc_kafka_records_total{topic=\"orders\",outcome=\"completed\"}";
+    eventually(|| metric(&mut client, completed).unwrap() >= 1_100.0);
+    cluster.send("free", r#"{"n": 2}"#);
+    cluster.wait_committed("free", 0, 2);
+    assert_eq!(cluster.committed_offset("orders", 0), 1, "none is committed before its trace is stored");
+    release();
+    for (partition, expected) in [(0, 501), (1, 500), (2, 500), (3, 500)] {
+        cluster.wait_committed("orders", partition, expected);
+    }
     end(server);
 }
 

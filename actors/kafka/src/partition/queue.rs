@@ -6,7 +6,7 @@ use std::sync::Arc;
 use svc_channels::TopicRecord;
 
 /// Maximum number and bytes of the records that go to a channel together.
-const BATCH_RECORDS: usize = 128;
+pub(super) const BATCH_RECORDS: usize = 128;
 const BATCH_BYTES: usize = 256 * 1024;
 /// Bytes counted for a record in addition to its key, value and headers.
 const RECORD_BYTES: usize = 128;

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::handle::{PartitionHandle, WorkerStage};
-
 /// Number of shares: as many as a transaction has rows. A partition that has them all keeps no more from the
 /// others than one transaction takes.
 const SHARES: u32 = 1024;
@@ -17,21 +15,10 @@ pub(crate) struct TraceShares(Arc<Semaphore>);
 
 impl TraceShares {
     /// Waits until a trace of so many bytes may be stored beside those of all partitions. Who waits longest
-    /// comes first. Returns `None` if the partition is given up meanwhile.
-    pub(super) async fn acquire(
-        &self,
-        bytes: usize,
-        handle: &PartitionHandle,
-    ) -> Option<OwnedSemaphorePermit> {
-        let shares = shares_for(bytes);
-        if let Ok(share) = Arc::clone(&self.0).try_acquire_many_owned(shares) {
-            return Some(share);
-        }
-        tokio::select! {
-            biased;
-            () = handle.wait_for(WorkerStage::Ending) => None,
-            share = Arc::clone(&self.0).acquire_many_owned(shares) => share.ok(),
-        }
+    /// comes first.
+    pub(super) async fn acquire(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        // They are never closed.
+        Arc::clone(&self.0).acquire_many_owned(shares_for(bytes)).await.ok()
     }
 }
 
@@ -48,19 +35,9 @@ fn shares_for(bytes: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use futures_util::FutureExt;
-    use tokio::sync::mpsc;
 
     use super::*;
-    use crate::partition::RetryBudget;
-
-    fn partition() -> PartitionHandle {
-        let budget = RetryBudget::new(Duration::from_secs(300), Duration::from_secs(60));
-        let (orders, _) = mpsc::unbounded_channel();
-        PartitionHandle::new(("orders".into(), 0), "svc".into(), budget, 1024, orders)
-    }
 
     #[test]
     fn large_trace_takes_a_share_for_each_64_kib_and_at_most_all() {
@@ -73,25 +50,26 @@ mod tests {
 
     #[test]
     fn traces_of_all_partitions_are_bounded_together() {
-        let (shares, one, other) = (TraceShares::default(), partition(), partition());
-        let acquire = |bytes, handle| shares.acquire(bytes, handle).now_or_never().flatten();
-        let large: Vec<_> = (0..6).map(|_| acquire(10 << 20, &one).unwrap()).collect();
-        assert!(acquire(10 << 20, &other).is_none(), "7 × 161 shares are more than there are");
-        let small: Vec<_> = (0..58).map(|_| acquire(0, &other).unwrap()).collect();
-        assert!(acquire(0, &one).is_none());
+        let shares = TraceShares::default();
+        let acquire = |bytes| shares.acquire(bytes).now_or_never().flatten();
+        let large: Vec<_> = (0..6).map(|_| acquire(10 << 20).unwrap()).collect();
+        assert!(acquire(10 << 20).is_none(), "7 × 161 shares are more than there are");
+        let small: Vec<_> = (0..58).map(|_| acquire(0).unwrap()).collect();
+        assert!(acquire(0).is_none());
         drop(large);
-        assert!(acquire(10 << 20, &one).is_some());
+        assert!(acquire(10 << 20).is_some());
         drop(small);
-        assert!(acquire(usize::MAX, &one).is_some());
+        assert!(acquire(usize::MAX).is_some());
     }
 
     #[test]
-    fn partition_that_is_given_up_waits_for_no_share() {
-        let (shares, one, other) = (TraceShares::default(), partition(), partition());
-        let all = shares.acquire(usize::MAX, &one).now_or_never().flatten();
-        let mut waiting = Box::pin(shares.acquire(0, &other));
-        assert!(all.is_some() && waiting.as_mut().now_or_never().is_none());
-        other.advance(WorkerStage::Ending);
-        assert!(waiting.now_or_never().unwrap().is_none());
+    fn trace_that_waits_for_many_shares_is_not_overtaken() {
+        let shares = TraceShares::default();
+        let one = shares.acquire(0).now_or_never().flatten();
+        let mut all = Box::pin(shares.acquire(usize::MAX));
+        assert!(one.is_some() && all.as_mut().now_or_never().is_none());
+        assert!(shares.acquire(0).now_or_never().is_none());
+        drop(one);
+        assert!(all.now_or_never().flatten().is_some());
     }
 }

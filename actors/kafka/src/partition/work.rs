@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::handle::{PartitionHandle, SkipRequest, WorkerStage};
+use super::queue::BATCH_RECORDS;
 use super::settling::{FinishedRecord, settle_records};
 use super::state::RetryStep;
 use crate::dead_letter::RecordLetter;
@@ -20,8 +21,9 @@ use crate::error::SkipError;
 use crate::metrics::{RetryReason, SettledAs};
 use crate::shared::KafkaShared;
 
-/// Finished records on their way to be settled.
-const FINISHED: usize = 64;
+/// Finished records on their way to be settled. There is room for a batch before it begins, so that no record
+/// waits within the turn of the partition, and for the one before it.
+const FINISHED: usize = 2 * BATCH_RECORDS;
 
 /// Runs the records of a partition until it is given up.
 pub(super) async fn run_until_ended(
@@ -34,9 +36,15 @@ pub(super) async fn run_until_ended(
         handle.seek_back(offset);
     }
     let (sender, finished) = mpsc::channel(FINISHED);
-    let work =
-        PartitionWork { shared, handle: Arc::clone(&handle), finished: sender, pending: None, handled };
-    tokio::join!(work.run(), settle_records(Arc::clone(&handle), finished));
+    let settling = settle_records(Arc::clone(&handle), &shared.trace_shares, finished);
+    let work = PartitionWork {
+        shared: Arc::clone(&shared),
+        handle: Arc::clone(&handle),
+        finished: sender,
+        pending: None,
+        handled,
+    };
+    tokio::join!(work.run(), settling);
     handle.advance(WorkerStage::Ended);
 }
 
@@ -72,6 +80,18 @@ impl PartitionWork {
     async fn run(mut self) {
         while let Some(records) = self.handle.next_records().await {
             self.process(&records).await;
+            self.wait_for_room().await;
+        }
+    }
+
+    /// Waits until the finished records leave room for a batch, or the partition is given up. They wait for the
+    /// shares of their traces.
+    async fn wait_for_room(&self) {
+        tokio::select! {
+            biased;
+            () = self.handle.wait_for(WorkerStage::Closing) => {}
+            // What is reserved is given back: nobody else sends.
+            _ = self.finished.reserve_many(BATCH_RECORDS) => {}
         }
     }
 
@@ -183,7 +203,8 @@ impl PartitionWork {
         let (done, rest) = left.split_at_checked(results.len())?;
         *left = rest;
         let finished = done.iter().zip(results);
-        let finished = finished.map(|(record, result)| FinishedRecord::new(record.offset, result.settlement));
+        let finished = finished
+            .map(|(record, result)| FinishedRecord { offset: record.offset, settlement: result.settlement });
         self.finish(finished.collect(), rest.first().map(|record| record.offset)).await;
         undone
     }
@@ -201,11 +222,7 @@ impl PartitionWork {
         }
         self.handle.finish(finished.iter().map(|record| record.offset), next);
         self.handled.add(finished.len());
-        for mut record in finished {
-            let trace_bytes = record.settlement.as_ref().and_then(RecordSettlement::trace_bytes);
-            if let Some(bytes) = trace_bytes {
-                record.share = self.shared.trace_shares.acquire(bytes, &self.handle).await;
-            }
+        for record in finished {
             // The receiver ends with the partition, and the record is delivered again then.
             let _ = self.finished.send(record).await;
         }
@@ -277,7 +294,7 @@ impl PartitionWork {
                     settlement.report_failure(&error).await;
                 }
                 self.count_records(settled_as, 1);
-                self.finish(vec![FinishedRecord::new(offset, settlement)], None).await;
+                self.finish(vec![FinishedRecord { offset, settlement }], None).await;
                 AttemptEnd::Finished
             }
             Err(reason) => {
