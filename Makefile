@@ -37,7 +37,7 @@ api-clients: ## clients that public generators make of the OpenAPI document driv
 api-requests: ## some twenty thousand requests made of the OpenAPI document, each answer checked against it (needs PyPI; EXAMPLES=n, SEED=n)
 	$(CARGO) build -p svc --bin svc-server
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
-	tests/api_clients/requests "$$target/debug/svc-server" $(or $(EXAMPLES),270) $(or $(SEED),1)
+	tests/api_clients/requests "$$target/debug/svc-server" $(or $(EXAMPLES),280) $(or $(SEED),1)
 
 tls-probes: ## testssl.sh against the TLS of the service: old protocols, weak ciphers, known attacks (needs Debian's testssl.sh)
 	$(CARGO) build -p svc --bin svc-server

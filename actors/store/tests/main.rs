@@ -258,3 +258,8 @@ fn page_of_definitions_is_read_in_the_order_of_an_index() {
 fn what_an_activation_asks_is_answered_by_an_index() {
     suite::database::on_sqlite(suite::schema::what_an_activation_asks_is_answered_by_an_index);
 }
+
+#[test]
+fn new_file_has_large_pages_and_an_older_file_keeps_its_own() {
+    suite::database::on_sqlite(suite::schema::new_file_has_large_pages_and_an_older_file_keeps_its_own);
+}

@@ -130,6 +130,26 @@ pub(crate) async fn schema_of_a_newer_program_that_only_added_to_it_is_accepted(
     assert!(matches!(db.open().await.err().unwrap(), OpenError::Newer { .. }));
 }
 
+pub(crate) async fn new_file_has_large_pages_and_an_older_file_keeps_its_own(mut db: TestDatabase) {
+    use diesel::prelude::*;
+    #[derive(QueryableByName)]
+    struct Pages {
+        #[diesel(sql_type = diesel::sql_types::BigInt)]
+        page_size: i64,
+    }
+    let page_size = |db: &TestDatabase| {
+        let path = db.config.url.strip_prefix("sqlite:").unwrap();
+        let pages: Pages = diesel::sql_query("PRAGMA page_size").get_result(&mut connect(path)).unwrap();
+        pages.page_size
+    };
+    let _new = db.store().await;
+    assert_eq!(page_size(&db), 8192);
+    db.config.url = format!("sqlite:{}", db.directory().join("older.db").display());
+    db.execute("PRAGMA page_size = 4096; VACUUM").await.unwrap();
+    let _older = db.store().await;
+    assert_eq!(page_size(&db), 4096);
+}
+
 pub(crate) async fn an_altered_migration_refuses_the_start_by_name(mut db: TestDatabase) {
     migrate::run(&db.config).await.unwrap();
     let altered =
