@@ -104,6 +104,9 @@ fn create_channel(
         "workflow_id": name, "config": {"tracing": {"mode": traces}}});
     if protocol == "kafka" {
         channel["topic"] = name.into();
+    } else {
+        channel["methods"] = json!(["POST"]);
+        channel["route_pattern"] = format!("/{name}").into();
     }
     create_and_activate(client, "channels", "channel_id", &channel).map(drop)
 }
