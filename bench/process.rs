@@ -95,9 +95,21 @@ pub(crate) fn resident_mib(pid: u32) -> io::Result<f64> {
 
 /// Processor time a process has used so far, on all cores.
 pub(crate) fn processor_time(pid: u32) -> io::Result<Duration> {
+    // User and system time are fields 14 and 15.
+    ticks(&pid.to_string(), 14)
+}
+
+/// Processor time of the children of this process that have ended.
+pub(crate) fn children_time() -> io::Result<Duration> {
+    // Those of the children are fields 16 and 17.
+    ticks("self", 16)
+}
+
+/// Sums two neighbouring times of a process, the first in the field of that number (proc_pid_stat(5)).
+fn ticks(pid: &str, field: usize) -> io::Result<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The command stands in parentheses and may hold anything; user and system time are fields 14 and 15.
-    let ticks = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().skip(11).take(2));
+    // The command is field 2, stands in parentheses and may hold anything.
+    let ticks = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().skip(field - 3).take(2));
     let ticks: u64 = ticks.into_iter().flatten().filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
     // Linux counts a hundred of them a second for whoever asks.
     Ok(Duration::from_millis(ticks * 10))

@@ -48,6 +48,8 @@ pub struct Registry {
     workers: Arc<AtomicUsize>,
     /// Counts accepted messages, so that every worker gets its share.
     pub(crate) next_worker: Arc<AtomicUsize>,
+    /// Counts the threads given to those who run jobs, so that each thread gets its share of them.
+    pub(crate) next_job_thread: Arc<AtomicUsize>,
 }
 
 impl Registry {
@@ -78,7 +80,13 @@ impl Registry {
         parts.calls.bind(&shared);
         let started = Arc::clone(&shared);
         let address = tree.spawn(path, spec, at, move |_| RegistryActor::start(Arc::clone(&started))).await?;
-        Ok(Self { address, shared, workers: Arc::default(), next_worker: Arc::default() })
+        Ok(Self {
+            address,
+            shared,
+            workers: Arc::default(),
+            next_worker: Arc::default(),
+            next_job_thread: Arc::default(),
+        })
     }
 
     /// Returns the configuration that serves now. Hold it for one request, not longer.

@@ -7,18 +7,31 @@ use std::time::Duration;
 use actix_supervision::CallErrorKind;
 use futures_util::future::BoxFuture;
 use svc_channels::{CRASHED, PanicFlag, RunJob, refusal};
-use svc_traces::{Job, JobFailure, JobOutcome, JobResult, Runner};
+use svc_traces::{Job, JobFailure, JobOutcome, JobResult, JobThread, Runner};
 
 use crate::dispatch::{DispatchError, FirstWorker};
 use crate::failure_target;
 use crate::handle::Registry;
 use crate::resolve;
 use crate::snapshot::{LoadedChannel, Snapshot};
+use crate::worker::{WorkerId, WorkerThread};
 
 impl Runner for Registry {
-    fn run(&self, job: Job, limit: Duration) -> BoxFuture<'static, JobResult> {
+    fn run(&self, job: Job, limit: Duration, thread: Option<usize>) -> BoxFuture<'static, JobResult> {
         let registry = self.clone();
-        Box::pin(async move { registry.run_job(job, limit).await })
+        Box::pin(async move { registry.run_job(job, limit, thread.map(WorkerId)).await })
+    }
+
+    fn next_thread(&self) -> Option<JobThread> {
+        let snapshot = self.snapshot();
+        let turn = self.next_job_thread.fetch_add(1, Ordering::Relaxed);
+        let WorkerThread { id, at } =
+            snapshot.workers.get(turn.checked_rem(snapshot.workers.len())?)?.clone();
+        Some(JobThread { id, at })
+    }
+
+    fn has_thread(&self, id: usize) -> bool {
+        self.has_worker(WorkerId(id))
     }
 
     fn on_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, Option<Arc<str>>> {
@@ -49,11 +62,14 @@ enum Obstacle {
 }
 
 impl Registry {
-    /// Runs a job on the next worker. The job is handed back as [`JobOutcome::Busy`] where nothing ran because no actor could
-    /// take it.
-    async fn run_job(&self, job: Job, limit: Duration) -> JobResult {
+    /// Runs a job on the worker of the calling thread, or on the next one. The job is handed back as
+    /// [`JobOutcome::Busy`] where nothing ran because no actor could take it.
+    async fn run_job(&self, job: Job, limit: Duration, own: Option<WorkerId>) -> JobResult {
         let services = &self.shared.services;
-        let offset = self.next_worker.fetch_add(1, Ordering::Relaxed);
+        let offset = match own {
+            Some(_) => 0,
+            None => self.next_worker.fetch_add(1, Ordering::Relaxed),
+        };
         let find = |message: &RunJob, _| {
             let channel = self.channel_of(&message.job).ok_or(Obstacle::NoChannel)?;
             match self.unreadable_secret(&self.snapshot(), &channel) {
@@ -63,7 +79,7 @@ impl Registry {
         };
         let panicked = PanicFlag::default();
         let message = RunJob { job, limit, panicked: panicked.clone() };
-        let error = match self.dispatch(FirstWorker { own: None, offset }, message, find).await {
+        let error = match self.dispatch(FirstWorker { own, offset }, message, find).await {
             Ok(completed) => return completed,
             Err(error) => error,
         };

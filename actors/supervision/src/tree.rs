@@ -42,8 +42,9 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// Runs the future that `make` returns on that thread; `false` if the thread has ended.
-    fn spawn_future<Fut>(&self, make: impl FnOnce() -> Fut + Send + 'static) -> bool
+    /// Runs the future that `make` returns on that thread; `false` if the thread has ended. A future whose thread ends is
+    /// dropped.
+    pub fn spawn<Fut>(&self, make: impl FnOnce() -> Fut + Send + 'static) -> bool
     where
         Fut: Future<Output = ()> + 'static,
     {
@@ -134,7 +135,7 @@ impl TreeBuilder {
             NodeVitals::new(NodePath::root(), NodeKind::Group, Vec::new(), (0, Duration::ZERO), tree_clock);
         let supervisor = Supervisor::new(Arc::clone(&context), self.root, Arc::new(root), self.seed, ended);
         // On a dead arbiter the tree has already ended, which `wait_until_ended` returns.
-        let _ = self.supervisor.spawn_future(move || supervisor.run(received));
+        let _ = self.supervisor.spawn(move || supervisor.run(received));
         Tree { context, commands, end }
     }
 }
@@ -261,7 +262,7 @@ impl Tree {
         self.command(|answer| SupervisorCommand::Spawn { registration, answer })
             .await
             .ok_or(SpawnError::TreeEnded)??;
-        if at.spawn_future(move || parts.run()) {
+        if at.spawn(move || parts.run()) {
             return Ok(Address { inner });
         }
         let _ = self.retire(inner.node.path.as_str(), Duration::ZERO).await;

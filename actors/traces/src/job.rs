@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_supervision::Placement;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use svc_model::WorkflowVersion;
@@ -122,14 +123,36 @@ impl JobResult {
     }
 }
 
+/// A thread that runs channels.
+#[derive(Clone, Debug)]
+pub struct JobThread {
+    /// Number by which the [`Runner`] knows it.
+    pub id: usize,
+    /// The thread.
+    pub at: Placement,
+}
+
 /// Runs jobs. Implemented by the registry.
 pub trait Runner: Send + Sync + 'static {
     /// Runs a job through the workflow of its channel, at most for `limit` and for the time that the channel
-    /// allows. The guards do not run again. A channel that no longer exists is a failure like any other; a
-    /// quarantined channel is [`JobOutcome::Unavailable`].
+    /// allows. `thread` is the id of the calling thread, if it runs channels. The guards do not run again. A
+    /// channel that no longer exists is a failure like any other; a quarantined channel is
+    /// [`JobOutcome::Unavailable`].
     ///
     /// Dropping the future cancels the run at its current await point and drops [`Job::attempt`] with it.
-    fn run(&self, job: Job, limit: Duration) -> BoxFuture<'static, JobResult>;
+    fn run(&self, job: Job, limit: Duration, thread: Option<usize>) -> BoxFuture<'static, JobResult>;
+
+    /// Returns the threads that run channels, each in its turn, or `None` while there is none. A job that is
+    /// started on one of them runs without changing threads.
+    fn next_thread(&self) -> Option<JobThread> {
+        None
+    }
+
+    /// Returns `true` while the thread of that id runs channels.
+    fn has_thread(&self, id: usize) -> bool {
+        let _ = id;
+        false
+    }
 
     /// Returns whether jobs of the channel with this name can run on this node now. While they cannot, its
     /// dead letters wait without being tried.

@@ -36,7 +36,7 @@ mod token;
 mod worker;
 
 pub use handle::{AcceptedJob, SubmitError, TraceServices, Traces};
-pub use job::{Job, JobFailure, JobHold, JobOutcome, JobResult, Runner};
+pub use job::{Job, JobFailure, JobHold, JobOutcome, JobResult, JobThread, Runner};
 pub use metrics::TraceMetrics;
 pub use policy::{TracePolicy, TracingDefaults};
 pub use record::Record;

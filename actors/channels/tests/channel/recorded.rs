@@ -304,7 +304,7 @@ impl Runner for Keeper {
         true
     }
 
-    fn run(&self, job: Job, _: Duration) -> BoxFuture<'static, JobResult> {
+    fn run(&self, job: Job, _: Duration, _: Option<usize>) -> BoxFuture<'static, JobResult> {
         self.0.lock().push(job);
         let outcome = JobOutcome::Completed { result: None };
         Box::pin(std::future::ready(JobResult::bare(outcome, Duration::ZERO)))

@@ -37,7 +37,7 @@ async fn run_job(running: &RunningRegistry) -> JobOutcome {
         attempt: None,
         trace_headers: Default::default(),
     };
-    running.registry.run(job, Duration::from_secs(10)).await.ended
+    running.registry.run(job, Duration::from_secs(10), None).await.ended
 }
 
 async fn run_scheduled(running: &RunningRegistry) -> ScheduledRunResult {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_supervision::{FaultKind, PlannedFault};
+use actix_supervision::{FaultKind, Placement, PlannedFault};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
@@ -29,7 +29,7 @@ fn job(id: Option<&str>, name: &str) -> Job {
 }
 
 async fn perform(running: &RunningRegistry, job: Job) -> JobResult {
-    running.registry.run(job, Duration::from_secs(10)).await
+    running.registry.run(job, Duration::from_secs(10), None).await
 }
 
 /// Returns the value that the workflow of the job wrote to `from`.
@@ -60,6 +60,41 @@ fn a_job_finds_its_channel_by_id_and_else_by_name() {
         let mut page = String::new();
         encode(&mut page, &counted).unwrap();
         assert!(page.contains(r#"svc_messages_total{channel="_unknown",status="error"} 1"#), "{page}");
+    });
+}
+
+#[test]
+fn workers_take_turns_as_threads_of_jobs_and_a_job_stays_on_its_own() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        world.channel(channel("orders", &["POST"], "/orders")).await;
+        let running = world.start().await;
+        let (first, registry) = (running.worker.number(), &running.registry);
+        let second = registry.add_worker(Placement::Here).await.unwrap();
+        let mut turns = Vec::new();
+        for _ in 0..4 {
+            turns.push(registry.next_thread().unwrap().id);
+            perform(&running, job(Some("orders"), "orders")).await;
+        }
+        assert_eq!(turns, [first, second.number(), first, second.number()]);
+        let handled = |worker: usize| {
+            let ends_there = |path: &str| path.contains("orders") && path.ends_with(&format!("/{worker}"));
+            let nodes = world.tree.snapshot().nodes;
+            nodes
+                .iter()
+                .filter(|node| ends_there(&node.path.to_string()))
+                .map(|node| node.handled)
+                .sum::<u64>()
+        };
+        let before = (handled(first), handled(second.number()));
+        for _ in 0..3 {
+            let job = job(Some("orders"), "orders");
+            registry.run(job, Duration::from_secs(10), Some(second.number())).await;
+        }
+        assert_eq!((handled(first), handled(second.number())), (before.0, before.1 + 3));
+        registry.remove_worker(second).await.unwrap();
+        assert!(registry.has_thread(first) && !registry.has_thread(second.number()));
+        assert_eq!([0; 2].map(|_| registry.next_thread().unwrap().id), [first; 2]);
     });
 }
 

@@ -1,15 +1,18 @@
 //! A worker of the queue.
 //!
-//! The actor controls the rate at which jobs are taken; it handles no messages. A job is a task of its own from its
-//! first step until its outcome is written, so no restart of the actor loses one. The worker takes the next job while
-//! outcomes are being written, but not while too many are pending: a database that is away stops the work instead of
-//! filling the memory.
+//! The actor controls the rate at which jobs are taken; it handles no messages. Its jobs run on a thread that runs
+//! channels, one after the other, so that under load no job changes threads; their outcomes are written on the thread
+//! of the actor, which does not end before the process does. A run and the write of its outcome are tasks of their own,
+//! so no restart of the actor loses one. The worker takes the next job while outcomes are being written, but not while
+//! too many are pending: a database that is away stops the work instead of filling the memory.
 //!
 //! On shutdown it takes no more jobs and waits, within the time allowed, for its jobs and the writes of their
 //! outcomes, including those of earlier instances. Whatever remains unwritten is left to the rows, from which the
 //! next process resumes it. One instance never runs two jobs at once, except for jobs past their deadline that cannot
 //! be dropped yet because their thread is busy.
 
+mod job_loop;
+mod running;
 mod shared;
 mod state;
 mod stop;
@@ -18,13 +21,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, AsyncContext, WrapFuture};
-use actix_supervision::{Context, HandledCounter, Supervised};
+use actix_supervision::{Context, HandledCounter, Placement, Supervised};
 use futures_util::future::LocalBoxFuture;
 use slog::warn;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
+use crate::job::JobThread;
 use crate::queue::QueuedJob;
+use crate::worker::job_loop::JobLoop;
+use crate::worker::running::FinishedJob;
 
 pub(crate) use shared::WorkerShared;
 pub(crate) use state::retry_delay;
@@ -109,33 +115,53 @@ impl Supervised for QueueWorker {
     }
 }
 
-/// Runs jobs one after the other until it is told to stop.
+/// Runs job loops one after the other until it is told to stop, each on the next thread that runs channels, or
+/// on this one while there is none.
 async fn run_jobs(
     shared: Arc<WorkerShared>,
     jobs: WorkerJobs,
-    mut stop: watch::Receiver<bool>,
+    stop: watch::Receiver<bool>,
     handled: HandledCounter,
 ) {
-    loop {
-        let (queued, permit) = tokio::select! {
-            biased;
-            _ = stop.wait_for(|stop| *stop) => return,
-            () = shared.stop.wait_for(StopStage::Closing) => return,
-            next = jobs.next_job(&shared) => next,
+    while !*stop.borrow() && !shared.stop.has_reached(StopStage::Closing) {
+        let start = |thread: Option<JobThread>| {
+            let (finished, outcomes) = mpsc::unbounded_channel();
+            let (alive, end) = oneshot::channel();
+            let (at, thread) = match thread {
+                Some(JobThread { id, at }) => (at, Some(id)),
+                None => (Placement::Here, None),
+            };
+            let job_loop = JobLoop {
+                shared: Arc::clone(&shared),
+                jobs: jobs.clone(),
+                stop: stop.clone(),
+                handled: handled.clone(),
+                thread,
+                finished,
+                alive,
+            };
+            at.spawn(move || job_loop.run()).then(|| {
+                // It outlives the actor; `drain` waits for it through the permits.
+                tokio::task::spawn_local(write_outcomes(Arc::clone(&shared), outcomes));
+                end
+            })
         };
-        let (turn, turn_is_over) = oneshot::channel::<()>();
+        let on_channel_thread = shared.runner.next_thread().and_then(|thread| start(Some(thread)));
+        let Some(end) = on_channel_thread.or_else(|| start(None)) else { return };
+        let _ended = end.await;
+    }
+}
+
+/// Writes the outcomes of the jobs of a loop until it and the last of them have ended.
+async fn write_outcomes(shared: Arc<WorkerShared>, mut outcomes: mpsc::UnboundedReceiver<FinishedJob>) {
+    while let Some(finished) = outcomes.recv().await {
         let shared = Arc::clone(&shared);
-        // On this thread, so that the end of a run wakes no other one. It outlives the actor; `drain` waits for it through
-        // the permit.
         tokio::task::spawn_local(async move {
             tokio::select! {
                 biased;
                 () = shared.stop.wait_for(StopStage::Ending) => {}
-                () = shared.complete(queued, WorkerTurn(turn)) => {}
+                () = shared.write(finished) => {}
             }
-            drop(permit);
         });
-        let _dropped = turn_is_over.await;
-        handled.add(1);
     }
 }

@@ -11,7 +11,7 @@ use slog::{Logger, error, info, warn};
 use svc_model::ErrorReason;
 use svc_nodes::NodeHandle;
 use svc_store::{Ownership, StoreError};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
@@ -24,6 +24,7 @@ use crate::metrics::TraceMetrics;
 use crate::queue::{JobQueue, QueuedJob};
 use crate::report::{self, FailureReport};
 use crate::settings::Callback;
+use crate::worker::running::{FinishedJob, RunningJob, StartedJob};
 use crate::worker::state::{AttemptOutcome, JobAttempt};
 use crate::worker::{StopSignal, WorkerTurn};
 
@@ -52,82 +53,73 @@ pub(crate) struct WorkerShared {
     pub(crate) stop: Arc<StopSignal>,
 }
 
-/// A run that has ended and is not written yet.
-pub(crate) struct FinishedJob {
-    attempt: JobAttempt,
-    verdict: AttemptOutcome,
-    /// Keeps the bytes of the job reserved until its outcome is on disk.
-    slot: crate::queue::QueueSlot,
-    /// The report that is sent if the job failed for good.
-    report: Option<FailureReport>,
-    /// Includes the turn of a job that is suspected of crashing its node.
-    claim: JobClaim,
-}
-
 impl WorkerShared {
-    /// Runs a job and writes its outcome, unless the job is queued again. Releases `turn` when the next job
-    /// may begin.
-    pub(crate) async fn complete(&self, queued: QueuedJob, turn: WorkerTurn) {
+    /// Runs a job, on the thread of that id if it runs channels, and passes its outcome to `finished`. There is none if
+    /// the channel had no permit and the job is queued again, or if the job no longer belongs to this node. Fails the
+    /// job if its channel had no permit for as long as the job may run. Releases `turn` when the next job may begin.
+    pub(crate) async fn run(
+        &self,
+        (queued, permit): (QueuedJob, Option<OwnedSemaphorePermit>),
+        thread: Option<usize>,
+        finished: mpsc::UnboundedSender<FinishedJob>,
+        turn: WorkerTurn,
+    ) {
         let mut turn = Some(turn);
-        let finished = self.run(queued, &mut turn).await;
-        drop(turn);
-        if let Some(finished) = finished {
-            self.write(finished).await;
-        }
-    }
-
-    /// Runs a job. Returns `None` if its channel had no permit and the job is queued again, or if the job no
-    /// longer belongs to this node. Fails the job if its channel had no permit for as long as the job may
-    /// run.
-    async fn run(&self, queued: QueuedJob, turn: &mut Option<WorkerTurn>) -> Option<FinishedJob> {
         let QueuedJob { job, slot, mut claim, retry, refusals, refused_since } = queued;
         if !self.may_begin(job.trace_id, &mut claim).await {
-            return None;
+            return;
         }
         let ownership = claim.ownership.clone();
         let attempt = JobAttempt { id: job.trace_id, ownership, retry, max_retries: self.max_retries };
         let target = FailureReport::find_target(&job, &*self.runner).await;
         let report = target.map(|target| FailureReport::for_job(&job, target));
+        let started = StartedJob { attempt: attempt.clone(), slot, report, claim, permit };
+        let running = RunningJob::new(started, finished, Arc::clone(&self.stop));
         let active = Active::new(&self.metrics);
         let completed = tokio::select! {
             biased;
-            completed = self.run_attempt(job, turn) => completed,
+            completed = self.run_attempt(job, thread, &mut turn) => completed,
             () = self.wait_until_lease_lost(attempt.id, &attempt.ownership) => {
                 warn!(self.log, "a run is dropped with the lease of its node"; "trace_id" => %attempt.id);
-                return None;
+                running.give_back();
+                return;
             }
         };
         drop(active);
         match attempt.outcome_of(completed) {
+            Ok(verdict) => running.finish(verdict),
             Err(_) if refused_since.is_some_and(|since| since.elapsed() >= self.limit) => {
                 self.errors.tell(ErrorReason::Timeout);
                 let message =
                     format!("the channel had no capacity for it within {}ms", self.limit.as_millis());
-                let verdict = AttemptOutcome::Failed(attempt.failure(JobFailure::transient(message)));
-                Some(FinishedJob { attempt, verdict, slot, report, claim })
+                running.finish(AttemptOutcome::Failed(attempt.failure(JobFailure::transient(message))));
             }
             Err(job) => {
+                let Some(StartedJob { slot, claim, .. }) = running.give_back() else { return };
                 let now = Instant::now();
                 let delay = REFUSAL_BACKOFF.delay(refusals);
                 let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
                 let job = Job { attempt: None, ..*job };
                 let queued = QueuedJob { job, slot, claim, retry, refusals, refused_since };
                 self.waiting.push_later(now + delay, queued);
-                None
             }
-            Ok(verdict) => Some(FinishedJob { attempt, verdict, slot, report, claim }),
         }
     }
 
     /// Runs one attempt; handles panics and timeouts of the runner. The recorded outcome may start a retry,
     /// so an attempt that is dropped at its deadline ends only when no part of it runs any more. The turn of
     /// the worker is released before that.
-    async fn run_attempt(&self, mut job: Job, turn: &mut Option<WorkerTurn>) -> JobResult {
+    async fn run_attempt(
+        &self,
+        mut job: Job,
+        thread: Option<usize>,
+        turn: &mut Option<WorkerTurn>,
+    ) -> JobResult {
         let (runner, limit) = (Arc::clone(&self.runner), self.limit);
         let (id, begun) = (job.trace_id, Instant::now());
         let (alive, over) = oneshot::channel::<Infallible>();
         job.attempt = Some(JobHold::new(alive));
-        let run = AssertUnwindSafe(async move { runner.run(job, limit).await }).catch_unwind();
+        let run = AssertUnwindSafe(async move { runner.run(job, limit, thread).await }).catch_unwind();
         // The future of the run is dropped here, whatever its outcome.
         let outcome = timeout(limit + GRACE, run).await;
         let failure = match outcome {
@@ -201,8 +193,9 @@ impl WorkerShared {
 
     /// Writes the outcome of a run. Retries until it is written; meanwhile the worker has room for one job
     /// less. A result that the database refuses becomes a failure.
-    async fn write(&self, finished: FinishedJob) {
-        let FinishedJob { attempt, mut verdict, mut slot, mut report, claim } = finished;
+    pub(super) async fn write(&self, finished: FinishedJob) {
+        let FinishedJob { job, mut verdict } = finished;
+        let StartedJob { attempt, mut slot, mut report, claim, permit } = job;
         let mut backoff = DATABASE_BACKOFF.delays();
         let mut follow_up = self.prepare_report(&mut verdict, &mut report);
         let is_news = loop {
@@ -244,7 +237,7 @@ impl WorkerShared {
                 self.count_failure(&attempt, failure.is_exhausted());
             }
         }
-        drop(claim);
+        drop((claim, permit));
     }
 
     /// Attaches the report to the record of a run that failed for good. Returns the job that delivers it.

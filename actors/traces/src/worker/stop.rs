@@ -30,6 +30,11 @@ impl StopSignal {
         });
     }
 
+    /// Returns `true` if the stop has reached `stage`.
+    pub(crate) fn has_reached(&self, stage: StopStage) -> bool {
+        *self.0.borrow() >= stage
+    }
+
     /// Waits until the stop has reached `stage`. Cancel-safe.
     pub(crate) async fn wait_for(&self, stage: StopStage) {
         let mut stages = self.0.subscribe();

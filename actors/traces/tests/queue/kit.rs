@@ -1,8 +1,10 @@
 //! Processes that start and stop over one SQLite file, and a runner that follows the `do` of a payload.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use actix_rt::System;
@@ -20,7 +22,7 @@ use svc_model::{Page, id::new_ordered_id};
 use svc_nodes::{NodeHandle, NodeMetrics};
 use svc_store::{DeadLetterFilter, DeadLetterRow, Store, StoreConfig, TraceQuery, TraceRecord};
 use svc_traces::{
-    Callback, DeadLetterSettings, Job, JobFailure, JobHold, JobOutcome, JobResult, OverflowPolicy,
+    Callback, DeadLetterSettings, Job, JobFailure, JobHold, JobOutcome, JobResult, JobThread, OverflowPolicy,
     QueueSettings, RecorderSettings, Runner, Settings, TraceMetrics, TraceServices, Traces, TracingDefaults,
 };
 use tokio::sync::Semaphore;
@@ -283,6 +285,10 @@ pub(crate) struct Script {
     pub(crate) quarantined: AtomicBool,
     /// True if every channel names `alerts` for its failures.
     pub(crate) tells: AtomicBool,
+    /// The threads that run channels, the next one first.
+    pub(crate) threads: Mutex<VecDeque<JobThread>>,
+    /// The id that each run was told, and the thread that it began on.
+    pub(crate) places: Mutex<Vec<(Option<usize>, ThreadId)>>,
 }
 
 impl Default for Script {
@@ -292,6 +298,8 @@ impl Default for Script {
             gate: Arc::new(Semaphore::new(0)),
             quarantined: AtomicBool::new(false),
             tells: AtomicBool::new(false),
+            threads: Mutex::default(),
+            places: Mutex::default(),
         }
     }
 }
@@ -321,7 +329,19 @@ impl Runner for Script {
         Box::pin(std::future::ready(is_named.then(|| "alerts".into())))
     }
 
-    fn run(&self, job: Job, _: Duration) -> BoxFuture<'static, JobResult> {
+    fn next_thread(&self) -> Option<JobThread> {
+        let mut threads = self.threads.lock();
+        let next = threads.pop_front()?;
+        threads.push_back(next.clone());
+        Some(next)
+    }
+
+    fn has_thread(&self, id: usize) -> bool {
+        self.threads.lock().iter().any(|thread| thread.id == id)
+    }
+
+    fn run(&self, job: Job, _: Duration, thread: Option<usize>) -> BoxFuture<'static, JobResult> {
+        self.places.lock().push((thread, thread::current().id()));
         let copy = Job {
             channel_id: job.channel_id.clone(),
             channel: job.channel.clone(),

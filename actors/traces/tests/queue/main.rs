@@ -9,3 +9,4 @@ mod lost_answers;
 mod recording;
 mod reports;
 mod running;
+mod threads;
