@@ -18,8 +18,8 @@ pub(super) struct JobLoop {
     pub(super) handled: HandledCounter,
     /// Id of the thread it runs on, if that one runs channels.
     pub(super) thread: Option<usize>,
-    /// Takes the jobs that have ended.
-    pub(super) finished: mpsc::UnboundedSender<FinishedJob>,
+    /// Takes the jobs whose outcome cannot be written here.
+    pub(super) orphans: mpsc::UnboundedSender<FinishedJob>,
     /// Dropped with the loop, which may end with its thread.
     #[expect(dead_code, reason = "held for its drop")]
     pub(super) alive: oneshot::Sender<Infallible>,
@@ -35,12 +35,20 @@ impl JobLoop {
                 next = self.jobs.next_job(&self.shared) => next,
             };
             let (turn, turn_is_over) = oneshot::channel::<()>();
-            let (shared, thread, finished) = (Arc::clone(&self.shared), self.thread, self.finished.clone());
+            let (shared, thread, orphans) = (Arc::clone(&self.shared), self.thread, self.orphans.clone());
             tokio::task::spawn_local(async move {
+                let complete = async {
+                    let mut turn = Some(WorkerTurn(turn));
+                    let ended = shared.run((queued, permit), thread, orphans, &mut turn).await;
+                    drop(turn);
+                    if let Some(ended) = ended {
+                        ended.write(&shared).await;
+                    }
+                };
                 tokio::select! {
                     biased;
                     () = shared.stop.wait_for(StopStage::Ending) => {}
-                    () = shared.run((queued, permit), thread, finished, WorkerTurn(turn)) => {}
+                    () = complete => {}
                 }
             });
             let _dropped = turn_is_over.await;

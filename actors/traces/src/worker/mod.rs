@@ -1,9 +1,9 @@
 //! A worker of the queue.
 //!
 //! The actor controls the rate at which jobs are taken; it handles no messages. Its jobs run on a thread that runs
-//! channels, one after the other, so that under load no job changes threads; their outcomes are written on the thread
-//! of the actor, which does not end before the process does. A run and the write of its outcome are tasks of their own,
-//! so no restart of the actor loses one. The worker takes the next job while outcomes are being written, but not while
+//! channels, one after the other, so that under load no job changes threads. A job is a task of its own from its first
+//! step until its outcome is written, so no restart of the actor loses one; if its thread ends before, its outcome is
+//! written on the thread of the actor, which does not end before the process does. The worker takes the next job while outcomes are being written, but not while
 //! too many are pending: a database that is away stops the work instead of filling the memory.
 //!
 //! On shutdown it takes no more jobs and waits, within the time allowed, for its jobs and the writes of their
@@ -125,7 +125,7 @@ async fn run_jobs(
 ) {
     while !*stop.borrow() && !shared.stop.has_reached(StopStage::Closing) {
         let start = |thread: Option<JobThread>| {
-            let (finished, outcomes) = mpsc::unbounded_channel();
+            let (orphans, left) = mpsc::unbounded_channel();
             let (alive, end) = oneshot::channel();
             let (at, thread) = match thread {
                 Some(JobThread { id, at }) => (at, Some(id)),
@@ -137,12 +137,12 @@ async fn run_jobs(
                 stop: stop.clone(),
                 handled: handled.clone(),
                 thread,
-                finished,
+                orphans,
                 alive,
             };
             at.spawn(move || job_loop.run()).then(|| {
                 // It outlives the actor; `drain` waits for it through the permits.
-                tokio::task::spawn_local(write_outcomes(Arc::clone(&shared), outcomes));
+                tokio::task::spawn_local(write_orphans(Arc::clone(&shared), left));
                 end
             })
         };
@@ -152,15 +152,15 @@ async fn run_jobs(
     }
 }
 
-/// Writes the outcomes of the jobs of a loop until it and the last of them have ended.
-async fn write_outcomes(shared: Arc<WorkerShared>, mut outcomes: mpsc::UnboundedReceiver<FinishedJob>) {
-    while let Some(finished) = outcomes.recv().await {
+/// Writes the outcomes of jobs whose thread has ended first, until their loop and the last of them have ended.
+async fn write_orphans(shared: Arc<WorkerShared>, mut orphans: mpsc::UnboundedReceiver<FinishedJob>) {
+    while let Some(FinishedJob { mut job, mut verdict }) = orphans.recv().await {
         let shared = Arc::clone(&shared);
         tokio::task::spawn_local(async move {
             tokio::select! {
                 biased;
                 () = shared.stop.wait_for(StopStage::Ending) => {}
-                () = shared.write(finished) => {}
+                () = shared.write(&mut job, &mut verdict) => {}
             }
         });
     }

@@ -9,18 +9,19 @@ use crate::job::JobFailure;
 use crate::queue::QueueSlot;
 use crate::report::FailureReport;
 use crate::worker::state::{AttemptOutcome, JobAttempt};
-use crate::worker::{StopSignal, StopStage};
+use crate::worker::{StopSignal, StopStage, WorkerShared};
 
 /// The possessions of a job that runs or has run.
 pub(crate) struct StartedJob {
     pub(super) attempt: JobAttempt,
     /// Keeps the bytes of the job reserved until its outcome is on disk.
-    pub(super) slot: QueueSlot,
+    pub(super) slot: Option<QueueSlot>,
     /// The report that is sent if the job fails for good.
     pub(super) report: Option<FailureReport>,
     /// Includes the turn of a job that is suspected of crashing its node.
     pub(super) claim: JobClaim,
     /// The room of the job at its worker.
+    #[expect(dead_code, reason = "held for its drop")]
     pub(super) permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -30,47 +31,53 @@ pub(crate) struct FinishedJob {
     pub(super) verdict: AttemptOutcome,
 }
 
-/// A job that runs. If it is dropped without an outcome, because its thread has ended or its task has panicked, the
-/// run has failed; on shutdown its row stays unfinished.
-pub(super) struct RunningJob {
+/// A job whose outcome is not written yet. If it is dropped, because its thread has ended or its task has panicked, it
+/// is passed on to be written elsewhere: as failed if the run has not ended. On shutdown its row stays unfinished.
+pub(crate) struct RunningJob {
     job: Option<StartedJob>,
-    finished: mpsc::UnboundedSender<FinishedJob>,
+    verdict: Option<AttemptOutcome>,
+    orphans: mpsc::UnboundedSender<FinishedJob>,
     stop: Arc<StopSignal>,
 }
 
 impl RunningJob {
     pub(super) const fn new(
         job: StartedJob,
-        finished: mpsc::UnboundedSender<FinishedJob>,
+        orphans: mpsc::UnboundedSender<FinishedJob>,
         stop: Arc<StopSignal>,
     ) -> Self {
-        Self { job: Some(job), finished, stop }
+        Self { job: Some(job), verdict: None, orphans, stop }
     }
 
-    /// Passes the outcome on to be written.
-    pub(super) fn finish(mut self, verdict: AttemptOutcome) {
-        self.send(verdict);
+    /// Ends the run with an outcome.
+    pub(super) fn end(mut self, verdict: AttemptOutcome) -> Self {
+        self.verdict = Some(verdict);
+        self
+    }
+
+    /// Writes the outcome of the run.
+    pub(super) async fn write(mut self, shared: &WorkerShared) {
+        if let (Some(job), Some(verdict)) = (&mut self.job, &mut self.verdict) {
+            shared.write(job, verdict).await;
+        }
+        self.job = None;
     }
 
     /// Returns the job, whose run has no outcome to write.
     pub(super) fn give_back(mut self) -> Option<StartedJob> {
         self.job.take()
     }
-
-    fn send(&mut self, verdict: AttemptOutcome) {
-        if let Some(job) = self.job.take() {
-            // The receiver is gone only when the process ends; the row stays unfinished.
-            let _ended = self.finished.send(FinishedJob { job, verdict });
-        }
-    }
 }
 
 impl Drop for RunningJob {
     fn drop(&mut self) {
-        let Some(job) = self.job.as_ref().filter(|_| !self.stop.has_reached(StopStage::Ending)) else {
-            return;
+        let Some(job) = self.job.take().filter(|_| !self.stop.has_reached(StopStage::Ending)) else { return };
+        let cut_off = || {
+            let failure = JobFailure::transient("the run was cut off by the end of its thread");
+            AttemptOutcome::Failed(job.attempt.failure(failure))
         };
-        let failure = JobFailure::transient("the run was cut off by the end of its thread");
-        self.send(AttemptOutcome::Failed(job.attempt.failure(failure)));
+        let verdict = self.verdict.take().unwrap_or_else(cut_off);
+        // The receiver is gone only when the process ends; the row stays unfinished.
+        let _ended = self.orphans.send(FinishedJob { job, verdict });
     }
 }

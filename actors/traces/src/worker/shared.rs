@@ -54,54 +54,55 @@ pub(crate) struct WorkerShared {
 }
 
 impl WorkerShared {
-    /// Runs a job, on the thread of that id if it runs channels, and passes its outcome to `finished`. There is none if
-    /// the channel had no permit and the job is queued again, or if the job no longer belongs to this node. Fails the
-    /// job if its channel had no permit for as long as the job may run. Releases `turn` when the next job may begin.
+    /// Runs a job, on the thread of that id if it runs channels, and returns it with its outcome. Returns `None` if the
+    /// channel had no permit and the job is queued again, or if the job no longer belongs to this node. Fails the job if
+    /// its channel had no permit for as long as the job may run. A job that is dropped is sent to `orphans`.
     pub(crate) async fn run(
         &self,
         (queued, permit): (QueuedJob, Option<OwnedSemaphorePermit>),
         thread: Option<usize>,
-        finished: mpsc::UnboundedSender<FinishedJob>,
-        turn: WorkerTurn,
-    ) {
-        let mut turn = Some(turn);
+        orphans: mpsc::UnboundedSender<FinishedJob>,
+        turn: &mut Option<WorkerTurn>,
+    ) -> Option<RunningJob> {
         let QueuedJob { job, slot, mut claim, retry, refusals, refused_since } = queued;
         if !self.may_begin(job.trace_id, &mut claim).await {
-            return;
+            return None;
         }
         let ownership = claim.ownership.clone();
         let attempt = JobAttempt { id: job.trace_id, ownership, retry, max_retries: self.max_retries };
         let target = FailureReport::find_target(&job, &*self.runner).await;
         let report = target.map(|target| FailureReport::for_job(&job, target));
+        let slot = Some(slot);
         let started = StartedJob { attempt: attempt.clone(), slot, report, claim, permit };
-        let running = RunningJob::new(started, finished, Arc::clone(&self.stop));
+        let running = RunningJob::new(started, orphans, Arc::clone(&self.stop));
         let active = Active::new(&self.metrics);
         let completed = tokio::select! {
             biased;
-            completed = self.run_attempt(job, thread, &mut turn) => completed,
+            completed = self.run_attempt(job, thread, turn) => completed,
             () = self.wait_until_lease_lost(attempt.id, &attempt.ownership) => {
                 warn!(self.log, "a run is dropped with the lease of its node"; "trace_id" => %attempt.id);
                 running.give_back();
-                return;
+                return None;
             }
         };
         drop(active);
         match attempt.outcome_of(completed) {
-            Ok(verdict) => running.finish(verdict),
+            Ok(verdict) => Some(running.end(verdict)),
             Err(_) if refused_since.is_some_and(|since| since.elapsed() >= self.limit) => {
                 self.errors.tell(ErrorReason::Timeout);
                 let message =
                     format!("the channel had no capacity for it within {}ms", self.limit.as_millis());
-                running.finish(AttemptOutcome::Failed(attempt.failure(JobFailure::transient(message))));
+                Some(running.end(AttemptOutcome::Failed(attempt.failure(JobFailure::transient(message)))))
             }
             Err(job) => {
-                let Some(StartedJob { slot, claim, .. }) = running.give_back() else { return };
+                let StartedJob { slot, claim, .. } = running.give_back()?;
                 let now = Instant::now();
                 let delay = REFUSAL_BACKOFF.delay(refusals);
                 let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
                 let job = Job { attempt: None, ..*job };
-                let queued = QueuedJob { job, slot, claim, retry, refusals, refused_since };
+                let queued = QueuedJob { job, slot: slot?, claim, retry, refusals, refused_since };
                 self.waiting.push_later(now + delay, queued);
+                None
             }
         }
     }
@@ -193,13 +194,12 @@ impl WorkerShared {
 
     /// Writes the outcome of a run. Retries until it is written; meanwhile the worker has room for one job
     /// less. A result that the database refuses becomes a failure.
-    pub(super) async fn write(&self, finished: FinishedJob) {
-        let FinishedJob { job, mut verdict } = finished;
-        let StartedJob { attempt, mut slot, mut report, claim, permit } = job;
+    pub(super) async fn write(&self, job: &mut StartedJob, verdict: &mut AttemptOutcome) {
+        let StartedJob { attempt, slot, report, .. } = job;
         let mut backoff = DATABASE_BACKOFF.delays();
-        let mut follow_up = self.prepare_report(&mut verdict, &mut report);
+        let mut follow_up = self.prepare_report(verdict, report);
         let is_news = loop {
-            let error = match self.write_outcome(&verdict).await {
+            let error = match self.write_outcome(verdict).await {
                 Ok(is_news) => break is_news,
                 Err(error) => error,
             };
@@ -207,17 +207,18 @@ impl WorkerShared {
             self.errors.tell(ErrorReason::TraceStatusWrite);
             warn!(self.log, "cannot write the end of a job"; "trace_id" => %id, "error" => %error);
             if let (AttemptOutcome::Over(_), StoreError::Database(_) | StoreError::Refused(_)) =
-                (&verdict, error)
+                (&*verdict, error)
             {
-                verdict = AttemptOutcome::Failed(
+                *verdict = AttemptOutcome::Failed(
                     attempt.failure(JobFailure::permanent("The result could not be stored")),
                 );
-                follow_up = self.prepare_report(&mut verdict, &mut report);
+                follow_up = self.prepare_report(verdict, report);
             } else {
                 sleep(backoff.next_delay()).await;
             }
         };
         if let Some(job) = follow_up
+            && let Some(mut slot) = slot.take()
             && (is_news || wait_until_known(&self.store, job.trace_id, &self.log).await)
         {
             slot.reoccupy_place();
@@ -228,7 +229,7 @@ impl WorkerShared {
                 JobClaim::for_accepted(attempt.ownership.owner.clone()),
             ));
         }
-        if let AttemptOutcome::Failed(failure) = &verdict {
+        if let AttemptOutcome::Failed(failure) = verdict {
             self.letters_changed.notify_one();
             if !failure.is_exhausted() {
                 self.letters_due.record(failure.delay);
@@ -237,7 +238,6 @@ impl WorkerShared {
                 self.count_failure(&attempt, failure.is_exhausted());
             }
         }
-        drop((claim, permit));
     }
 
     /// Attaches the report to the record of a run that failed for good. Returns the job that delivers it.

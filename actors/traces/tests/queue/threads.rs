@@ -87,6 +87,24 @@ fn a_job_whose_thread_ends_fails_and_the_next_one_runs_elsewhere() {
 }
 
 #[test]
+fn an_outcome_whose_thread_ends_before_it_is_written_is_written_elsewhere() {
+    run(async |world| {
+        let thread = ChannelThread::start().await;
+        let process = start(&world, std::slice::from_ref(&thread)).await;
+        let id = process.submit(json!({ "do": "wait" })).await.unwrap();
+        process.ends(id, "running").await;
+        let lock = world.lock();
+        process.runner.open();
+        wait_until(async || process.metric("trace_workers_active") == 0.0).await;
+        process.runner.threads.lock().clear();
+        thread.end();
+        drop(lock);
+        process.ends(id, "completed").await;
+        assert_eq!((process.runner.count(), process.letters().await.len()), (1, 0));
+    });
+}
+
+#[test]
 fn a_thread_that_runs_no_channels_any_more_runs_no_further_job() {
     run(async |world| {
         let thread = ChannelThread::start().await;
