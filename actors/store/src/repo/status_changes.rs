@@ -14,7 +14,7 @@ use crate::repo::versioned::Versioned;
 
 /// Time after which a change is forgotten: longer than any request takes.
 const RETENTION: Duration = Duration::from_secs(300);
-/// Number of entries above which old ones are removed.
+/// Smallest number of entries at which old ones are removed.
 const SWEEP_ABOVE: usize = 1000;
 /// The field that two channels may both claim.
 const ROUTE: &str = "route_pattern";
@@ -23,7 +23,15 @@ type Key = (&'static str, String);
 
 /// The changes of status that this process makes and has made recently.
 #[derive(Default)]
-pub(crate) struct StatusChanges(Mutex<HashMap<Key, Changes>>);
+pub(crate) struct StatusChanges(Mutex<RecentChanges>);
+
+/// The changes by entity.
+#[derive(Default)]
+struct RecentChanges {
+    by_entity: HashMap<Key, Changes>,
+    /// Number of entries that the last removal of old ones left.
+    swept_to: usize,
+}
 
 /// The changes of one entity.
 #[derive(Clone, Copy, Default)]
@@ -56,7 +64,7 @@ impl ChangeInProgress<'_> {
 impl Drop for ChangeInProgress<'_> {
     fn drop(&mut self) {
         let mut all = self.changes.lock();
-        let changes = all.entry(self.key.clone()).or_default();
+        let changes = all.by_entity.entry(self.key.clone()).or_default();
         changes.in_progress = changes.in_progress.saturating_sub(1);
         if self.is_committed {
             changes.committed = Some(Instant::now());
@@ -69,11 +77,14 @@ impl StatusChanges {
     pub(super) fn begin(&self, kind: EntityKind, id: &str) -> ChangeInProgress<'_> {
         let (now, key) = (Instant::now(), (kind.name(), id.to_owned()));
         let mut all = self.lock();
-        if all.len() >= SWEEP_ABOVE {
+        // After twice as many entries, so that each is looked at a few times at most however many are recent.
+        if all.by_entity.len() >= SWEEP_ABOVE.max(2 * all.swept_to) {
             let is_recent = |at: Instant| now.duration_since(at) < RETENTION;
-            all.retain(|_, changes| changes.in_progress > 0 || changes.committed.is_some_and(is_recent));
+            all.by_entity
+                .retain(|_, changes| changes.in_progress > 0 || changes.committed.is_some_and(is_recent));
+            all.swept_to = all.by_entity.len();
         }
-        all.entry(key.clone()).or_default().in_progress += 1;
+        all.by_entity.entry(key.clone()).or_default().in_progress += 1;
         ChangeInProgress { changes: self, key, is_committed: false }
     }
 
@@ -83,15 +94,17 @@ impl StatusChanges {
         let all = self.lock();
         match id {
             Some(id) => all
+                .by_entity
                 .get(&(kind.name(), id.to_owned()))
                 .is_some_and(|changes| changes.may_have_committed_since(instant)),
             None => all
+                .by_entity
                 .iter()
                 .any(|((of, _), changes)| *of == kind.name() && changes.may_have_committed_since(instant)),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Changes>> {
+    fn lock(&self) -> MutexGuard<'_, RecentChanges> {
         self.0.lock()
     }
 }
@@ -167,6 +180,6 @@ mod tests {
         }
         tokio::time::advance(RETENTION).await;
         drop(changes.begin(EntityKind::Workflow, "next"));
-        assert_eq!(changes.lock().len(), 1);
+        assert_eq!(changes.lock().by_entity.len(), 1);
     }
 }
