@@ -149,7 +149,8 @@ async fn route_rival(
         .filter(channels::status.eq("active"))
         .filter(channels::priority.eq(content.priority))
         .filter(channels::channel_id.ne(id))
-        .filter(channels::protocol.eq_any(["rest", "http"]))
+        // Not a list, whose statement would be prepared anew each time.
+        .filter(channels::protocol.eq("rest").or(channels::protocol.eq("http")))
         .select((channels::name, channels::methods_json));
     let rows = on!(conn, c => rows.load::<(String, Option<String>)>(c).await)?;
     let mine = content.methods.as_deref().unwrap_or_default();

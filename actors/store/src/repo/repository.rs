@@ -43,6 +43,19 @@ impl<V: Versioned> Repository<V> {
             .await
     }
 
+    /// Returns the status of every version of an id, none for an id that does not exist.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
+    pub async fn statuses(&self, id: &str) -> Result<Vec<LifecycleStatus>, StoreError> {
+        let id = key(id);
+        let states = self.database.read(operation::<V>("statuses"), move |conn| {
+            Box::pin(async move { V::states(conn, &id).await })
+        });
+        Ok(states.await?.into_iter().map(|state| state.status).collect())
+    }
+
     /// Returns a page of the latest versions that match the filter, one per id, and the number of all
     /// matches.
     ///

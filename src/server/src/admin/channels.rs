@@ -26,18 +26,17 @@ async fn find_workflow_issue(state: &AppState, workflow: Option<&str>) -> Result
     let why = match workflow {
         None => "no workflow is named: activation needs one with an active version".to_owned(),
         Some(id) => {
-            let workflows = state.store.workflows();
-            if !workflows.active_of(&[id.to_owned()]).await?.is_empty() {
+            let statuses = state.store.workflows().statuses(id).await?;
+            let has = |status| statuses.contains(&status);
+            if has(LifecycleStatus::Active) {
                 return Ok(None);
             }
-            match workflows.latest(id).await?.map(|latest| latest.status) {
-                None => format!("workflow '{id}' does not exist: activation needs an active version of it"),
-                Some(LifecycleStatus::Draft) => {
-                    format!("workflow '{id}' has a draft and no active version: activation needs one")
-                }
-                Some(_) => {
-                    format!("workflow '{id}' has archived versions only: activation needs an active one")
-                }
+            if has(LifecycleStatus::Draft) {
+                format!("workflow '{id}' has a draft and no active version: activation needs one")
+            } else if has(LifecycleStatus::Archived) {
+                format!("workflow '{id}' has archived versions only: activation needs an active one")
+            } else {
+                format!("workflow '{id}' does not exist: activation needs an active version of it")
             }
         }
     };
