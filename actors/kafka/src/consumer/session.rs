@@ -20,12 +20,12 @@ use svc_model::ErrorReason;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{Instant, sleep_until, timeout};
+use super::broker_questions::{Measurement, join_measurement};
 
 use super::config::{consumer_config, max_poll_interval, unusable};
 use super::context::{ClientEvent, GroupContext, give_up, take_over};
 use super::convert::{list_of, to_record};
 use super::error_scope::{ErrorScope, scope_of};
-use super::measure::{Measurement, join_measurement};
 use super::pending_commit::{PendingCommit, commit_answer};
 use super::topic_name::is_topic_name;
 use super::{AGAIN, ConsumerPlace, LEAVING};
