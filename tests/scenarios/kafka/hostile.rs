@@ -62,11 +62,6 @@ fn commit_of_a_partition_that_is_given_up_outlasts_a_passing_error() {
     assert_eq!(cluster.committed_offset("orders", 0), 2);
 }
 
-/// Returns the number of log lines that contain a text.
-fn lines_with(server: &ServerProcess, text: &str) -> usize {
-    server.log_text().lines().filter(|line| line.contains(text)).count()
-}
-
 #[test]
 fn record_of_ten_mebibytes_runs_and_a_failed_one_becomes_a_dead_letter() {
     let cluster = Cluster::start(&[("orders", 2)]);

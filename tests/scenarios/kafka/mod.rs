@@ -278,3 +278,8 @@ fn end(mut server: ServerProcess) {
     server.signal("TERM").unwrap();
     assert!(server.wait(PATIENCE).unwrap().success());
 }
+/// Returns the number of log lines that contain a text.
+fn lines_with(server: &ServerProcess, text: &str) -> usize {
+    server.log_text().lines().filter(|line| line.contains(text)).count()
+}
+

@@ -47,6 +47,28 @@ fn record_that_used_up_its_budget_is_fetched_again_and_blocks_no_other_partition
 }
 
 #[test]
+fn no_more_partitions_run_at_a_time_than_are_allowed() {
+    let cluster = Cluster::start(&[("orders", 3)]);
+    let server = launch_at(&cluster).env("SVC_KAFKA__MAX_PARALLEL_PARTITIONS", "2").start().unwrap();
+    let mut client = server.client();
+    let sink = Upstream::start(|_| UpstreamReply::Held).unwrap();
+    connect_sink(&mut client, &sink);
+    serve_topic(&mut client, "orders", "orders", json!({}), tell());
+    for partition in 0..3 {
+        cluster.send_to("orders", partition, None, Some(b"1"), &[]);
+    }
+    sink.wait_for(2);
+    eventually(|| partitions(&mut client).iter().filter(|row| row["waiting_records"] == 1).count() == 3);
+    wait_state(&mut client, 0, "running");
+    assert_eq!(sink.requests().len(), 2);
+    sink.open();
+    for partition in 0..3 {
+        cluster.wait_committed("orders", partition, 1);
+    }
+    end(server);
+}
+
+#[test]
 fn skipped_record_becomes_a_dead_letter_and_the_partition_goes_on() {
     let cluster = Cluster::start(&[("slow", 1)]);
     let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
