@@ -15,7 +15,6 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::{Offset, TopicPartitionList};
 use slog::{debug, info, warn};
-use svc_connectors::ClientLog;
 use svc_model::ErrorReason;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, yield_now};
@@ -69,6 +68,8 @@ pub(super) struct Session {
     // Dropped before the client, which ends without an actor then.
     events: mpsc::UnboundedReceiver<ClientEvent>,
     pub(super) consumer: Arc<StreamConsumer<GroupContext>>,
+    /// Closes when the client has ended.
+    client_end: oneshot::Receiver<()>,
     orders: mpsc::UnboundedReceiver<ConsumerOrder>,
     order_sender: mpsc::UnboundedSender<ConsumerOrder>,
     pub(super) assigned: Assignment,
@@ -94,9 +95,8 @@ impl Session {
         group: &Arc<GroupHandle>,
         place: &ConsumerPlace,
     ) -> Result<Self, String> {
-        let (sender, events) = mpsc::unbounded_channel();
+        let (context, events, client_end) = GroupContext::new(shared.log.clone());
         let (order_sender, orders) = mpsc::unbounded_channel();
-        let context = GroupContext { events: sender, client_log: ClientLog { log: shared.log.clone() } };
         let config = consumer_config(&shared.settings, &group.name);
         let consumer = config.create_with_context(context).map_err(|error| unusable(&error))?;
         let session = Self {
@@ -104,6 +104,7 @@ impl Session {
             group: Arc::clone(group),
             place: place.clone(),
             consumer: Arc::new(consumer),
+            client_end,
             events,
             orders,
             order_sender,
@@ -424,17 +425,12 @@ impl Session {
         let handles: Vec<_> = self.assigned.values().flat_map(HashMap::values).cloned().collect();
         self.give_up_partitions(&handles, limit, true).await;
         self.forget(&handles);
-        let Self { shared, group, events, consumer, .. } = self;
-        // Nobody takes events any more: the client ends by itself. It waits for its group, so not on this
-        // thread.
+        let Self { shared, group, events, consumer, client_end, .. } = self;
+        // Nobody takes events any more: the client ends by itself, with the last of those that use it. It waits for
+        // its group, so not on this thread.
         drop(events);
-        let (sender, left) = oneshot::channel();
-        let leave = move || {
-            drop(consumer);
-            let _ = sender.send(());
-        };
-        let spawned = thread::Builder::new().name("kafka-leave".to_owned()).spawn(leave);
-        if spawned.is_err() || timeout(LEAVING, left).await.is_err() {
+        let leave = thread::Builder::new().name("kafka-leave".to_owned()).spawn(move || drop(consumer));
+        if leave.is_err() || timeout(LEAVING, client_end).await.is_err() {
             debug!(shared.log, "a consumer leaves its group later"; "group" => &*group.name);
         }
     }
