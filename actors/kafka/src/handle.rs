@@ -148,7 +148,7 @@ impl KafkaHandle {
         if !self.shared.writes_letters_of(topic) {
             return Err(SkipError::DeadLetter);
         }
-        let is_held = handle.read(|state, _, _| state.held_record().is_some());
+        let is_held = handle.read(|state, _| state.held_record().is_some());
         let is_held = is_held || handle.unreadable_records().is_some();
         if is_held { Ok(()) } else { Err(SkipError::NothingHeld) }
     }

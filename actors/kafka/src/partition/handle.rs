@@ -256,16 +256,19 @@ impl PartitionHandle {
 
     // The side of those who look at it.
 
-    /// Reads the state, the number and bytes of waiting records, and the high watermark.
-    pub(crate) fn read<T>(&self, read: impl FnOnce(&PartitionState, &RecordQueue, Option<i64>) -> T) -> T {
+    /// Reads the state, and the records that wait.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&PartitionState, &RecordQueue) -> T) -> T {
         let shared = self.lock();
-        read(&shared.state, &shared.queue, shared.high_watermark)
+        read(&shared.state, &shared.queue)
     }
 
     /// Returns the number of records between the position and the end of the partition, once both are known.
-    /// Before the first record of a group without a committed offset that is unknown.
+    /// Before the first record of a group without a committed offset that is unknown. The end is the one that was
+    /// measured, or lies behind the last record that was fetched since.
     pub(crate) fn lag(&self) -> Option<i64> {
-        self.read(|state, _, high| Some((high? - state.position()?).max(0)))
+        let shared = self.lock();
+        let end = shared.high_watermark?.max(shared.next_fetch.unwrap_or_default());
+        Some((end - shared.state.position()?).max(0))
     }
 
     /// Asks the worker to give up the record that it holds.
