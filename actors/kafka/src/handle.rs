@@ -9,7 +9,6 @@ use futures_util::future::join_all;
 use slog::{Logger, info};
 use svc_registry::Registry;
 use svc_spans::{Spans, TraceContext};
-use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -17,7 +16,7 @@ use crate::consumer::{self, LEAVING, find_readable};
 use crate::dead_letter::RecordLetter;
 use crate::error::SkipError;
 use crate::metrics::{KafkaMetrics, SettledAs};
-use crate::partition::handle::{PartitionHandle, SkipRequest};
+use crate::partition::handle::PartitionHandle;
 use crate::partition::state::UnreadableRecords;
 use crate::reconciler::GroupReconciler;
 use crate::settings::Settings;
@@ -177,9 +176,7 @@ impl KafkaHandle {
         if let Some(records) = handle.unreadable_records() {
             return self.skip_unreadable(&handle, records, offset).await;
         }
-        let (answer, skipped) = oneshot::channel();
-        handle.request_skip(SkipRequest { offset, answer })?;
-        match timeout(SKIPPING, skipped).await {
+        match timeout(SKIPPING, handle.request_skip(offset)?).await {
             Ok(Ok(skipped)) => skipped.map(|first| SkippedOffsets { first, next: first + 1 }),
             Ok(Err(_)) => Err(SkipError::NotAssigned),
             Err(_) => {

@@ -311,7 +311,7 @@ impl PartitionWork {
     /// Gives a record up for an operator: it becomes a dead letter. Returns `false` if it stays.
     async fn skip(&mut self, record: &Arc<TopicRecord>, request: SkipRequest) -> bool {
         let SkipRequest { offset, answer } = request;
-        if offset.is_some_and(|offset| offset != record.offset) {
+        if offset != record.offset {
             let _ = answer.send(Err(SkipError::OtherOffset { held: record.offset }));
             return false;
         }
