@@ -303,6 +303,26 @@ fn offset_that_is_out_of_range_starts_again_at_the_earliest_record() {
 }
 
 #[test]
+fn partition_whose_offset_is_gone_is_blocked_where_that_is_an_error() {
+    let cluster = Cluster::start(&[("orders", 2)]);
+    cluster.commit("svc", "orders", 0, 100);
+    cluster.commit("svc", "orders", 1, 0);
+    let server = with_properties(launch_at(&cluster), &[("auto.offset.reset", "error")]).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    let blocked = wait_state(&mut client, 0, "blocked");
+    assert_eq!(blocked["offset"], 100, "{blocked}");
+    assert!(blocked["last_error"].as_str().unwrap().contains("AutoOffsetReset"), "{blocked}");
+    eventually(|| ingest_trouble(&mut client).contains("topic 'orders', partition 0"));
+    for n in 1..=3 {
+        cluster.send_to("orders", 1, None, Some(br#"{"n": 1}"#), &[]);
+        cluster.wait_committed("orders", 1, n);
+    }
+    assert_eq!(lines_with(&server, "records cannot be received"), 1);
+    end(server);
+}
+
+#[test]
 fn record_waits_for_the_store_of_its_idempotency_key_where_that_is_required() {
     let Some(store) = Redis::own() else { return };
     let cluster = Cluster::start(&[("orders", 1)]);
