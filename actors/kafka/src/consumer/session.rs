@@ -19,8 +19,8 @@ use svc_model::ErrorReason;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{Instant, sleep_until, timeout};
-use super::broker_questions::{Measurement, join_measurement};
 
+use super::broker_questions::{Measurement, join_measurement};
 use super::config::{consumer_config, max_poll_interval, unusable};
 use super::context::{ClientEvent, GroupContext, give_up, take_over};
 use super::convert::{list_of, to_record};
@@ -202,7 +202,7 @@ impl Session {
                     measuring = Some(self.start_measurement());
                 }
                 () = sleep_until_some(self.trouble_ends_at) => {
-                    self.trouble_ends_at = None;
+                    (self.trouble_ends_at, self.pause) = (None, FIRST_PAUSE);
                     self.group.set_trouble(None);
                 }
                 () = sleep_until_some(receive_at) => receive_at = None,
