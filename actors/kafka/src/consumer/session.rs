@@ -11,7 +11,7 @@ use actix_supervision::ChildSpec;
 use futures_util::future::join_all;
 use futures_util::{FutureExt, StreamExt};
 use rdkafka::consumer::{Consumer, StreamConsumer};
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::{Offset, TopicPartitionList};
 use slog::{debug, info, warn};
@@ -392,21 +392,27 @@ impl Session {
                 self.commit();
                 return;
             }
-            ConsumerOrder::Resume(handle) => self.consumer.resume(&list_of([(&**handle, None)])),
+            ConsumerOrder::Resume(handle) => self.resume(handle),
             ConsumerOrder::SeekBack(handle, offset) => {
-                let sought = self.consumer.seek(
-                    &handle.topic,
-                    handle.partition,
-                    Offset::Offset(*offset),
-                    Duration::ZERO,
-                );
-                sought.inspect(|()| handle.end_seek())
+                self.seek(handle, *offset).inspect(|()| handle.end_seek())
             }
         };
         if let Err(error) = result {
             debug!(self.shared.log, "an order to the kafka client failed"; "order" => ?order, "error" => %error);
             self.delayed.push((Instant::now() + AGAIN, order));
         }
+    }
+
+    /// Fetches a paused partition again. The thread of the client that fetches looks for that once a second, but
+    /// at once after a seek: to the offset that is next anyway.
+    fn resume(&self, handle: &PartitionHandle) -> KafkaResult<()> {
+        self.consumer.resume(&list_of([(handle, None)]))?;
+        handle.next_fetch().map_or(Ok(()), |offset| self.seek(handle, offset))
+    }
+
+    /// Tells the client to fetch a partition from an offset on. Does not wait.
+    fn seek(&self, handle: &PartitionHandle, offset: i64) -> KafkaResult<()> {
+        self.consumer.seek(&handle.topic, handle.partition, Offset::Offset(offset), Duration::ZERO)
     }
 
     fn handle_delayed(&mut self) {

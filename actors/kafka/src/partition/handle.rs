@@ -130,6 +130,11 @@ impl PartitionHandle {
         self.lock().is_seeking = false;
     }
 
+    /// Returns the offset that is fetched next; `None` before the first record.
+    pub(crate) fn next_fetch(&self) -> Option<i64> {
+        self.lock().next_fetch
+    }
+
     /// Takes the offset to commit.
     pub(crate) fn take_commit(&self) -> Option<i64> {
         self.commit_ordered.store(false, Ordering::Release);
