@@ -20,6 +20,16 @@ fn health_exits_with_1_when_a_component_is_degraded() {
 }
 
 #[test]
+fn health_tells_why_kafka_is_degraded() {
+    let launch = launch().env("SVC_KAFKA__ENABLED", "true").env("SVC_KAFKA__BROKERS", "127.0.0.1:1");
+    let server = launch.env("SVC_ENGINE__HEALTH_CHECK_TIMEOUT_SECS", "1").start().unwrap();
+    let cli = CliClient::with_server(&server);
+    let run = cli.run(&["health"]);
+    let row = run.out.lines().find(|line| line.starts_with("kafka")).unwrap();
+    assert!(row.contains("degraded") && row.split_whitespace().count() > 2, "{row}");
+}
+
+#[test]
 fn engine_shows_its_status_and_reloads() {
     let server = start();
     let cli = CliClient::with_server(&server);

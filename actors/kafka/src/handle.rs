@@ -9,7 +9,6 @@ use futures_util::future::join_all;
 use slog::{Logger, info};
 use svc_registry::Registry;
 use svc_spans::{Spans, TraceContext};
-use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -17,7 +16,7 @@ use crate::consumer::{self, LEAVING, find_readable};
 use crate::dead_letter::RecordLetter;
 use crate::error::SkipError;
 use crate::metrics::{KafkaMetrics, SettledAs};
-use crate::partition::handle::{PartitionHandle, SkipRequest};
+use crate::partition::handle::PartitionHandle;
 use crate::partition::state::UnreadableRecords;
 use crate::reconciler::GroupReconciler;
 use crate::settings::Settings;
@@ -148,7 +147,7 @@ impl KafkaHandle {
         if !self.shared.writes_letters_of(topic) {
             return Err(SkipError::DeadLetter);
         }
-        let is_held = handle.read(|state, _, _| state.held_record().is_some());
+        let is_held = handle.read(|state, _| state.held_record().is_some());
         let is_held = is_held || handle.unreadable_records().is_some();
         if is_held { Ok(()) } else { Err(SkipError::NothingHeld) }
     }
@@ -177,9 +176,7 @@ impl KafkaHandle {
         if let Some(records) = handle.unreadable_records() {
             return self.skip_unreadable(&handle, records, offset).await;
         }
-        let (answer, skipped) = oneshot::channel();
-        handle.request_skip(SkipRequest { offset, answer })?;
-        match timeout(SKIPPING, skipped).await {
+        match timeout(SKIPPING, handle.request_skip(offset)?).await {
             Ok(Ok(skipped)) => skipped.map(|first| SkippedOffsets { first, next: first + 1 }),
             Ok(Err(_)) => Err(SkipError::NotAssigned),
             Err(_) => {

@@ -164,7 +164,7 @@ impl KafkaShared {
                     records.offset, records.reason
                 )
             }));
-            troubles.extend(handle.read(|state, _, _| {
+            troubles.extend(handle.read(|state, _| {
                 let (held, lasting) = state.trouble(now)?;
                 Some(format!(
                     "topic '{}', partition {}: the record at offset {} failed {} times in {} seconds: {}",

@@ -45,7 +45,7 @@ impl PartitionView {
     pub(crate) fn new(handle: &PartitionHandle, route: Option<&TopicRoute>) -> Self {
         let lag = handle.lag();
         let unreadable = handle.unreadable_records();
-        handle.read(|state, queue, _| {
+        handle.read(|state, queue| {
             let held_record = state.held_record();
             Self {
                 topic: handle.topic.to_string(),

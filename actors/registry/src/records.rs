@@ -16,8 +16,9 @@ impl Registry {
     /// the progress of the batch. Dropping the future drops the run.
     ///
     /// Returns the result of the next record where the batch did not reach the channel, or left it. That
-    /// record is deferred if no worker serves the channel now, its actors are on their way out, or the secret
-    /// store has no value for a secret that its workflow needs. A quarantined channel fails it.
+    /// record is deferred if the channel is not active any more, no worker serves it now, its actors are on their
+    /// way out, or the secret store has no value for a secret that its workflow needs. A quarantined channel fails
+    /// it.
     pub async fn run_records(
         &self,
         channel: &Arc<LoadedChannel>,
@@ -41,7 +42,8 @@ impl Registry {
 fn failed_dispatch(channel: &LoadedChannel, error: DispatchError<RunRecords, ()>) -> RecordResult {
     match error {
         DispatchError::NotFound { .. } => {
-            RecordResult::failed(format!("channel_unavailable: '{}' is no longer active", channel.name()))
+            // What becomes of its topic is decided by the next snapshot.
+            RecordResult::deferred(format!("channel '{}' is not active any more", channel.name()))
         }
         DispatchError::Quarantined { reason, .. } => {
             RecordResult::failed(format!("channel_unavailable: {reason}"))

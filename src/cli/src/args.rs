@@ -65,7 +65,7 @@ pub(crate) enum ClientCommand {
     /// Show schedules and their occurrences
     #[command(subcommand)]
     Cron(CronCommand),
-    /// Show and skip records of Kafka partitions
+    /// Show Kafka partitions, and skip a record that holds one up
     #[command(subcommand)]
     Kafka(KafkaCommand),
     /// Show and reload the engine

@@ -149,6 +149,43 @@ fn consuming_goes_on_when_brokers_come_back() {
 }
 
 #[test]
+fn brokers_that_are_away_at_the_start_are_waited_for() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    cluster.send("orders", r#"{"n": 1}"#);
+    cluster.mock.broker_down(-1).unwrap();
+    let server = launch_at(&cluster).env("SVC_ENGINE__HEALTH_CHECK_TIMEOUT_SECS", "1").start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    eventually(|| lines_with(&server, "kafka brokers unreachable") == 1);
+    assert_eq!(client.get("/readyz").unwrap().status, 200);
+    cluster.mock.broker_up(-1).unwrap();
+    cluster.wait_committed("orders", 0, 1);
+    eventually(|| client.get("/health").unwrap().json()["components"]["kafka"] == "ok");
+    assert_eq!(lines_with(&server, "kafka brokers unreachable"), 1);
+    end(server);
+}
+
+#[test]
+fn lag_is_not_measured_where_that_is_off() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let server = launch_at(&cluster).env("SVC_KAFKA__LAG_POLL_INTERVAL_SECS", "0").start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    cluster.send("orders", r#"{"n": 1}"#);
+    cluster.wait_committed("orders", 0, 1);
+    activate(&mut client, "channels", "channel_id", &topic_channel("late", "missing", "orders", json!({})));
+    // Topics are looked at nevertheless.
+    eventually(|| client.get("/health").unwrap().text().contains("topic 'missing': it does not exist"));
+    eventually(|| partitions(&mut client).iter().any(|row| row["topic"] == "orders" && row["lag"].is_null()));
+    for series in
+        ["svc_kafka_consumer_lag_messages{", "svc_job_last_success_timestamp_seconds{job=\"kafka_lag\"}"]
+    {
+        assert!(!client.get("/metrics").unwrap().text().contains(series), "{series}");
+    }
+    end(server);
+}
+
+#[test]
 fn settings_that_make_no_consumer_stop_the_start() {
     let launch = launch().env("SVC_KAFKA__ENABLED", "true").env("SVC_KAFKA__SESSION_TIMEOUT_MS", "999999999");
     let output = launch.run_to_end().unwrap();

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use svc_testkit::redis::Redis;
+use svc_testkit::server::wait_until;
 
 use super::*;
 use crate::cluster::database;
@@ -122,6 +123,29 @@ fn node_of_a_cluster_that_restarts_keeps_its_partitions_and_no_other_node_notice
     check_once_in_order(&sink, 4, 10);
     end(second);
     end(first);
+}
+
+/// Longest wait for a partition that was left. The mock cluster gives a silent member up after 30 seconds.
+const LEFT: Duration = Duration::from_secs(15);
+
+#[test]
+fn process_that_ends_leaves_its_group_although_it_asks_the_brokers() {
+    // With this protocol the mock cluster does not wait for a member that has left.
+    const PROTOCOL: [(&str, &str); 1] = [("group.protocol", "consumer")];
+    let cluster = Cluster::start(&[("orders", 2)]);
+    let sink = sink();
+    let (first, second) =
+        (start_member(&cluster, &sink, &PROTOCOL), start_member(&cluster, &sink, &PROTOCOL));
+    let mut client = second.client();
+    eventually(|| partitions(&mut first.client()).len() == 1 && partitions(&mut client).len() == 1);
+    // A measurement takes longer than the time from one to the next, so that one is always in progress.
+    cluster.mock.broker_round_trip_time(-1, Duration::from_millis(500)).unwrap();
+    // Committed offsets travel the same way: one round trip has passed.
+    assert_eq!(cluster.committed_offset("orders", 0), 0);
+    end(first);
+    let is_left = wait_until(LEFT, || Ok(partitions(&mut client).len() == 2)).unwrap();
+    assert!(is_left, "the other process waits for the end of the session");
+    end(second);
 }
 
 #[test]

@@ -62,11 +62,6 @@ fn commit_of_a_partition_that_is_given_up_outlasts_a_passing_error() {
     assert_eq!(cluster.committed_offset("orders", 0), 2);
 }
 
-/// Returns the number of log lines that contain a text.
-fn lines_with(server: &ServerProcess, text: &str) -> usize {
-    server.log_text().lines().filter(|line| line.contains(text)).count()
-}
-
 #[test]
 fn record_of_ten_mebibytes_runs_and_a_failed_one_becomes_a_dead_letter() {
     let cluster = Cluster::start(&[("orders", 2)]);
@@ -304,6 +299,26 @@ fn offset_that_is_out_of_range_starts_again_at_the_earliest_record() {
     let expected = [0, 1, 0, 1, 2].map(|offset| format!("orders:0:{offset}"));
     assert_eq!(run_keys(&sink), expected);
     assert_eq!(lines_with(&server, "records of a partition are gone"), 1);
+    end(server);
+}
+
+#[test]
+fn partition_whose_offset_is_gone_is_blocked_where_that_is_an_error() {
+    let cluster = Cluster::start(&[("orders", 2)]);
+    cluster.commit("svc", "orders", 0, 100);
+    cluster.commit("svc", "orders", 1, 0);
+    let server = with_properties(launch_at(&cluster), &[("auto.offset.reset", "error")]).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    let blocked = wait_state(&mut client, 0, "blocked");
+    assert_eq!(blocked["offset"], 100, "{blocked}");
+    assert!(blocked["last_error"].as_str().unwrap().contains("AutoOffsetReset"), "{blocked}");
+    eventually(|| ingest_trouble(&mut client).contains("topic 'orders', partition 0"));
+    for n in 1..=3 {
+        cluster.send_to("orders", 1, None, Some(br#"{"n": 1}"#), &[]);
+        cluster.wait_committed("orders", 1, n);
+    }
+    assert_eq!(lines_with(&server, "records cannot be received"), 1);
     end(server);
 }
 

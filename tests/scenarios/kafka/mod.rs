@@ -16,7 +16,7 @@ use std::io::Write;
 use std::ops::Deref;
 use std::time::Duration;
 
-use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::message::{Header, Headers, Message, OwnedHeaders};
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::{BaseRecord, DefaultProducerContext, Producer, ThreadedProducer};
@@ -126,6 +126,13 @@ impl ClusterClient {
         let watcher = watchers.entry(group.to_owned()).or_insert_with(|| self.reader(group));
         let offsets = watcher.committed_offsets(partitions, PATIENCE).unwrap();
         offsets.find_partition(topic, partition).and_then(|found| found.offset().to_raw()).unwrap_or(0).max(0)
+    }
+
+    /// Commits an offset for a group without members.
+    fn commit(&self, group: &str, topic: &str, partition: i32, offset: i64) {
+        let mut offsets = TopicPartitionList::new();
+        offsets.add_partition_offset(topic, partition, Offset::Offset(offset)).unwrap();
+        self.reader(group).commit(&offsets, CommitMode::Sync).unwrap();
     }
 
     /// Waits until the offset of a partition is committed.
@@ -271,6 +278,11 @@ fn traces(client: &mut HttpClient, query: &str) -> Vec<Value> {
 fn metric(client: &mut HttpClient, series: &str) -> Option<f64> {
     let text = client.get("/metrics").unwrap().text();
     text.lines().find_map(|line| line.strip_prefix(series)?.trim().parse().ok())
+}
+
+/// Returns the number of log lines that contain a text.
+fn lines_with(server: &ServerProcess, text: &str) -> usize {
+    server.log_text().lines().filter(|line| line.contains(text)).count()
 }
 
 /// Ends a server in order.

@@ -132,6 +132,45 @@ fn idempotency_key_of_header_or_record_is_claimed_once() {
 }
 
 #[test]
+fn idempotency_key_is_free_between_two_attempts_at_its_record() {
+    let cluster = Cluster::start(&[("orders", 2)]);
+    let server = launch_at(&cluster).start().unwrap();
+    let mut client = server.client();
+    let config = json!({"deduplication": {"header": "Idempotency-Key"}});
+    serve_topic(&mut client, "orders", "orders", config, multiply());
+    let send = |partition, value: &[u8]| cluster.send_to("orders", partition, Some(b"a"), Some(value), &[]);
+    send(0, br#"{"n": "x"}"#);
+    wait_state(&mut client, 0, "retrying");
+    send(1, br#"{"n": 1}"#);
+    cluster.wait_committed("orders", 1, 1);
+    // The other record has settled the key.
+    cluster.wait_committed("orders", 0, 1);
+    for outcome in ["completed", "duplicate"] {
+        let series = format!("svc_kafka_records_total{{topic=\"orders\",outcome=\"{outcome}\"}}");
+        assert_eq!(metric(&mut client, &series), Some(1.0), "{outcome}");
+    }
+    end(server);
+}
+
+#[test]
+fn trace_of_a_record_follows_the_tracing_block_of_its_channel() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
+    let mut client = server.client();
+    let tracing = json!({"tracing": {"mode": "sync", "errors_only": true, "task_details": true}});
+    serve_topic(&mut client, "orders", "orders", tracing, multiply());
+    cluster.send("orders", r#"{"n": 1}"#);
+    cluster.send("orders", r#"{"n": "x"}"#);
+    cluster.wait_committed("orders", 0, 2);
+    let rows = traces(&mut client, "channel=orders");
+    assert_eq!((rows.len(), &rows[0]["status"]), (1, &json!("failed")), "{rows:?}");
+    let id = rows[0]["id"].as_str().unwrap();
+    let trace = client.get(&format!("{ADMIN}/traces/{id}")).unwrap().json();
+    assert!(!trace["data"]["task_trace_json"].is_null(), "{trace}");
+    end(server);
+}
+
+#[test]
 fn redelivered_record_meets_the_same_version_of_its_workflow() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let server = launch_at(&cluster).start().unwrap();

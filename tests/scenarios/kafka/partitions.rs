@@ -1,5 +1,7 @@
 //! A partition that is stuck: the budget of its record, the operator's way out, revocation.
 
+use std::time::Instant;
+
 use serde_json::json;
 use svc_testkit::postgres::Postgres;
 
@@ -43,6 +45,45 @@ fn record_that_used_up_its_budget_is_fetched_again_and_blocks_no_other_partition
     );
     let assigned = metric(&mut client, "svc_kafka_assigned_partitions");
     assert_eq!(assigned, Some(2.0), "the member stays in its group");
+    end(server);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the server under test goes by the machine's clock")]
+fn record_without_a_budget_for_another_attempt_still_waits_before_it() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    // One attempt may last a minute, more than four fifths of six seconds.
+    let server = with_properties(launch_at(&cluster), &[("max.poll.interval.ms", "6000")]).start().unwrap();
+    let mut client = server.client();
+    serve_topic(&mut client, "orders", "orders", json!({}), multiply());
+    let sent_at = Instant::now();
+    cluster.send("orders", r#"{"n": "x"}"#);
+    eventually(|| partitions(&mut client).iter().any(|row| row["attempts"].as_i64() >= Some(4)));
+    assert!(sent_at.elapsed() >= Duration::from_secs(1 + 2 + 4), "{:?}", sent_at.elapsed());
+    assert_eq!(lines_with(&server, "a record blocks its partition"), 1);
+    wait_state(&mut client, 0, "blocked");
+    end(server);
+}
+
+#[test]
+fn no_more_partitions_run_at_a_time_than_are_allowed() {
+    let cluster = Cluster::start(&[("orders", 3)]);
+    let server = launch_at(&cluster).env("SVC_KAFKA__MAX_PARALLEL_PARTITIONS", "2").start().unwrap();
+    let mut client = server.client();
+    let sink = Upstream::start(|_| UpstreamReply::Held).unwrap();
+    connect_sink(&mut client, &sink);
+    serve_topic(&mut client, "orders", "orders", json!({}), tell());
+    for partition in 0..3 {
+        cluster.send_to("orders", partition, None, Some(b"1"), &[]);
+    }
+    sink.wait_for(2);
+    eventually(|| partitions(&mut client).iter().filter(|row| row["waiting_records"] == 1).count() == 3);
+    wait_state(&mut client, 0, "running");
+    assert_eq!(sink.requests().len(), 2);
+    sink.open();
+    for partition in 0..3 {
+        cluster.wait_committed("orders", partition, 1);
+    }
     end(server);
 }
 

@@ -71,6 +71,19 @@ fn run_over_its_time_is_a_failure() {
 }
 
 #[test]
+fn run_of_a_record_lasts_no_longer_than_the_limit_of_the_node() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let launch = with_dead_letters(launch_at(&cluster)).env("SVC_KAFKA__PROCESSING_TIMEOUT_MS", "200");
+    let server = launch.start().unwrap();
+    let mut client = server.client();
+    let sink = Upstream::start(|_| UpstreamReply::Held).unwrap();
+    connect_sink(&mut client, &sink);
+    serve_topic(&mut client, "orders", "orders", json!({"timeout_ms": 60_000}), tell());
+    check_letters(&cluster, &[(Some(b"{}"), "timed out after 200ms")]);
+    end(server);
+}
+
+#[test]
 fn mapping_to_no_active_channel_and_a_quarantined_channel_are_failures() {
     let cluster = Cluster::start(&[("orders", 1), ("lost", 1)]);
     let server =
@@ -215,6 +228,21 @@ fn rate_key_without_a_value_is_terminal() {
     check_letters(&cluster, &[(Some(b"{\"n\": 1}"), "Too many requests")]);
     cluster.send_to("orders", 0, None, Some(b"{\"n\": 1}"), &[("X-Tenant-Id", b"acme")]);
     cluster.wait_committed("orders", 0, 2);
+    assert_eq!(traces(&mut client, "mode=kafka&status=completed").len(), 1);
+    end(server);
+}
+
+#[test]
+fn rate_key_sees_the_topic_as_the_caller() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let server = with_dead_letters(launch_at(&cluster)).start().unwrap();
+    let mut client = server.client();
+    // A key without a value would be terminal.
+    let key = json!({"if": [{"==": [{"var": "client_ip"}, "orders"]}, {"var": "channel"}, null]});
+    let rate = json!({"rate_limit": {"requests_per_second": 100, "key_logic": key}});
+    serve_topic(&mut client, "taker", "orders", rate, multiply());
+    cluster.send("orders", r#"{"n": 1}"#);
+    cluster.wait_committed("orders", 0, 1);
     assert_eq!(traces(&mut client, "mode=kafka&status=completed").len(), 1);
     end(server);
 }

@@ -63,7 +63,7 @@ impl Session {
     /// stays uncommitted runs again at the next owner.
     pub(super) async fn commit_last(&self, handles: &[Arc<PartitionHandle>]) {
         let unconfirmed = handles.iter().filter_map(|handle| {
-            let offset = handle.read(|state, _, _| state.unconfirmed_offset())?;
+            let offset = handle.read(|state, _| state.unconfirmed_offset())?;
             Some((&**handle, Some(offset)))
         });
         let list = list_of(unconfirmed);

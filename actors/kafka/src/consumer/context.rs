@@ -6,9 +6,9 @@ use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, RebalanceProtocol};
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::types::RDKafkaRespErr;
-use slog::warn;
+use slog::{Logger, warn};
 use svc_connectors::ClientLog;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// The facility in which the client reports that it fetches from another offset than the one it was given: the
 /// brokers do not have that any more.
@@ -25,8 +25,19 @@ pub(super) enum ClientEvent {
 
 /// The context of a consumer.
 pub(super) struct GroupContext {
-    pub(super) events: mpsc::UnboundedSender<ClientEvent>,
-    pub(super) client_log: ClientLog,
+    events: mpsc::UnboundedSender<ClientEvent>,
+    client_log: ClientLog,
+    /// Dropped with the client, which has left its group then.
+    _end: oneshot::Sender<()>,
+}
+
+impl GroupContext {
+    /// Builds a context; returns the receiver of its events, and one that closes when the client has ended.
+    pub(super) fn new(log: Logger) -> (Self, mpsc::UnboundedReceiver<ClientEvent>, oneshot::Receiver<()>) {
+        let (events, received) = mpsc::unbounded_channel();
+        let (end, client_end) = oneshot::channel();
+        (Self { events, client_log: ClientLog { log }, _end: end }, received, client_end)
+    }
 }
 
 impl ClientContext for GroupContext {

@@ -29,7 +29,8 @@ pub(super) fn scope_of(error: &KafkaError) -> ErrorScope {
         ) => ErrorScope::Brokers,
         Some(Code::UnknownTopicOrPartition | Code::TopicAuthorizationFailed) => ErrorScope::Topic,
         Some(
-            Code::BadMessage
+            Code::AutoOffsetReset
+            | Code::BadMessage
             | Code::BadCompression
             | Code::InvalidMessage
             | Code::MessageSizeTooLarge
@@ -50,6 +51,7 @@ mod tests {
             (Code::AllBrokersDown, ErrorScope::Brokers),
             (Code::TopicAuthorizationFailed, ErrorScope::Topic),
             (Code::UnknownTopicOrPartition, ErrorScope::Topic),
+            (Code::AutoOffsetReset, ErrorScope::Partition),
             (Code::BadCompression, ErrorScope::Partition),
             (Code::MessageSizeTooLarge, ErrorScope::Partition),
             (Code::GroupAuthorizationFailed, ErrorScope::Client),

@@ -8,7 +8,7 @@ use slog::{debug, warn};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::Instant;
 
-use super::measure::{Measurement, PartitionOffsets, Questions, measure};
+use super::broker_questions::{Measurement, PartitionOffsets, Questions, measure};
 use super::probe::ProbeResult;
 use super::session::Session;
 use crate::partition::handle::PartitionHandle;

@@ -6,12 +6,12 @@
 //! after its record in progress has ended and what is done is committed. A client that fails for good is made
 //! anew.
 
+mod broker_questions;
 mod commits;
 mod config;
 mod context;
 mod convert;
 mod error_scope;
-mod measure;
 mod measurements;
 mod pending_commit;
 mod probe;

@@ -11,21 +11,20 @@ use actix_supervision::ChildSpec;
 use futures_util::future::join_all;
 use futures_util::{FutureExt, StreamExt};
 use rdkafka::consumer::{Consumer, StreamConsumer};
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::{Offset, TopicPartitionList};
 use slog::{debug, info, warn};
-use svc_connectors::ClientLog;
 use svc_model::ErrorReason;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::broker_questions::{Measurement, join_measurement};
 use super::config::{consumer_config, max_poll_interval, unusable};
 use super::context::{ClientEvent, GroupContext, give_up, take_over};
 use super::convert::{list_of, to_record};
 use super::error_scope::{ErrorScope, scope_of};
-use super::measure::{Measurement, join_measurement};
 use super::pending_commit::{PendingCommit, commit_answer};
 use super::topic_name::is_topic_name;
 use super::{AGAIN, ConsumerPlace, LEAVING};
@@ -69,6 +68,8 @@ pub(super) struct Session {
     // Dropped before the client, which ends without an actor then.
     events: mpsc::UnboundedReceiver<ClientEvent>,
     pub(super) consumer: Arc<StreamConsumer<GroupContext>>,
+    /// Closes when the client has ended.
+    client_end: oneshot::Receiver<()>,
     orders: mpsc::UnboundedReceiver<ConsumerOrder>,
     order_sender: mpsc::UnboundedSender<ConsumerOrder>,
     pub(super) assigned: Assignment,
@@ -94,9 +95,8 @@ impl Session {
         group: &Arc<GroupHandle>,
         place: &ConsumerPlace,
     ) -> Result<Self, String> {
-        let (sender, events) = mpsc::unbounded_channel();
+        let (context, events, client_end) = GroupContext::new(shared.log.clone());
         let (order_sender, orders) = mpsc::unbounded_channel();
-        let context = GroupContext { events: sender, client_log: ClientLog { log: shared.log.clone() } };
         let config = consumer_config(&shared.settings, &group.name);
         let consumer = config.create_with_context(context).map_err(|error| unusable(&error))?;
         let session = Self {
@@ -104,6 +104,7 @@ impl Session {
             group: Arc::clone(group),
             place: place.clone(),
             consumer: Arc::new(consumer),
+            client_end,
             events,
             orders,
             order_sender,
@@ -201,7 +202,7 @@ impl Session {
                     measuring = Some(self.start_measurement());
                 }
                 () = sleep_until_some(self.trouble_ends_at) => {
-                    self.trouble_ends_at = None;
+                    (self.trouble_ends_at, self.pause) = (None, FIRST_PAUSE);
                     self.group.set_trouble(None);
                 }
                 () = sleep_until_some(receive_at) => receive_at = None,
@@ -391,21 +392,27 @@ impl Session {
                 self.commit();
                 return;
             }
-            ConsumerOrder::Resume(handle) => self.consumer.resume(&list_of([(&**handle, None)])),
+            ConsumerOrder::Resume(handle) => self.resume(handle),
             ConsumerOrder::SeekBack(handle, offset) => {
-                let sought = self.consumer.seek(
-                    &handle.topic,
-                    handle.partition,
-                    Offset::Offset(*offset),
-                    Duration::ZERO,
-                );
-                sought.inspect(|()| handle.end_seek())
+                self.seek(handle, *offset).inspect(|()| handle.end_seek())
             }
         };
         if let Err(error) = result {
             debug!(self.shared.log, "an order to the kafka client failed"; "order" => ?order, "error" => %error);
             self.delayed.push((Instant::now() + AGAIN, order));
         }
+    }
+
+    /// Fetches a paused partition again. The thread of the client that fetches looks for that once a second, but
+    /// at once after a seek: to the offset that is next anyway.
+    fn resume(&self, handle: &PartitionHandle) -> KafkaResult<()> {
+        self.consumer.resume(&list_of([(handle, None)]))?;
+        handle.next_fetch().map_or(Ok(()), |offset| self.seek(handle, offset))
+    }
+
+    /// Tells the client to fetch a partition from an offset on. Does not wait.
+    fn seek(&self, handle: &PartitionHandle, offset: i64) -> KafkaResult<()> {
+        self.consumer.seek(&handle.topic, handle.partition, Offset::Offset(offset), Duration::ZERO)
     }
 
     fn handle_delayed(&mut self) {
@@ -424,17 +431,12 @@ impl Session {
         let handles: Vec<_> = self.assigned.values().flat_map(HashMap::values).cloned().collect();
         self.give_up_partitions(&handles, limit, true).await;
         self.forget(&handles);
-        let Self { shared, group, events, consumer, .. } = self;
-        // Nobody takes events any more: the client ends by itself. It waits for its group, so not on this
-        // thread.
+        let Self { shared, group, events, consumer, client_end, .. } = self;
+        // Nobody takes events any more: the client ends by itself, with the last of those that use it. It waits for
+        // its group, so not on this thread.
         drop(events);
-        let (sender, left) = oneshot::channel();
-        let leave = move || {
-            drop(consumer);
-            let _ = sender.send(());
-        };
-        let spawned = thread::Builder::new().name("kafka-leave".to_owned()).spawn(leave);
-        if spawned.is_err() || timeout(LEAVING, left).await.is_err() {
+        let leave = thread::Builder::new().name("kafka-leave".to_owned()).spawn(move || drop(consumer));
+        if leave.is_err() || timeout(LEAVING, client_end).await.is_err() {
             debug!(shared.log, "a consumer leaves its group later"; "group" => &*group.name);
         }
     }

@@ -39,11 +39,14 @@ pub(crate) enum ConsumerOrder {
 
 /// The request of an operator to give up the record that a partition holds.
 pub(crate) struct SkipRequest {
-    /// The offset that is meant; `None` for whichever is held.
-    pub(crate) offset: Option<i64>,
+    /// The offset of the record.
+    pub(crate) offset: i64,
     /// Takes the offset that was skipped.
     pub(crate) answer: oneshot::Sender<Result<i64, SkipError>>,
 }
+
+/// Receives the offset that was skipped.
+type SkipReceiver = oneshot::Receiver<Result<i64, SkipError>>;
 
 pub(super) struct PartitionShared {
     pub(super) state: PartitionState,
@@ -127,6 +130,11 @@ impl PartitionHandle {
         self.lock().is_seeking = false;
     }
 
+    /// Returns the offset that is fetched next; `None` before the first record.
+    pub(crate) fn next_fetch(&self) -> Option<i64> {
+        self.lock().next_fetch
+    }
+
     /// Takes the offset to commit.
     pub(crate) fn take_commit(&self) -> Option<i64> {
         self.commit_ordered.store(false, Ordering::Release);
@@ -148,14 +156,16 @@ impl PartitionHandle {
         shared.high_watermark = high.or(shared.high_watermark);
     }
 
-    /// Moves the worker on towards its end.
+    /// Moves the worker on towards its end. Nothing is skipped any more.
     pub(crate) fn advance(&self, stage: WorkerStage) {
-        self.lock().state.stop();
+        let mut shared = self.lock();
+        shared.state.stop();
         self.stage.send_if_modified(|now| {
             let advances = *now < stage;
             *now = stage.max(*now);
             advances
         });
+        shared.skip = None;
     }
 
     /// Waits until the worker has reached a stage.
@@ -202,7 +212,8 @@ impl PartitionHandle {
         })
     }
 
-    /// Takes the first records out of line, because their attempts are over. `next` begins then.
+    /// Takes the first records out of line, because their attempts are over. `next` begins then. A request to skip
+    /// one of them comes too late, and concerns no other record.
     pub(crate) fn finish(self: &Arc<Self>, finished: impl ExactSizeIterator<Item = i64>, next: Option<i64>) {
         let count = finished.len();
         let mut shared = self.lock();
@@ -211,7 +222,11 @@ impl PartitionHandle {
             shared.state.begin(next, Instant::now());
         }
         let order = shared.queue.remove(count);
+        let late_skip = shared.skip.take();
         drop(shared);
+        if let Some(request) = late_skip {
+            let _ = request.answer.send(Err(SkipError::NothingHeld));
+        }
         if order == Some(FlowControl::Resume) {
             self.order(ConsumerOrder::Resume(Arc::clone(self)));
         }
@@ -256,34 +271,43 @@ impl PartitionHandle {
 
     // The side of those who look at it.
 
-    /// Reads the state, the number and bytes of waiting records, and the high watermark.
-    pub(crate) fn read<T>(&self, read: impl FnOnce(&PartitionState, &RecordQueue, Option<i64>) -> T) -> T {
+    /// Reads the state, and the records that wait.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&PartitionState, &RecordQueue) -> T) -> T {
         let shared = self.lock();
-        read(&shared.state, &shared.queue, shared.high_watermark)
+        read(&shared.state, &shared.queue)
     }
 
     /// Returns the number of records between the position and the end of the partition, once both are known.
-    /// Before the first record of a group without a committed offset that is unknown.
+    /// Before the first record of a group without a committed offset that is unknown. The end is the one that was
+    /// measured, or lies behind the last record that was fetched since.
     pub(crate) fn lag(&self) -> Option<i64> {
-        self.read(|state, _, high| Some((high? - state.position()?).max(0)))
+        let shared = self.lock();
+        let end = shared.high_watermark?.max(shared.next_fetch.unwrap_or_default());
+        Some((end - shared.state.position()?).max(0))
     }
 
-    /// Asks the worker to give up the record that it holds.
+    /// Asks the worker to give up the record that it holds; `offset` names the record that is meant. Returns the
+    /// receiver of the offset that was skipped, which closes if the partition is given up.
     ///
     /// # Errors
-    /// [`SkipError::NothingHeld`] if no record waits for another attempt.
-    pub(crate) fn request_skip(&self, request: SkipRequest) -> Result<(), SkipError> {
+    /// [`SkipError`] if no record, or another one, waits for another attempt.
+    pub(crate) fn request_skip(&self, offset: Option<i64>) -> Result<SkipReceiver, SkipError> {
         let mut shared = self.lock();
-        if shared.state.held_record().is_none() {
-            return Err(SkipError::NothingHeld);
+        if self.stage() >= WorkerStage::Closing {
+            return Err(SkipError::NotAssigned);
+        }
+        let held = shared.state.held_record().ok_or(SkipError::NothingHeld)?.offset;
+        if offset.is_some_and(|offset| offset != held) {
+            return Err(SkipError::OtherOffset { held });
         }
         if shared.skip.is_some() {
             return Err(SkipError::Busy);
         }
-        shared.skip = Some(request);
+        let (answer, skipped) = oneshot::channel();
+        shared.skip = Some(SkipRequest { offset: held, answer });
         drop(shared);
         self.skip_requested.notify_one();
-        Ok(())
+        Ok(skipped)
     }
 
     /// Withdraws a request that was not taken.
@@ -309,5 +333,54 @@ impl PartitionHandle {
 impl fmt::Debug for PartitionHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PartitionHandle({}/{})", self.topic, self.partition)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::partition::fixtures::{partition, record};
+
+    /// A partition that holds back the record at offset 4, with another one behind it.
+    fn holding_partition() -> Arc<PartitionHandle> {
+        let (handle, _) = partition();
+        handle.push(record(4));
+        handle.push(record(5));
+        handle.begin(4);
+        handle.update(|state, now| state.fail("no".into(), now));
+        handle
+    }
+
+    #[test]
+    fn request_to_skip_ends_with_its_record() {
+        let handle = holding_partition();
+        assert_eq!(handle.request_skip(Some(5)).unwrap_err(), SkipError::OtherOffset { held: 4 });
+        let mut skipped = handle.request_skip(None).unwrap();
+        assert_eq!(handle.request_skip(Some(4)).unwrap_err(), SkipError::Busy);
+        handle.begin(4);
+        handle.finish([4].into_iter(), Some(5));
+        assert_eq!(skipped.try_recv(), Ok(Err(SkipError::NothingHeld)));
+        assert!(handle.take_skip().is_none(), "the next record is not meant");
+    }
+
+    #[test]
+    fn request_to_skip_ends_when_its_partition_is_given_up() {
+        let handle = holding_partition();
+        let mut skipped = handle.request_skip(None).unwrap();
+        handle.advance(WorkerStage::Closing);
+        assert_eq!(skipped.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+        assert_eq!(handle.request_skip(None).unwrap_err(), SkipError::NotAssigned);
+    }
+
+    #[test]
+    fn record_that_arrived_since_the_last_measurement_counts_as_lag() {
+        let (handle, _) = partition();
+        handle.record_watermark(Some(0), Some(1));
+        for offset in 0..3 {
+            handle.push(record(offset));
+        }
+        assert_eq!(handle.lag(), Some(3));
+        handle.record_watermark(None, Some(10));
+        assert_eq!(handle.lag(), Some(10));
     }
 }

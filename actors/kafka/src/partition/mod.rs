@@ -5,6 +5,8 @@
 //! are reported as done in their order, each after everything that its record leaves is stored. The handle
 //! outlives an instance of the actor: a new instance fetches again what the last one had begun.
 
+#[cfg(test)]
+mod fixtures;
 pub(crate) mod handle;
 mod queue;
 mod settling;

@@ -75,8 +75,8 @@ impl RetryBudget {
 pub(crate) enum RetryStep {
     /// Another attempt after this delay.
     After(Duration),
-    /// The record is fetched again.
-    SeekBack,
+    /// The record is fetched again, for another attempt after this delay.
+    SeekBack(Duration),
 }
 
 /// A record that an attempt did not settle.
@@ -88,10 +88,11 @@ pub(crate) struct HeldRecord {
     held_at: Instant,
     /// Time since which it is held in memory.
     round_at: Instant,
-    failures_in_round: u32,
-    deferrals_in_round: u32,
+    /// Number of times that it was to be fetched again.
+    pub(crate) rounds: u32,
     pub(crate) attempts: u32,
     pub(crate) failures: u32,
+    deferrals: u32,
     pub(crate) last_error: String,
     pub(crate) is_failure_traced: bool,
 }
@@ -146,7 +147,7 @@ impl PartitionState {
         match &mut self.held {
             Some(held) if held.offset == offset => {
                 if self.phase == PartitionPhase::Blocked {
-                    (held.round_at, held.failures_in_round, held.deferrals_in_round) = (now, 0, 0);
+                    held.round_at = now;
                 }
             }
             _ => self.held = None,
@@ -183,16 +184,15 @@ impl PartitionState {
     pub(crate) fn fail(&mut self, error: String, now: Instant) -> RetryStep {
         let record = self.hold(error, now);
         record.failures += 1;
-        record.failures_in_round += 1;
-        let delay = exponential_delay(Duration::from_secs(1), record.failures_in_round, LONGEST_RETRY);
+        let delay = exponential_delay(Duration::from_secs(1), record.failures, LONGEST_RETRY);
         self.retry(delay, PartitionPhase::Retrying, now)
     }
 
     /// Notes that the channel could not take the record at hand.
     pub(crate) fn defer(&mut self, reason: String, now: Instant) -> RetryStep {
         let record = self.hold(reason, now);
-        record.deferrals_in_round += 1;
-        let delay = exponential_delay(FIRST_DEFERRAL, record.deferrals_in_round, LONGEST_DEFERRAL);
+        record.deferrals += 1;
+        let delay = exponential_delay(FIRST_DEFERRAL, record.deferrals, LONGEST_DEFERRAL);
         self.retry(delay, PartitionPhase::Deferred, now)
     }
 
@@ -203,10 +203,10 @@ impl PartitionState {
             since: Timestamp::now(),
             held_at: now,
             round_at: now,
-            failures_in_round: 0,
-            deferrals_in_round: 0,
+            rounds: 0,
             attempts: 0,
             failures: 0,
+            deferrals: 0,
             last_error: String::new(),
             is_failure_traced: false,
         });
@@ -221,8 +221,11 @@ impl PartitionState {
             self.set_phase(phase);
             return RetryStep::After(delay);
         }
+        if let Some(held) = &mut self.held {
+            held.rounds += 1;
+        }
         self.set_phase(PartitionPhase::Blocked);
-        RetryStep::SeekBack
+        RetryStep::SeekBack(delay)
     }
 
     /// Notes that the failure of the record at hand has its trace.

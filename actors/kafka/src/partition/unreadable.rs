@@ -82,25 +82,9 @@ impl PartitionShared {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use svc_channels::TopicRecord;
-    use tokio::sync::mpsc;
-
     use super::*;
-    use crate::partition::{PartitionPhase, RetryBudget};
-
-    fn partition() -> (Arc<PartitionHandle>, mpsc::UnboundedReceiver<ConsumerOrder>) {
-        let budget = RetryBudget::new(Duration::from_secs(300), Duration::from_secs(60));
-        let (sender, orders) = mpsc::unbounded_channel();
-        let handle = PartitionHandle::new(("orders".into(), 0), "svc".into(), budget, 1024, sender);
-        (Arc::new(handle), orders)
-    }
-
-    fn record(offset: i64) -> Arc<TopicRecord> {
-        let topic = "orders".into();
-        Arc::new(TopicRecord { topic, partition: 0, offset, key: None, value: None, headers: Vec::new() })
-    }
+    use crate::partition::PartitionPhase;
+    use crate::partition::fixtures::{partition, record};
 
     fn unreadable(offset: i64) -> Option<(i64, String)> {
         Some((offset, "no gzip".to_owned()))
@@ -136,7 +120,7 @@ mod tests {
         handle.begin(5);
         handle.finish([5].into_iter(), None);
         assert!(!handle.set_unreadable(unreadable(5)), "a late answer tells nothing");
-        assert_eq!(handle.read(|state, _, _| state.phase()), PartitionPhase::Idle);
+        assert_eq!(handle.read(|state, _| state.phase()), PartitionPhase::Idle);
     }
 
     #[test]

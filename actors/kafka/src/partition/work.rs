@@ -96,7 +96,8 @@ impl PartitionWork {
     }
 
     /// Runs records until they are finished or one of them is not, and makes attempts at that one until it is
-    /// finished, is fetched again, or the partition is given up.
+    /// finished, is fetched again, or the partition is given up. The delay before an attempt is kept also where
+    /// that is made after the record was fetched again.
     async fn process(&mut self, records: &[Arc<TopicRecord>]) {
         let Some(first) = records.first() else { return };
         let (record, mut end) = if self.handle.begin(first.offset) {
@@ -108,11 +109,14 @@ impl PartitionWork {
             }
         };
         loop {
-            let delay = match end {
+            let (delay, seeks_back) = match end {
                 AttemptEnd::Finished | AttemptEnd::Stopped => return,
-                AttemptEnd::Retry(RetryStep::SeekBack) => return self.seek_back(record),
-                AttemptEnd::Retry(RetryStep::After(delay)) => delay,
+                AttemptEnd::Retry(RetryStep::SeekBack(delay)) => (delay, true),
+                AttemptEnd::Retry(RetryStep::After(delay)) => (delay, false),
             };
+            if seeks_back {
+                self.seek_back(record);
+            }
             let mut generations = self.shared.registry.watch_generations();
             generations.borrow_and_update();
             tokio::select! {
@@ -122,6 +126,9 @@ impl PartitionWork {
                 // A changed definition may heal the record.
                 _ = generations.changed() => {}
                 () = sleep(delay) => {}
+            }
+            if seeks_back {
+                return;
             }
             self.handle.begin(record.offset);
             end = self.attempt_again(record).await;
@@ -311,7 +318,7 @@ impl PartitionWork {
     /// Gives a record up for an operator: it becomes a dead letter. Returns `false` if it stays.
     async fn skip(&mut self, record: &Arc<TopicRecord>, request: SkipRequest) -> bool {
         let SkipRequest { offset, answer } = request;
-        if offset.is_some_and(|offset| offset != record.offset) {
+        if offset != record.offset {
             let _ = answer.send(Err(SkipError::OtherOffset { held: record.offset }));
             return false;
         }
@@ -347,13 +354,14 @@ impl PartitionWork {
         }
     }
 
+    /// Fetches a record again. It blocks its partition, which is logged once.
     fn seek_back(&self, record: &Arc<TopicRecord>) {
-        let (attempts, error) = self.handle.update(|state, _| {
-            state.held_record().map(|held| (held.attempts, held.last_error.clone())).unwrap_or_default()
-        });
-        warn!(self.shared.log, "a record blocks its partition and is fetched again";
-            "topic" => &*self.handle.topic, "partition" => self.handle.partition, "offset" => record.offset,
-            "attempts" => attempts, "error" => error);
+        let held = self.handle.update(|state, _| state.held_record().cloned());
+        if let Some(held) = held.filter(|held| held.rounds == 1) {
+            warn!(self.shared.log, "a record blocks its partition and is fetched again";
+                "topic" => &*self.handle.topic, "partition" => self.handle.partition, "offset" => record.offset,
+                "attempts" => held.attempts, "error" => held.last_error);
+        }
         self.handle.seek_back(record.offset);
     }
 

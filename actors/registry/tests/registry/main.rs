@@ -5,6 +5,7 @@ mod calls;
 mod counting;
 mod jobs;
 mod kit;
+mod records;
 mod reloads;
 mod resolution;
 mod supervision;

@@ -1,5 +1,7 @@
 //! `health`: the state of the server and of its components.
 
+use std::iter;
+
 use clap::Args;
 use serde_json::{Value, json};
 use svc_client::{ApiRequest, ClientError, StatusCode};
@@ -72,19 +74,29 @@ fn version_note(body: &Value) -> Option<String> {
 
 /// Returns the row of a component, with the reasons that an operator is told.
 fn row(name: &str, state: &Value, body: &Value) -> Value {
-    let items = match name {
-        "connectors" => body["connectors"]["failed_to_load"].as_array(),
-        "channels" => body["channels"]["quarantined"].as_array(),
-        _ => None,
+    let detail = &body[name];
+    let reasons = match name {
+        "connectors" => named_reasons(&detail["failed_to_load"], "connector"),
+        "channels" => named_reasons(&detail["quarantined"], "channel"),
+        "kafka" => {
+            iter::once(&detail["problem"]).chain(elements(&detail["ingest"])).filter_map(text).collect()
+        }
+        _ => text(&detail["reason"]).into_iter().collect(),
     };
-    let reasons = items.into_iter().flatten().map(|item| {
-        let subject = if item["channel"].is_null() { &item["connector"] } else { &item["channel"] };
-        format!("{}: {}", plain(subject), plain(&item["reason"]))
-    });
-    let reasons: Vec<_> = reasons.collect();
-    let own = body[name]["reason"].as_str().map(str::to_owned);
-    let reason = if reasons.is_empty() { own.unwrap_or_default() } else { reasons.join("; ") };
-    json!({"component": name, "state": state, "reason": reason})
+    json!({"component": name, "state": state, "reason": reasons.join("; ")})
+}
+
+/// Returns the reasons of a list, each with the name that is under `subject`.
+fn named_reasons(list: &Value, subject: &str) -> Vec<String> {
+    elements(list).map(|item| format!("{}: {}", plain(&item[subject]), plain(&item["reason"]))).collect()
+}
+
+fn elements(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
 }
 
 /// Returns a number of seconds in its two largest units.

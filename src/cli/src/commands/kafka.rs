@@ -1,5 +1,7 @@
 //! `kafka`: the partitions that a node reads.
 
+use std::time::Duration;
+
 use clap::Subcommand;
 use serde_json::{Value, json};
 use svc_client::{ApiRequest, admin_path};
@@ -9,6 +11,9 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{CellKind, TableColumn, TableLayout, plain};
 use crate::watch::{WatchArgs, WatchFrame};
+
+/// Longest wait for the answer to a skip: the server searches and writes before it answers.
+const SKIPPING: Duration = Duration::from_secs(60);
 
 const PARTITIONS: TableLayout = TableLayout {
     id: "name",
@@ -54,7 +59,8 @@ pub(crate) async fn run(command: KafkaCommand, context: &CommandContext) -> Resu
             let number = partition.to_string();
             context.confirm(&format!("Skip the record that partition {number} of '{topic}' holds back?"))?;
             let path = admin_path(&["kafka", "partitions", &topic, &number, "skip"]);
-            let answer = context.fetch(&ApiRequest::post(path).optional("offset", offset)).await?;
+            let request = ApiRequest::post(path).optional("offset", offset).timeout(SKIPPING);
+            let answer = context.fetch(&request).await?;
             let skipped = plain(&answer["data"]["skipped_offset"]);
             let next = plain(&answer["data"]["next_offset"]);
             let sentence = format!(

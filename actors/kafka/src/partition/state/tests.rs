@@ -47,23 +47,28 @@ fn record_is_fetched_again_before_delay_and_attempt_would_pass_the_budget() {
     state.begin(7, at(4));
     assert_eq!(state.fail("no".into(), at(8)), RetryStep::After(Duration::from_secs(2)), "5 + 2 + 3");
     state.begin(7, at(9));
-    assert_eq!(state.fail("still".into(), at(9)), RetryStep::SeekBack);
+    assert_eq!(state.fail("still".into(), at(9)), RetryStep::SeekBack(Duration::from_secs(4)));
     assert_eq!(state.phase(), PartitionPhase::Blocked);
     state.mark_failure_traced();
 
     state.begin(7, at(10));
-    assert_eq!(state.fail("again".into(), at(10)), RetryStep::After(Duration::from_secs(1)), "a new round");
+    let again = state.defer("full".into(), at(10));
+    assert_eq!(again, RetryStep::After(Duration::from_millis(100)), "a new round");
+    assert_eq!(state.fail("again".into(), at(10)), RetryStep::SeekBack(Duration::from_secs(8)));
     let held = state.held_record().unwrap();
+    assert_eq!(held.rounds, 2);
     assert_eq!((held.failures, held.last_error.as_str(), held.is_failure_traced), (4, "again", true));
     state.begin(8, at(11));
     assert!(state.held_record().is_none(), "the next record starts anew");
 }
 
 #[test]
-fn attempt_longer_than_the_budget_seeks_back_at_once() {
+fn attempt_longer_than_the_budget_seeks_back_at_once_and_still_waits() {
     let (mut state, now) = (state(8, 60), Instant::now());
-    state.begin(0, now);
-    assert_eq!(state.fail("no".into(), now), RetryStep::SeekBack);
+    for secs in [1, 2, 4, 8, 16, 32, 60, 60] {
+        state.begin(0, now);
+        assert_eq!(state.fail("no".into(), now), RetryStep::SeekBack(Duration::from_secs(secs)));
+    }
 }
 
 #[test]
@@ -182,9 +187,9 @@ proptest! {
                     state.begin(offset, now);
                     let step = state.fail("no".into(), now);
                     let held = state.held_record().unwrap();
-                    let delay = match step { RetryStep::After(delay) => delay, RetryStep::SeekBack => Duration::ZERO };
-                    let spent = now.duration_since(held.round_at);
-                    prop_assert!(step == RetryStep::SeekBack || spent + delay <= Duration::from_secs(29));
+                    if let RetryStep::After(delay) = step {
+                        prop_assert!(now.duration_since(held.round_at) + delay <= Duration::from_secs(29));
+                    }
                 }
                 Event::Defer => {
                     state.begin(offset, now);

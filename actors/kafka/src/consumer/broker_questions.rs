@@ -1,5 +1,5 @@
-//! Measurements at the brokers: the ends of partitions, committed offsets, topics and partitions that cannot be
-//! read.
+//! The questions of a measurement, put to the brokers: the ends of partitions, committed offsets, topics and
+//! partitions that cannot be read.
 
 use std::sync::Arc;
 use std::time::Duration;
