@@ -215,6 +215,34 @@ fn channels_of_a_group_with_different_rates_are_warned_of() {
 }
 
 #[test]
+fn warnings_say_what_the_workflow_of_a_channel_lacks() {
+    let server = start();
+    let mut client = server.client();
+    let (workflows, document) = ("/api/v1/admin/workflows", channel("c", "w", json!({})));
+    let mut lacks = |expected: Option<&str>, method: &str, path: &str, body: Value| {
+        if !method.is_empty() {
+            let changed = client.json(method, &format!("{workflows}{path}"), &body).unwrap();
+            assert!(changed.status < 300, "{}", changed.text());
+        }
+        let report = client.json("POST", &format!("{BASE}/validate"), &document).unwrap().json();
+        let warnings = report["data"]["warnings"].as_array().unwrap();
+        let of_workflow = warnings.iter().find(|warning| warning["field"] == "channel.workflow_id");
+        let message = of_workflow.map(|warning| warning["message"].as_str().unwrap());
+        assert_eq!(message, expected, "after {method} {path}");
+    };
+    let draft = Some("workflow 'w' has a draft and no active version: activation needs one");
+    let absent = "workflow 'w' does not exist: activation needs an active version of it";
+    let archived = "workflow 'w' has archived versions only: activation needs an active one";
+    lacks(Some(absent), "", "", Value::Null);
+    lacks(draft, "POST", "", echo_workflow("w"));
+    lacks(None, "PATCH", "/w/status", json!({"status": "active"}));
+    lacks(None, "POST", "/w/versions", json!({}));
+    lacks(None, "PATCH", "/w/status", json!({"status": "active"}));
+    lacks(Some(archived), "PATCH", "/w/status", json!({"status": "archived"}));
+    lacks(draft, "POST", "/w/versions", json!({}));
+}
+
+#[test]
 fn activation_warns_of_a_quarantine_and_of_an_absent_channel_for_failures() {
     let server = start();
     let mut client = server.client();
