@@ -341,17 +341,17 @@ const fn task(
 /// Every kind of thread or task outside the tree. Futures of an actor's own context are not listed: they end
 /// with it.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with the source"))]
-pub(crate) static TASKS: [TaskRow; 41] = [
+pub(crate) static TASKS: [TaskRow; 44] = [
     // The process.
     task(
         "runner of each supervised actor",
-        ("actors/supervision", 2),
+        ("actors/supervision", 3),
         RunsOn::OwnThread,
         EndedBy::TreeShutdown,
     ),
     task(
         "supervisor, on an actor thread",
-        ("actors/supervision", 0),
+        ("actors/supervision", 1),
         RunsOn::OwnThread,
         EndedBy::ProcessExit,
     ),
@@ -395,7 +395,14 @@ pub(crate) static TASKS: [TaskRow; 41] = [
         RunsOn::IoRuntime,
         EndedBy::CronStop,
     ),
-    task("run of a job", ("actors/traces", 1), RunsOn::SharedThread, EndedBy::TracesStop),
+    task("job loop of a worker of the queue", ("actors/traces", 1), RunsOn::HttpWorkers, EndedBy::TracesStop),
+    task("run of a job", ("actors/traces", 1), RunsOn::HttpWorkers, EndedBy::TracesStop),
+    task(
+        "outcomes of jobs whose thread has ended",
+        ("actors/traces", 2),
+        RunsOn::SharedThread,
+        EndedBy::TracesStop,
+    ),
     task(
         "takeover of work that dead nodes left",
         ("actors/traces", 1),
@@ -411,6 +418,12 @@ pub(crate) static TASKS: [TaskRow; 41] = [
     ),
     // Kafka ingress.
     task("check of the Kafka settings", ("actors/kafka", 1), RunsOn::BlockingPool, EndedBy::Caller),
+    task(
+        "search for the record behind a batch that cannot be unpacked",
+        ("actors/kafka", 1),
+        RunsOn::BlockingPool,
+        EndedBy::Caller,
+    ),
     task("commit of offsets", ("actors/kafka", 2), RunsOn::BlockingPool, EndedBy::Caller),
     task("measurement of the lag", ("actors/kafka", 1), RunsOn::BlockingPool, EndedBy::Caller),
     task(
