@@ -235,7 +235,7 @@ impl WorkerShared {
                 self.letters_due.record(failure.delay);
             }
             if failure.retry_count >= i64::from(attempt.retry) {
-                self.count_failure(&attempt, failure.is_exhausted());
+                self.count_failure(attempt, failure.is_exhausted());
             }
         }
     }
