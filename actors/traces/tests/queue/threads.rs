@@ -18,6 +18,10 @@ struct ChannelThread {
 }
 
 impl ChannelThread {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a thread that takes its tasks along when it stops is the case"
+    )]
     async fn start() -> Self {
         let arbiter = Arbiter::new();
         let (sender, thread) = oneshot::channel();
