@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Handler, Message};
-use tokio::sync::mpsc::UnboundedSender;
+use futures_channel::mpsc::UnboundedSender;
 
 use crate::context::{ReadHandler, Supervised};
 use crate::envelope::{Envelope, Exclusive, PendingCall, ReadOnly, ReplyMode};
@@ -173,7 +173,7 @@ impl<A: Supervised> Address<A> {
     /// [`CallErrorKind::Stopped`] if the runner of the node has ended.
     fn post(&self, envelope: Arc<dyn Envelope<A>>) -> Result<(), CallErrorKind> {
         let envelopes = &self.inner.envelopes;
-        envelopes.send(Arc::clone(&envelope)).map_err(|_| CallErrorKind::Stopped)?;
+        envelopes.unbounded_send(Arc::clone(&envelope)).map_err(|_| CallErrorKind::Stopped)?;
         if envelopes.is_closed() {
             // The runner has just ended and may have missed the envelope.
             envelope.refuse(CallErrorKind::Stopped);

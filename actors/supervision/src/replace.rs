@@ -41,7 +41,7 @@ impl<A: Supervised> PreparedReplacement<A> {
         let (id, generation) = (prepared.id, prepared.generation);
         let ended_error = || StartError::Transient(format!("'{}' has ended", address.path()));
         let prepare = RunnerCommand::Prepare { id, generation, factory, reply };
-        address.inner.control.send(prepare).map_err(|_| ended_error())?;
+        address.inner.control.unbounded_send(prepare).map_err(|_| ended_error())?;
         built.await.unwrap_or_else(|_| Err(ended_error()))?;
         Ok(prepared)
     }
@@ -66,7 +66,7 @@ impl<A: Supervised> PreparedReplacement<A> {
 impl<A: Supervised> Drop for PreparedReplacement<A> {
     fn drop(&mut self) {
         // Discarding what was committed, or what has ended, does nothing.
-        let _ = self.address.inner.control.send(RunnerCommand::Discard { id: self.id });
+        let _ = self.address.inner.control.unbounded_send(RunnerCommand::Discard { id: self.id });
     }
 }
 

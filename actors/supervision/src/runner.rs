@@ -11,9 +11,9 @@ use std::task::{Context as Waking, Poll};
 use std::time::Duration;
 
 use actix::dev::channel::{AddressReceiver, AddressSender};
+use futures_channel::mpsc::UnboundedReceiver;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::time::Sleep;
 
@@ -124,7 +124,7 @@ enum TurnOutcome {
 
 impl<A: Supervised> Runner<A> {
     fn poll(&mut self, cx: &mut Waking<'_>) -> Poll<()> {
-        while let Poll::Ready(Some(control)) = self.parts.control.poll_recv(cx) {
+        while let Poll::Ready(Some(control)) = self.parts.control.poll_next_unpin(cx) {
             if self.apply(control).is_break() {
                 return Poll::Ready(());
             }
@@ -340,7 +340,7 @@ impl<A: Supervised> Runner<A> {
     ) -> TurnResult {
         while *budget > 0 && !instance.waiting() && instance.ctx.ending.is_none() {
             *budget -= 1;
-            if let Poll::Ready(Some(envelope)) = self.parts.envelopes.poll_recv(cx) {
+            if let Poll::Ready(Some(envelope)) = self.parts.envelopes.poll_next_unpin(cx) {
                 let fault = self.parts.faults.as_ref().and_then(|faults| faults.message(envelope.name()));
                 let (turn, read_panic) = instance.deliver(envelope, fault);
                 if let Some(panic) = read_panic {
@@ -352,7 +352,7 @@ impl<A: Supervised> Runner<A> {
             } else if let Poll::Ready(Some(message)) = Pin::new(&mut self.side_messages).poll_next(cx) {
                 instance.deliver_side_message(message)?;
             } else {
-                *empty = self.parts.envelopes.is_empty();
+                *empty = true;
                 *budget = MESSAGES_PER_POLL;
                 return Ok(());
             }
@@ -377,7 +377,7 @@ impl<A: Supervised> Runner<A> {
             return;
         }
         let kind = self.node.admission.refusal().unwrap_or(CallErrorKind::Stopped);
-        while let Poll::Ready(Some(envelope)) = self.parts.envelopes.poll_recv(cx) {
+        while let Poll::Ready(Some(envelope)) = self.parts.envelopes.poll_next_unpin(cx) {
             refuse(envelope, kind.clone());
         }
         while let Poll::Ready(Some(message)) = Pin::new(&mut self.side_messages).poll_next(cx) {
