@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use svc_engine::Timings;
+use svc_engine::{CompiledWorkflow, Timings};
 
 /// The time that the parts of a run took, in milliseconds, for a caller that asked for it.
 #[derive(Serialize)]
@@ -34,6 +34,13 @@ struct Total {
     total_ms: f64,
 }
 
+/// A task that ran, and its duration.
+struct TimedTask<'t> {
+    function: &'t str,
+    connector: Option<&'t str>,
+    duration: Duration,
+}
+
 /// Shares of the whole request.
 #[derive(Serialize)]
 struct Breakdown {
@@ -43,24 +50,42 @@ struct Breakdown {
 }
 
 impl Profile {
-    /// Builds a profile. `total` is the time since the channel took the request, `trace_store` the time for
-    /// which the response waited for its trace.
-    pub(crate) fn new(timings: &Timings, total: Duration, trace_store: Option<Duration>) -> Self {
+    /// Builds the profile of a run of `workflow`. `total` is the time since the channel took the request,
+    /// `trace_store` the time for which the response waited for its trace.
+    pub(crate) fn new(
+        workflow: Option<&CompiledWorkflow>,
+        timings: &Timings,
+        total: Duration,
+        trace_store: Option<Duration>,
+    ) -> Self {
+        let tasks = timings.tasks.iter().filter_map(|timing| {
+            let task = workflow?.task(timing.position)?;
+            Some(TimedTask { function: task.function, connector: task.connector, duration: timing.duration })
+        });
+        Self::of_tasks(tasks, timings.workflow, total, trace_store)
+    }
+
+    fn of_tasks<'t>(
+        tasks: impl Iterator<Item = TimedTask<'t>>,
+        workflow: Duration,
+        total: Duration,
+        trace_store: Option<Duration>,
+    ) -> Self {
         let request_total_ms = millis(total);
         let trace_store_ms = trace_store.map(millis);
-        let workflow = millis(timings.workflow);
+        let workflow = millis(workflow);
         let mut handlers_total_ms = 0.0;
         let (mut by_function, mut by_connector) = (BTreeMap::new(), BTreeMap::new());
-        let mut handlers = Vec::with_capacity(timings.tasks.len());
-        for task in &timings.tasks {
+        let mut handlers = Vec::new();
+        for task in tasks {
             let duration_ms = millis(task.duration);
             handlers_total_ms += duration_ms;
-            add(&mut by_function, &task.function, duration_ms);
-            if let Some(connector) = &task.connector {
+            add(&mut by_function, task.function, duration_ms);
+            if let Some(connector) = task.connector {
                 add(&mut by_connector, connector, duration_ms);
             }
             handlers.push(Handler {
-                function: task.function.to_string(),
+                function: task.function.to_owned(),
                 duration_ms,
                 pct_of_workflow: percent(duration_ms, workflow),
             });
@@ -101,30 +126,24 @@ fn percent(part: f64, whole: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use svc_engine::TaskTiming;
-
     use super::*;
 
-    fn timing(function: &str, connector: Option<&str>, milliseconds: u64) -> TaskTiming {
-        TaskTiming {
-            position: 0,
-            task_id: "t".into(),
-            function: function.into(),
-            connector: connector.map(Into::into),
-            duration: Duration::from_millis(milliseconds),
-        }
+    fn timed<'t>(function: &'t str, connector: Option<&'t str>, milliseconds: u64) -> TimedTask<'t> {
+        TimedTask { function, connector, duration: Duration::from_millis(milliseconds) }
     }
 
     #[test]
     fn the_figures_are_those_of_the_run_by_function_and_by_connector() {
-        let tasks = vec![
-            timing("map", None, 5),
-            timing("http_call", Some("api"), 20),
-            timing("db_read", Some("api"), 10),
-        ];
-        let timings = Timings { workflow_id: None, workflow: Duration::from_millis(40), tasks };
-        let profile = Profile::new(&timings, Duration::from_millis(100), Some(Duration::from_millis(25)));
-        let shown = serde_json::to_value(&profile).unwrap();
+        let profile = |trace_store| {
+            let tasks = [
+                timed("map", None, 5),
+                timed("http_call", Some("api"), 20),
+                timed("db_read", Some("api"), 10),
+            ];
+            let (workflow, total) = (Duration::from_millis(40), Duration::from_millis(100));
+            serde_json::to_value(Profile::of_tasks(tasks.into_iter(), workflow, total, trace_store)).unwrap()
+        };
+        let shown = profile(Some(Duration::from_millis(25)));
         assert_eq!(shown["by_connector"], serde_json::json!({"api": {"count": 2, "total_ms": 30.0}}));
         assert_eq!(shown["by_function"]["map"], serde_json::json!({"count": 1, "total_ms": 5.0}));
         assert_eq!((&shown["trace_store_ms"], &shown["workflow_overhead_ms"]), (&25.0.into(), &5.0.into()));
@@ -132,8 +151,7 @@ mod tests {
             serde_json::json!({"external_io": 30.0, "workflow_overhead": 5.0, "trace_store": 25.0});
         assert_eq!(shown["breakdown_pct"], expected);
         assert_eq!(shown["handlers"][1]["pct_of_workflow"], 50.0);
-        let untraced =
-            serde_json::to_value(Profile::new(&timings, Duration::from_millis(100), None)).unwrap();
+        let untraced = profile(None);
         assert_eq!(
             (untraced.get("trace_store_ms"), &untraced["breakdown_pct"]["trace_store"]),
             (None, &0.0.into())

@@ -98,7 +98,8 @@ impl CompiledChannel {
             trace_store = Some(storing.elapsed());
         }
         if profile {
-            let profile = Profile::new(&outcome.timings, arrived.elapsed(), trace_store);
+            let workflow = outcome.timings.workflow_id.as_ref().and_then(|id| self.flow.version(id));
+            let profile = Profile::new(workflow, &outcome.timings, arrived.elapsed(), trace_store);
             rendering.add_profile(&mut rendered, &outcome, &profile)?;
         }
         // The cache may be slow, and the run is over.
@@ -161,7 +162,7 @@ impl CompiledChannel {
     /// Runs a message and counts its duration and its failure.
     pub(crate) async fn execute(&self, message: Message, options: RunOptions) -> RunOutcome {
         let outcome = self.services.engine.run(&self.flow, message, options).await;
-        self.flow_meters.count(&outcome);
+        self.flow_meters.count(&self.flow, &outcome);
         match outcome.failure.as_ref().map(|failure| failure.kind) {
             Some(FailureKind::Timeout) => self.count_error(Code::Timeout),
             Some(FailureKind::Engine) => self.count_error(Code::EngineError),

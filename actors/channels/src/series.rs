@@ -166,15 +166,15 @@ impl FlowMeters {
             workflow: meter(workflows.find(&workflow_labels(id))),
             tasks: version
                 .tasks()
-                .map(|(task, function)| meter(tasks.find(&task_labels(id, task, function))))
+                .map(|task| meter(tasks.find(&task_labels(id, task.id, task.function))))
                 .collect(),
         });
         let versions = versions.collect();
         Self { workflows, tasks, runs, versions }
     }
 
-    /// Counts one run.
-    pub(crate) fn count(&self, outcome: &RunOutcome) {
+    /// Counts one run of the flow that these meters were made for.
+    pub(crate) fn count(&self, flow: &Flow, outcome: &RunOutcome) {
         let timings = &outcome.timings;
         let Some(id) = &timings.workflow_id else { return };
         let Some(version) = self.versions.iter().find(|version| version.id == *id) else { return };
@@ -186,9 +186,13 @@ impl FlowMeters {
         }
         for task in &timings.tasks {
             let Some(meter) = version.tasks.get(task.position) else { continue };
-            let series =
-                meter.get_or_init(|| self.tasks.join(task_labels(id, &task.task_id, &task.function)));
-            series.metric.observe(task.duration.as_secs_f64());
+            let series = meter.get().or_else(|| {
+                let named = flow.version(id)?.task(task.position)?;
+                Some(meter.get_or_init(|| self.tasks.join(task_labels(id, named.id, named.function))))
+            });
+            if let Some(series) = series {
+                series.metric.observe(task.duration.as_secs_f64());
+            }
         }
     }
 }

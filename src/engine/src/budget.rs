@@ -126,9 +126,9 @@ impl Meter {
         Self { limit, deadline, before: Duration::ZERO, cut: None }
     }
 
-    /// Polls the run for one turn. It is polled in place: runs that call one another stand on one stack.
-    pub(crate) fn turn<T>(&mut self, poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
-        let started = Instant::now();
+    /// Polls the run for one turn, which has `started`. It is polled in place: runs that call one another stand on
+    /// one stack.
+    pub(crate) fn turn<T>(&mut self, started: Instant, poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
         let turn = Turn {
             limit: self.limit,
             deadline: self.deadline,
@@ -158,9 +158,9 @@ impl Drop for Outer {
     }
 }
 
-/// Returns the start of the turn of the run that is polled now; outside a run, the current time.
-pub(crate) fn turn_started() -> Instant {
-    TURN.get().map_or_else(Instant::now, |turn| turn.started)
+/// Returns the start of the turn of the run that is polled now; `None` outside a run.
+pub(crate) fn turn_started() -> Option<Instant> {
+    TURN.get().map(|turn| turn.started)
 }
 
 fn is_calm(now: Instant) -> bool {

@@ -18,47 +18,44 @@ pub(crate) struct EvaluationBudget {
     deadline: Option<Instant>,
 }
 
-/// Returns the deadline of a run that may take `limit` and must not last beyond `until`.
-pub(crate) fn deadline(limit: Option<Duration>, until: Option<Instant>) -> Option<Instant> {
-    let limited = limit.and_then(|limit| Instant::now().checked_add(limit));
+/// Returns the deadline of a run that begins `now`, may take `limit` and must not last beyond `until`.
+pub(crate) fn deadline(now: Instant, limit: Option<Duration>, until: Option<Instant>) -> Option<Instant> {
+    let limited = limit.and_then(|limit| now.checked_add(limit));
     limited.into_iter().chain(until).min()
 }
 
 impl EvaluationBudget {
-    /// Starts the first turn of a run.
-    pub(crate) fn start(deadline: Option<Instant>) -> Self {
-        Self { turn: budget::turn_started() + TURN, deadline }
+    /// Starts the first turn of a run that begins `now`. A run inside another shares the turn of that one.
+    pub(crate) fn start(now: Instant, deadline: Option<Instant>) -> Self {
+        Self { turn: budget::turn_started().unwrap_or(now) + TURN, deadline }
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// Returns the current time, unless the deadline has passed or the processor time is used up.
-    ///
-    /// # Errors
-    /// It has, or is.
-    pub(crate) fn in_time(&self) -> Result<Instant, TaskError> {
-        let now = Instant::now();
-        self.check_at(now).map(|()| now)
-    }
-
-    /// As [`in_time`](Self::in_time), for a moment that was read already.
-    pub(crate) fn check_at(&self, now: Instant) -> Result<(), TaskError> {
-        budget::check(now).map_err(BudgetExhausted::into_error)
-    }
-
-    /// Gives way when the turn is over. Called between any two pieces of work.
+    /// Checks whether the run may go on `now`.
     ///
     /// # Errors
     /// The deadline has passed, or the processor time is used up.
-    pub(crate) async fn check(&mut self) -> Result<(), TaskError> {
-        let now = self.in_time()?;
+    pub(crate) fn check_at(now: Instant) -> Result<(), TaskError> {
+        budget::check(now).map_err(BudgetExhausted::into_error)
+    }
+
+    /// Gives way when the turn is over, and returns the current time. Called between any two pieces of work.
+    ///
+    /// # Errors
+    /// The deadline has passed, or the processor time is used up.
+    pub(crate) async fn check(&mut self) -> Result<Instant, TaskError> {
+        let mut now = Instant::now();
+        Self::check_at(now)?;
         if now >= self.turn {
             tokio::task::yield_now().await;
-            self.turn = budget::turn_started() + TURN;
+            now = Instant::now();
+            self.turn = budget::turn_started().unwrap_or(now) + TURN;
+            Self::check_at(now)?;
         }
-        Ok(())
+        Ok(now)
     }
 }
 

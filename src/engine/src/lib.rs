@@ -102,7 +102,7 @@ pub use limits::EngineLimits;
 pub use message::Message;
 pub use operators::DeclaredSecrets;
 pub use path::Path;
-pub use program::{CompiledWorkflow, Flow};
+pub use program::{CompiledWorkflow, Flow, TaskNames};
 pub use redaction::Redaction;
 pub use run::{RunOptions, RunOutcome};
 pub use secret_uses::{SecretUses, secret_uses};

@@ -62,9 +62,14 @@ impl CompiledWorkflow {
         self.steps.iter().map(|step| &*step.id)
     }
 
-    /// Its tasks, in order: their ids and functions.
-    pub fn tasks(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
-        self.steps.iter().map(|step| (&step.id, &step.function))
+    /// Its tasks, in order.
+    pub fn tasks(&self) -> impl Iterator<Item = TaskNames<'_>> {
+        self.steps.iter().map(CompiledStep::names)
+    }
+
+    /// Returns the task at a place among them.
+    pub fn task(&self, position: usize) -> Option<TaskNames<'_>> {
+        self.steps.get(position).map(CompiledStep::names)
     }
 }
 
@@ -75,6 +80,17 @@ impl fmt::Debug for CompiledWorkflow {
             .field("tasks", &self.steps.len())
             .finish()
     }
+}
+
+/// The names of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskNames<'w> {
+    /// Its id.
+    pub id: &'w str,
+    /// The function it calls.
+    pub function: &'w str,
+    /// The connector it calls it through, if its input names one.
+    pub connector: Option<&'w str>,
 }
 
 /// One task.
@@ -89,6 +105,12 @@ pub(crate) struct CompiledStep {
     pub(crate) action: StepAction,
     pub(crate) continue_on_error: bool,
     pub(crate) terminal: bool,
+}
+
+impl CompiledStep {
+    fn names(&self) -> TaskNames<'_> {
+        TaskNames { id: &self.id, function: &self.function, connector: self.connector.as_deref() }
+    }
 }
 
 /// The action of a task.
@@ -129,6 +151,11 @@ impl Flow {
         self.versions
             .iter()
             .map(move |(version, _)| (if alone { &version.id } else { &version.versioned_id }, &**version))
+    }
+
+    /// Returns the version that runs under an id.
+    pub fn version(&self, running_id: &str) -> Option<&CompiledWorkflow> {
+        self.running().find(|(id, _)| &***id == running_id).map(|(_, version)| version)
     }
 
     /// Returns the version that owns a bucket, and the id it runs under. The newest takes the lowest buckets.

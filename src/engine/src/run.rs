@@ -101,18 +101,26 @@ impl Engine {
             (None, [_]) => 0,
             (None, _) => svc_model::rollout::bucket(&message.id.to_string()),
         };
-        let deadline = evaluation_budget::deadline(options.deadline, options.until);
+        // The clock is read once for all that begins here.
+        let began = Instant::now();
+        let deadline = evaluation_budget::deadline(began, options.deadline, options.until);
         let picked = flow.pick(bucket);
         let is_read = picked.is_some_and(|(workflow, _)| workflow.reads_metadata());
         let stamps = is_read || options.trace.is_some() || !options.ignores_metadata;
-        let mut run = Run::new(self, message, options, deadline, stamps);
+        let pace = EvaluationBudget::start(began, deadline);
+        let mut run = Run::new(self, message, options, pace, stamps);
         let mut meter = Meter::new(self.limits.cpu_budget, deadline);
         let failure = {
             let mut pass = pin!(async {
                 let (workflow, id) = picked?;
-                run.workflow(workflow, id).await.or_else(|| run.overrun(id))
+                run.workflow(workflow, id, began).await
             });
-            poll_fn(|cx| meter.turn(|| pass.as_mut().poll(cx))).await
+            let mut first_turn = Some(began);
+            poll_fn(|cx| {
+                let started = first_turn.take().unwrap_or_else(Instant::now);
+                meter.turn(started, || pass.as_mut().poll(cx))
+            })
+            .await
         };
         RunOutcome { workflow: picked.map(|(workflow, _)| workflow.identity()), ..run.finish(failure) }
     }
@@ -137,7 +145,6 @@ struct Run<'e> {
     now: DateTime<Utc>,
     pace: EvaluationBudget,
     work: RunState,
-    audit_trail: Vec<AuditTrailEntry>,
     timings: Timings,
     matched: bool,
     loop_counter: Option<i64>,
@@ -152,7 +159,7 @@ impl<'e> Run<'e> {
         engine: &'e Engine,
         mut message: Message,
         options: RunOptions,
-        deadline: Option<Instant>,
+        pace: EvaluationBudget,
         stamps: bool,
     ) -> Self {
         let now = (engine.clock)();
@@ -166,7 +173,8 @@ impl<'e> Run<'e> {
             errors: Vec::new(),
             tracer,
             mapping_contexts: Vec::new(),
-            progress: None,
+            audit_trail: Vec::new(),
+            is_progress_due: false,
             bytes: 0,
             max_bytes: engine.limits.max_message_bytes,
             change_bytes: options.trace.unwrap_or_default().snapshot_bytes,
@@ -179,9 +187,8 @@ impl<'e> Run<'e> {
             engine,
             workflow_id: None,
             now,
-            pace: EvaluationBudget::start(deadline),
+            pace,
             work,
-            audit_trail: Vec::new(),
             timings: Timings::default(),
             matched: false,
             loop_counter: None,
@@ -193,8 +200,12 @@ impl<'e> Run<'e> {
 
     /// Runs one workflow; a loop makes one sweep for each iteration. Returns the failure that ended the run,
     /// if any.
-    async fn workflow(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>) -> Option<RunFailure> {
-        let started = Instant::now();
+    async fn workflow(
+        &mut self,
+        workflow: &CompiledWorkflow,
+        id: &Arc<str>,
+        began: Instant,
+    ) -> Option<RunFailure> {
         self.workflow_id = Some(Arc::clone(id));
         let mut arena = Arena::lease();
         let mut counter = workflow.looping.as_ref().map(|looping| looping.init);
@@ -226,11 +237,12 @@ impl<'e> Run<'e> {
                 _ => break None,
             };
         };
+        let ended = Instant::now();
         if self.matched {
             self.timings.workflow_id = Some(Arc::clone(id));
-            self.timings.workflow = started.elapsed();
+            self.timings.workflow = ended - began;
         }
-        failure
+        failure.or_else(|| self.overrun(id, ended))
     }
 
     /// Returns true if the workflow's condition holds, and records that the message matched. A loop evaluates
@@ -258,12 +270,13 @@ impl<'e> Run<'e> {
                     let text = format!("the run executed {MAX_TASKS} tasks, which is all it may");
                     return self.expire(id, TaskError::new(ErrorCode::Task, text), "stopped by its length");
                 }
-                let pace = self.pace.check().await;
-                let end = match (self.advance(&mut cursor, workflow, id, &mut scope), pace) {
-                    (Ok(Some(step)), _) => self.step(step, id, &mut scope).await,
-                    (Ok(None), Ok(())) => None,
-                    (Ok(None), Err(error)) => Some(self.expire(id, error, "stopped by its deadline")),
-                    (Err(end), _) => Some(end),
+                let end = match self.advance(&mut cursor, workflow, id, &mut scope) {
+                    Ok(Some(step)) => self.step(step, id, &mut scope).await,
+                    Ok(None) => match self.pace.check().await {
+                        Ok(_) => None,
+                        Err(error) => Some(self.expire(id, error, "stopped by its deadline")),
+                    },
+                    Err(end) => Some(end),
                 };
                 if let Some(end) = end {
                     return end;
@@ -356,12 +369,15 @@ impl<'e> Run<'e> {
         id: &Arc<str>,
         scope: &mut EvaluationScope<'w>,
     ) -> Option<End> {
-        let started = Instant::now();
+        let (started, may_begin) = match self.pace.check().await {
+            Ok(now) => (now, Ok(())),
+            Err(error) => (Instant::now(), Err(error)),
+        };
         let started_at = self.work.tracer.is_some().then(|| (self.engine.clock)());
         let first_error = self.work.errors.len();
         let deadline = self.pace.deadline();
         let mut span = self.begin_span(step, id);
-        let outcome = match self.pace.check_at(started) {
+        let outcome = match may_begin {
             Err(error) => Err(error),
             Ok(()) => match &step.action {
                 StepAction::Builtin(builtin) => {
@@ -407,13 +423,7 @@ impl<'e> Run<'e> {
         }
         drop(span);
         let duration = started.elapsed();
-        self.timings.tasks.push(TaskTiming {
-            position: step.position,
-            task_id: Arc::clone(&step.id),
-            function: Arc::clone(&step.function),
-            connector: step.connector.clone(),
-            duration,
-        });
+        self.timings.tasks.push(TaskTiming { position: step.position, duration });
         let ran = !matches!(outcome, Ok(TaskOutcome::Skip));
         let end = self.settle(step, id, outcome, first_error, scope);
         let result = match &end {
@@ -442,7 +452,7 @@ impl<'e> Run<'e> {
         RunOutcome {
             message: self.work.message,
             matched: self.matched,
-            audit_trail: self.audit_trail,
+            audit_trail: self.work.audit_trail,
             errors: self.work.errors,
             failure,
             trace: self.work.tracer.map(Tracer::finish),

@@ -14,18 +14,10 @@ use crate::reads::Reads;
 use crate::redaction::Redaction;
 use crate::scope::{EvaluationScope, WrittenRoots};
 use crate::stubs::{StubCall, Stubs};
-use crate::trace::{AuditChange, Tracer};
+use crate::trace::{AuditChange, AuditTrailEntry, Tracer};
 
 /// Members of an object that are merged into a root one by one under the eyes of its copy.
 const FOLLOWED: usize = 16;
-
-/// The record of the newest task, as `metadata.progress` shows it.
-#[derive(Debug, Clone)]
-pub(crate) struct Progress {
-    pub(crate) workflow_id: Arc<str>,
-    pub(crate) task_id: Arc<str>,
-    pub(crate) status: u16,
-}
 
 /// The state that the tasks of one run share.
 #[derive(Debug)]
@@ -38,8 +30,10 @@ pub(crate) struct RunState {
     pub(crate) tracer: Option<Tracer>,
     /// Contexts of the mappings of the task that runs now.
     pub(crate) mapping_contexts: Vec<Value>,
-    /// Stamped into the metadata only when something can see it.
-    pub(crate) progress: Option<Progress>,
+    /// The records of the tasks that ran.
+    pub(crate) audit_trail: Vec<AuditTrailEntry>,
+    /// True if the newest of them is not stamped as `metadata.progress` yet: that is done only when something can see it.
+    pub(crate) is_progress_due: bool,
     /// Bytes written since the message was last measured, and what it took then.
     pub(crate) bytes: usize,
     /// Bytes the message may take.
@@ -76,13 +70,21 @@ impl RunState {
         scope.context(&self.message, reads)
     }
 
-    /// Writes the pending progress into the metadata.
+    /// Records a task that ran.
+    pub(crate) fn record_task(&mut self, entry: AuditTrailEntry) {
+        self.audit_trail.push(entry);
+        self.is_progress_due = true;
+    }
+
+    /// Writes the newest record of a task into the metadata, unless it stands there.
     pub(crate) fn stamp_progress(&mut self, scope: &mut EvaluationScope<'_>) {
-        if let Some(progress) = self.progress.take() {
+        if std::mem::take(&mut self.is_progress_due)
+            && let Some(newest) = self.audit_trail.last()
+        {
             let stamp = json!({
-                "workflow_id": &*progress.workflow_id,
-                "task_id": &*progress.task_id,
-                "status_code": progress.status,
+                "workflow_id": &*newest.workflow_id,
+                "task_id": &*newest.task_id,
+                "status_code": newest.status,
             });
             scope.follow(Self::progress_path(), &stamp);
             self.message.metadata.insert("progress".into(), stamp);

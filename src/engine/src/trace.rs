@@ -51,16 +51,10 @@ pub struct AuditTrailEntry {
 }
 
 /// The duration of one task.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskTiming {
-    /// Its place among the tasks of the workflow.
+    /// Its place among the [tasks](crate::CompiledWorkflow::tasks) of the workflow.
     pub position: usize,
-    /// The task.
-    pub task_id: Arc<str>,
-    /// The function it called.
-    pub function: Arc<str>,
-    /// The connector it called it through.
-    pub connector: Option<Arc<str>>,
     /// Its duration.
     pub duration: Duration,
 }

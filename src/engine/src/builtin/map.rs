@@ -68,8 +68,11 @@ impl MapTask {
     /// run.
     pub(super) async fn run<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<TaskOutcome, TaskError> {
         let mut failed = Vec::new();
-        for mapping in &self.mappings {
-            cx.pace.check().await?;
+        for (n, mapping) in self.mappings.iter().enumerate() {
+            // The task has just begun with a check.
+            if n > 0 {
+                cx.pace.check().await?;
+            }
             cx.work.keep_mapping_context(cx.scope);
             if let Err(reason) = mapping.apply(cx) {
                 failed.push((&mapping.path, reason));

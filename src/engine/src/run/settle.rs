@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use super::{End, Run};
 use crate::budget;
 use crate::error::{RunFailure, TaskError};
 use crate::error_code::ErrorCode;
+use crate::evaluation_budget::EvaluationBudget;
 use crate::function::TaskOutcome;
 use crate::program::CompiledStep;
-use crate::run_state::Progress;
 use crate::scope::EvaluationScope;
 use crate::trace::{AuditTrailEntry, StepResult, TraceStep};
 
@@ -55,21 +56,20 @@ impl Run<'_> {
             error.timestamp = self.now;
             error.redact(&self.work.redaction);
         }
-        self.audit_trail.push(AuditTrailEntry {
+        let changes = match (&mut self.work.changes, &self.work.tracer) {
+            (None, _) => Vec::new(),
+            (Some(changes), None) => std::mem::take(changes),
+            // The trace step shows them too.
+            (Some(changes), Some(_)) => changes.clone(),
+        };
+        self.work.record_task(AuditTrailEntry {
             workflow_id: Arc::clone(id),
             task_id: Arc::clone(&step.id),
             timestamp: self.now,
             status,
-            changes: match (&mut self.work.changes, &self.work.tracer) {
-                (None, _) => Vec::new(),
-                (Some(changes), None) => std::mem::take(changes),
-                // The trace step shows them too.
-                (Some(changes), Some(_)) => changes.clone(),
-            },
+            changes,
             loop_counter: self.loop_counter,
         });
-        self.work.progress =
-            Some(Progress { workflow_id: Arc::clone(id), task_id: Arc::clone(&step.id), status });
         if status < 400 {
             return halted.then_some(End::Stopped);
         }
@@ -84,7 +84,10 @@ impl Run<'_> {
                 &format!("stopped inside the task \"{}\"", step.id),
             ));
         }
-        let overrun = self.pace.in_time().err().filter(|_| last.code == ErrorCode::Timeout);
+        let overrun = match last.code {
+            ErrorCode::Timeout => EvaluationBudget::check_at(Instant::now()).err(),
+            _ => None,
+        };
         let expired = overrun.is_some();
         last.is_deadline |= expired;
         last.healing = last.healing.or(overrun.and_then(|overrun| overrun.healing));
@@ -105,9 +108,9 @@ impl Run<'_> {
         End::Expired(Box::new(RunFailure::new(error)))
     }
 
-    /// Returns the failure of a run whose last task ended after the deadline.
-    pub(super) fn overrun(&mut self, id: &Arc<str>) -> Option<RunFailure> {
-        let error = self.pace.in_time().err()?;
+    /// Returns the failure of a run that `ended` after its deadline.
+    pub(super) fn overrun(&mut self, id: &Arc<str>, ended: Instant) -> Option<RunFailure> {
+        let error = EvaluationBudget::check_at(ended).err()?;
         match self.expire(id, error, "ended after its deadline") {
             End::Expired(failure) => Some(*failure),
             _ => None,
