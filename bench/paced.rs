@@ -10,6 +10,9 @@ use crate::load::{Load, Round};
 /// Longest wait for a response.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Stands in a body for the number of the request, which has as many digits.
+pub(crate) const NUMBER: &str = "############";
+
 /// Sends the request `rate` times a second for `length`, over `connections` in turn. The latency of a request counts from
 /// the instant at which it was due.
 pub(crate) fn paced(
@@ -27,8 +30,9 @@ pub(crate) fn paced(
                 let request = &request;
                 scope.spawn(move || {
                     let due = (first..).step_by(connections);
-                    let due = due.map(|number| Duration::from_secs_f64(number as f64 / rate as f64));
-                    send(to, request, begin, due.take_while(|due| *due < length))
+                    let due =
+                        due.map(|number| (number, Duration::from_secs_f64(number as f64 / rate as f64)));
+                    send(to, request.clone(), begin, due.take_while(|(_, due)| *due < length))
                 })
             })
             .collect();
@@ -50,21 +54,26 @@ pub(crate) fn paced(
     })
 }
 
-/// Sends a request at each of these times after `begin`, or at once where the response before came later. Returns the
-/// latencies in milliseconds, and the number of responses with another status than 2xx.
+/// Sends the requests of these numbers, each at its time after `begin`, or at once where the response before came later.
+/// Returns the latencies in milliseconds, and the number of responses with another status than 2xx.
 fn send(
     to: SocketAddr,
-    request: &[u8],
+    mut request: Vec<u8>,
     begin: Instant,
-    due: impl Iterator<Item = Duration>,
+    due: impl Iterator<Item = (usize, Duration)>,
 ) -> io::Result<(Vec<f64>, u64)> {
+    let numbered = request.windows(NUMBER.len()).position(|window| window == NUMBER.as_bytes());
     let mut stream = TcpStream::connect(to)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let (mut latencies, mut refused, mut response) = (Vec::new(), 0, Vec::new());
-    for due in due {
+    for (number, due) in due {
         wait_until(begin + due);
-        stream.write_all(request)?;
+        if let Some(at) = numbered {
+            let digits = format!("{number:0width$}", width = NUMBER.len());
+            request[at..][..NUMBER.len()].copy_from_slice(digits.as_bytes());
+        }
+        stream.write_all(&request)?;
         let is_success = receive(&mut stream, &mut response)?;
         latencies.push((now() - begin - due).as_secs_f64() * 1_000.0);
         refused += u64::from(!is_success);
