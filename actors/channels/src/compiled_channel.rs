@@ -42,7 +42,7 @@ pub struct CompiledChannel {
     pub(crate) tracing: Option<TracePolicy>,
     /// Set if a synchronous run may show the metadata of its message: to its workflow, to a guard, or in its trace.
     pub(crate) reads_metadata: bool,
-    pub(crate) services: ChannelServices,
+    pub(crate) services: Arc<ChannelServices>,
     pub(crate) meters: ChannelMeters,
     pub(crate) flow_meters: FlowMeters,
     version: i64,
@@ -65,7 +65,7 @@ impl CompiledChannel {
     pub fn build(
         row: &Channel,
         flow: Flow,
-        services: &ChannelServices,
+        services: &Arc<ChannelServices>,
         references: Option<&dyn Resolver>,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
@@ -120,7 +120,7 @@ impl CompiledChannel {
             tracing,
             reads_metadata,
             meters: services.metrics.channel_meters(&row.content.name),
-            services: services.clone(),
+            services: Arc::clone(services),
             version: row.version,
             content_hash,
         })

@@ -2,6 +2,7 @@
 //! it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use svc_channels::{ChannelServices, CompiledChannel};
 use svc_engine::{CompileError, CompiledWorkflow, Engine, Flow};
@@ -33,7 +34,7 @@ pub(crate) fn compile(
 pub(crate) fn definition(
     row: &Channel,
     workflow: Option<&LoadedWorkflow>,
-    services: &ChannelServices,
+    services: &Arc<ChannelServices>,
     secrets: Option<&LoadedSecrets>,
     previous: Option<&CompiledChannel>,
 ) -> Result<CompiledChannel, String> {

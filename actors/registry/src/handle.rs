@@ -71,7 +71,7 @@ impl Registry {
             generation: watch::Sender::new(0),
             failure: ArcSwapOption::empty(),
             store: parts.store,
-            services: parts.services,
+            services: Arc::new(parts.services),
             filter: parts.filter,
             deployer: ChannelDeployer::new(tree.clone(), parts.channels),
             metrics: parts.metrics,

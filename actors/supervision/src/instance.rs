@@ -55,7 +55,7 @@ impl<A: Supervised> Instance<A> {
             tasks: TaskSet::new(),
             waits: Vec::new(),
             generation,
-            recent: VecDeque::with_capacity(RECENT),
+            recent: VecDeque::new(),
             node,
             _count_guard: living,
         };

@@ -214,7 +214,7 @@ impl Tree {
     pub async fn spawn<A, F, Fut>(
         &self,
         path: &str,
-        spec: ChildSpec,
+        mut spec: ChildSpec,
         at: Placement,
         factory: F,
     ) -> Result<Address<A>, SpawnError>
@@ -228,12 +228,13 @@ impl Tree {
             let node = self.context.directory.resolve(&path, need);
             node.ok_or_else(|| SpawnError::UnknownNeed { need: need.clone() })
         };
-        let needs = spec.needs.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
+        // The node has the paths from here on; the supervisor keeps no second copy.
+        let needs = std::mem::take(&mut spec.needs).iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
         let bounds = (spec.mailbox, spec.drain_deadline);
         let mut node = NodeVitals::new(path, NodeKind::Actor, needs, bounds, self.context.tree_clock);
         node.essential = spec.essential;
         let node = Arc::new(node);
-        node.update_status(|status| status.fingerprint = spec.fingerprint.clone());
+        node.update_status(|status| status.fingerprint = spec.fingerprint.take());
 
         // Empty they take a tenth of what the channels of tokio take, which hold room for 32 messages from the start.
         let (envelopes, queued) = mpsc::unbounded();

@@ -180,7 +180,8 @@ impl Kit {
         flow: Flow,
         previous: Option<&CompiledChannel>,
     ) -> Result<CompiledChannel, String> {
-        CompiledChannel::build(row, flow, &self.services, Some(&EnvironmentResolver(variable)), previous)
+        let services = Arc::new(self.services.clone());
+        CompiledChannel::build(row, flow, &services, Some(&EnvironmentResolver(variable)), previous)
     }
 
     /// A channel with that config over those tasks.

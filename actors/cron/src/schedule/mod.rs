@@ -124,17 +124,19 @@ impl ScheduleRunner<'_> {
                     failures += 1;
                     *cursor = None;
                     // A new version arrives as a command; the registry reports a failure.
-                    let _ = self.shared.registry.reload(ReloadScope::channel(&*self.handle.id)).await;
+                    let reload = self.shared.registry.reload(ReloadScope::channel(&*self.handle.id));
+                    let _ = Box::pin(reload).await;
                     sleep(retry_delay(&self.handle.id, failures) * failures.min(LONGEST_WAIT)).await;
                 }
             }
         }
     }
 
-    /// Takes one step: learns the time of the database, waits, writes occurrences, or moves the cursor.
+    /// Takes one step: learns the time of the database, waits, writes occurrences, or moves the cursor. What is not the
+    /// wait is boxed: ten thousand schedules wait.
     async fn proceed(&self, cursor: &mut Option<Cursor>) -> Result<(), Obstacle> {
         let jump = self.shared.clock.jump();
-        let Some(now) = self.shared.clock.now() else { return Ok(self.shared.learn_time().await?) };
+        let Some(now) = self.shared.clock.now() else { return Ok(Box::pin(self.shared.learn_time()).await?) };
         let next = next_step(self.spec, cursor.as_ref(), now);
         if let Some(cursor) = cursor {
             self.handle.set_next_due(Some(cursor.next_fire_at.and_utc()));
@@ -146,13 +148,13 @@ impl ScheduleRunner<'_> {
             },
             (ScheduleStep::Write, Some(position)) => {
                 let position = position.clone();
-                *cursor = self.write(position, now).await?;
+                *cursor = Box::pin(self.write(position, now)).await?;
             }
-            (ScheduleStep::TurnBack, _) => *cursor = self.turn_back(cursor.take()).await?,
+            (ScheduleStep::TurnBack, _) => *cursor = Box::pin(self.turn_back(cursor.take())).await?,
             (ScheduleStep::Align | ScheduleStep::Write, _) => {
                 let rested =
                     self.handle.has_rested().then(|| state::answer_allowance(self.shared.ledger.backend()));
-                *cursor = self.align(state::align(self.spec, rested, now)).await?;
+                *cursor = Box::pin(self.align(state::align(self.spec, rested, now))).await?;
             }
         }
         Ok(())

@@ -35,7 +35,7 @@ pub(crate) struct RegistryShared {
     /// The reloads that failed, until one that covers them succeeds.
     pub(crate) failure: ArcSwapOption<FailedReload>,
     pub(crate) store: Store,
-    pub(crate) services: ChannelServices,
+    pub(crate) services: Arc<ChannelServices>,
     pub(crate) filter: ChannelFilter,
     pub(crate) deployer: ChannelDeployer,
     pub(crate) metrics: RegistryMetrics,

@@ -43,7 +43,7 @@ pub(crate) enum PlannedChannel {
 /// Reads and builds. Uses the serving configuration only as `base`.
 pub(crate) struct Loader<'l> {
     pub(crate) store: &'l Store,
-    pub(crate) services: &'l ChannelServices,
+    pub(crate) services: &'l Arc<ChannelServices>,
     pub(crate) filter: &'l ChannelFilter,
     pub(crate) base: &'l Snapshot,
     /// Nothing serves yet: a duplicate task id quarantines instead of failing everything.

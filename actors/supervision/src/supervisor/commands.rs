@@ -120,7 +120,6 @@ impl Supervisor {
     pub(super) fn record_commit(&mut self, path: &NodePath, id: u64, generation: u64) {
         let Some(commit) = self.commits.remove(&id) else { return };
         if let Some(actor) = self.actors.get_mut(path) {
-            actor.spec.fingerprint = commit.fingerprint.clone();
             actor.node.update_status(|status| status.fingerprint = commit.fingerprint);
         }
         self.record(path, EventKind::Replaced);

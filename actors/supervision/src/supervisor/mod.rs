@@ -45,7 +45,8 @@ enum Timer {
 
 pub(crate) struct Supervisor {
     context: Arc<TreeContext>,
-    actors: BTreeMap<NodePath, ActorEntry>,
+    /// Boxed: the nodes of the map are half empty.
+    actors: BTreeMap<NodePath, Box<ActorEntry>>,
     groups: BTreeMap<NodePath, GroupEntry>,
     ids: HashMap<u64, NodePath>,
     timers: BTreeMap<(Duration, u64), Timer>,
@@ -159,7 +160,7 @@ impl Supervisor {
         let path = node.path.clone();
         self.context.directory.insert(Arc::clone(&node));
         self.ids.insert(node_id, path.clone());
-        self.actors.insert(path.clone(), ActorEntry::new(node, node_id, spec, orders));
+        self.actors.insert(path.clone(), Box::new(ActorEntry::new(node, node_id, spec, orders)));
         self.count_unready(&path, true);
         if self.needs_ready(&path) {
             self.start(&path);
