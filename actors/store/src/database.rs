@@ -68,7 +68,7 @@ impl Database {
         self.measure(operation, self.inner.pool.read(work)).await
     }
 
-    /// Runs `work` in the next transaction of the writer, in a savepoint of its own. Returns after the commit.
+    /// Runs `work` in the next transaction of the writer; a failure rolls back nothing else. Returns after the commit.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         operation: QueryOperation,

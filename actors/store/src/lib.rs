@@ -25,6 +25,7 @@ mod metrics;
 pub mod migrate;
 mod pool;
 mod postgres;
+mod prepared;
 mod probe;
 mod reencrypt;
 mod repo;

@@ -86,6 +86,7 @@ on_both! {
     races::one_of_many_activations_of_a_draft_wins,
     races::one_of_many_rollbacks_wins,
     races::activation_on_another_node_is_a_conflict,
+    races::refusals_at_once_make_no_conflict,
     races::one_of_many_channels_wins_a_name,
     races::one_of_many_channels_wins_a_route,
     races::many_writers_are_all_answered_and_all_kept,

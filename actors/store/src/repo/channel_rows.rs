@@ -12,6 +12,7 @@ use svc_model::{
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::prepared::Prepared;
 use crate::repo::gates::{self, ChannelGates, Objection};
 use crate::repo::references::References;
 use crate::repo::usage::{channels_naming, workflows_naming};
@@ -346,14 +347,14 @@ impl Versioned for Channel {
         content: &ChannelContent,
     ) -> Result<(), StoreError> {
         let update = diesel::update(channels::table.find((id, version))).set(ContentRow::from(content));
-        on!(conn, c => update.execute(c).await)?;
+        on!(conn, c => Prepared(update).execute(c).await)?;
         Ok(())
     }
 
     async fn set_state(conn: &mut Conn, id: &str, state: VersionState) -> Result<(), StoreError> {
         let row = channels::table.find((id, state.version));
         let update = diesel::update(row).set(channels::status.eq(state.status.name()));
-        on!(conn, c => update.execute(c).await)?;
+        on!(conn, c => Prepared(update).execute(c).await)?;
         Ok(())
     }
 

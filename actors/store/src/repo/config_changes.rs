@@ -8,6 +8,7 @@ use diesel_async::RunQueryDsl;
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::prepared::Prepared;
 use crate::schema::{breaker_resets, config_changes, config_epoch};
 
 /// Rows kept of each record.
@@ -85,7 +86,7 @@ pub(super) async fn record_change(
     change_id: &str,
 ) -> Result<(), StoreError> {
     let next = diesel::update(config_epoch::table).set(config_epoch::epoch.eq(config_epoch::epoch + 1));
-    on!(conn, c => next.execute(c).await)?;
+    on!(conn, c => Prepared(next).execute(c).await)?;
     let EpochNumbers { epoch, .. } = numbers(conn).await?;
     let row = (
         config_changes::epoch.eq(epoch),

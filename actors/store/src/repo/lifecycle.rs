@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use svc_model::lifecycle::{self, Rollout, Transition, VersionState};
 use svc_model::{LifecycleStatus, Precondition, ServiceError, ValidationReport, Workflow};
 
+use crate::config::Backend;
 use crate::conn::Conn;
 use crate::error::StoreError;
+use crate::metrics::QueryOperation;
 use crate::repo::gates::Objection;
 use crate::repo::key;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
@@ -27,9 +30,9 @@ impl<V: Versioned> Repository<V> {
     /// Activates the draft, a workflow's at a share of the traffic (100 if `None`), or archives the active
     /// version.
     ///
-    /// The gates run twice: before the change is queued, where a refusal is a mistake of the caller, and
-    /// inside the transaction, where it can only mean that another change was faster, which is a conflict. A
-    /// refusal caused by a change after the request arrived is a conflict as well.
+    /// The gates run inside the transaction. On a server they run before the change is queued as well: a refusal
+    /// that only the transaction meets comes from a change that was faster, maybe of another node. A refusal caused
+    /// by a change after the request arrived is a conflict.
     ///
     /// # Errors
     /// [`StoreError::Refused`]: 404 without a draft (or an active version), 412 if the precondition does not hold,
@@ -43,30 +46,57 @@ impl<V: Versioned> Repository<V> {
         gates: V::Gates,
         mutation: Mutation,
     ) -> Result<V, StoreError> {
-        let (id, rollout) = (key(id), rollout.unwrap_or_default());
-        let (precondition, is_dry_run) = (mutation.precondition.clone(), mutation.dry_run);
-        self.admit(&id, target, rollout, gates.clone(), &mutation).await?;
-        let change = self.status_changes.begin(V::KIND, &id);
-        let changed = id.clone();
-        let entity = mutate(&self.database, operation::<V>("set_status"), mutation, move |conn| {
+        let (id, rollout, changes) = (key(id), rollout.unwrap_or_default(), Arc::clone(&self.status_changes));
+        let (precondition, received_at) = (mutation.precondition.clone(), mutation.received_at);
+        let is_admitted = self.database.backend() == Backend::Postgres;
+        if is_admitted {
+            self.admit(&id, target, rollout, gates.clone(), &mutation).await?;
+        }
+        self.change_status(operation::<V>("set_status"), mutation, move |conn| {
             Box::pin(async move {
-                check_precondition::<V>(conn, &changed, &precondition).await?;
-                let plan = V::plan(conn, &changed, target, rollout, &gates).await?;
-                let transition = plan.into_permitted().map_err(|error| match error {
-                    StoreError::Refused(refusal) => overtaken_conflict(&refusal).into(),
-                    other => other,
-                })?;
-                apply::<V>(conn, &changed, transition).await
+                check_precondition::<V>(conn, &id, &precondition).await?;
+                let plan = V::plan(conn, &id, target, rollout, &gates).await?;
+                let transition = match plan.into_permitted() {
+                    Err(StoreError::Refused(refusal)) if is_admitted => {
+                        return Err(overtaken_conflict(&refusal).into());
+                    }
+                    Err(StoreError::Refused(refusal)) => {
+                        return Err(classify::<V>(conn, &changes, &id, received_at, refusal).await?.into());
+                    }
+                    outcome => outcome?,
+                };
+                apply::<V>(conn, &id, transition).await
+            })
+        })
+        .await
+    }
+
+    /// Runs `work`, which changes the status of a version, as one mutation. Others are told of the change from the
+    /// moment when it is made.
+    async fn change_status(
+        &self,
+        operation: QueryOperation,
+        mutation: Mutation,
+        work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<MutationResult<V>, StoreError>>
+        + Send
+        + 'static,
+    ) -> Result<V, StoreError> {
+        let (changes, is_dry_run) = (Arc::clone(&self.status_changes), mutation.dry_run);
+        let changed = mutate(&self.database, operation, mutation, move |conn| {
+            Box::pin(async move {
+                let MutationResult { value, id } = work(conn).await?;
+                let change = changes.begin(V::KIND, id.as_deref().unwrap_or_default());
+                Ok(MutationResult { value: (value, change), id })
             })
         });
-        let entity = entity.await?;
+        let (entity, change) = changed.await?;
         if !is_dry_run {
             change.commit();
         }
         Ok(entity)
     }
 
-    /// Checks the precondition and the gates before a change is queued.
+    /// Checks the precondition and the gates before a change of status is queued.
     async fn admit(
         &self,
         id: &str,
@@ -149,10 +179,8 @@ impl<V: Versioned> Repository<V> {
         gates: V::Gates,
         mutation: Mutation,
     ) -> Result<V, StoreError> {
-        let (id, changes) = (key(id), &self.status_changes);
-        let (precondition, is_dry_run) = (mutation.precondition.clone(), mutation.dry_run);
-        let change = changes.begin(V::KIND, &id);
-        let entity = mutate(&self.database, operation::<V>("rollback"), mutation, move |conn| {
+        let (id, precondition) = (key(id), mutation.precondition.clone());
+        self.change_status(operation::<V>("rollback"), mutation, move |conn| {
             Box::pin(async move {
                 find_checked::<V>(conn, &id, &precondition).await?;
                 let RollbackSource { entity: chosen, to_version, latest } = source;
@@ -166,12 +194,8 @@ impl<V: Versioned> Repository<V> {
                 let plan = V::plan(conn, &id, LifecycleStatus::Active, Rollout::default(), &gates).await?;
                 apply::<V>(conn, &id, plan.into_permitted()?).await
             })
-        });
-        let entity = entity.await?;
-        if !is_dry_run {
-            change.commit();
-        }
-        Ok(entity)
+        })
+        .await
     }
 }
 

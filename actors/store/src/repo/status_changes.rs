@@ -1,6 +1,7 @@
 //! Concurrent changes of status: one wins, the others are conflicts, even if they are processed much later.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -47,21 +48,21 @@ impl Changes {
     }
 }
 
-/// A change in progress, until dropped.
-pub(super) struct ChangeInProgress<'c> {
-    changes: &'c StatusChanges,
+/// A change that was made and may be committed, until dropped.
+pub(super) struct ChangeInProgress {
+    changes: Arc<StatusChanges>,
     key: Key,
     is_committed: bool,
 }
 
-impl ChangeInProgress<'_> {
+impl ChangeInProgress {
     /// Records that the change is committed.
     pub(super) fn commit(mut self) {
         self.is_committed = true;
     }
 }
 
-impl Drop for ChangeInProgress<'_> {
+impl Drop for ChangeInProgress {
     fn drop(&mut self) {
         let mut all = self.changes.lock();
         let changes = all.by_entity.entry(self.key.clone()).or_default();
@@ -73,8 +74,8 @@ impl Drop for ChangeInProgress<'_> {
 }
 
 impl StatusChanges {
-    /// Records that a change begins.
-    pub(super) fn begin(&self, kind: EntityKind, id: &str) -> ChangeInProgress<'_> {
+    /// Records a change that a transaction has made and not yet committed.
+    pub(super) fn begin(self: Arc<Self>, kind: EntityKind, id: &str) -> ChangeInProgress {
         let (now, key) = (Instant::now(), (kind.name(), id.to_owned()));
         let mut all = self.lock();
         // After twice as many entries, so that each is looked at a few times at most however many are recent.
@@ -85,6 +86,7 @@ impl StatusChanges {
             all.swept_to = all.by_entity.len();
         }
         all.by_entity.entry(key.clone()).or_default().in_progress += 1;
+        drop(all);
         ChangeInProgress { changes: self, key, is_committed: false }
     }
 
@@ -156,15 +158,16 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn change_counts_while_in_progress_and_for_requests_before_its_commit() {
-        let (changes, received_at) = (StatusChanges::default(), Instant::now());
+        let (changes, received_at) = (Arc::new(StatusChanges::default()), Instant::now());
         let overtakes =
             |id: Option<&str>, instant| changes.may_have_committed_since(EntityKind::Channel, id, instant);
         assert!(!overtakes(Some("a"), received_at));
         tokio::time::advance(Duration::from_millis(1)).await;
-        let change = changes.begin(EntityKind::Channel, "a");
+        let begin = |id| Arc::clone(&changes).begin(EntityKind::Channel, id);
+        let change = begin("a");
         assert!(overtakes(Some("a"), Instant::now()), "it is in progress");
         change.commit();
-        drop(changes.begin(EntityKind::Channel, "b"));
+        drop(begin("b"));
         assert!(overtakes(Some("a"), received_at) && overtakes(None, received_at));
         assert!(!overtakes(Some("b"), received_at), "it was not committed");
         assert!(!changes.may_have_committed_since(EntityKind::Workflow, None, received_at), "another kind");
@@ -174,12 +177,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn old_changes_are_forgotten_when_there_are_many() {
-        let changes = StatusChanges::default();
+        let changes = Arc::new(StatusChanges::default());
         for n in 0..SWEEP_ABOVE {
-            changes.begin(EntityKind::Workflow, &n.to_string()).commit();
+            Arc::clone(&changes).begin(EntityKind::Workflow, &n.to_string()).commit();
         }
         tokio::time::advance(RETENTION).await;
-        drop(changes.begin(EntityKind::Workflow, "next"));
+        drop(Arc::clone(&changes).begin(EntityKind::Workflow, "next"));
         assert_eq!(changes.lock().by_entity.len(), 1);
     }
 }

@@ -10,6 +10,7 @@ use svc_model::{
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::prepared::Prepared;
 use crate::repo::channel_rows;
 use crate::repo::gates::{self, Objection, WorkflowGates};
 use crate::repo::references::{References, distinct};
@@ -270,7 +271,7 @@ impl Versioned for Workflow {
     ) -> Result<(), StoreError> {
         let row = workflows::table.find((id, version));
         let update = diesel::update(row).set(ContentRow::from(content));
-        on!(conn, c => update.execute(c).await)?;
+        on!(conn, c => Prepared(update).execute(c).await)?;
         Ok(())
     }
 
@@ -279,7 +280,7 @@ impl Versioned for Workflow {
             workflows::status.eq(state.status.name()),
             workflows::rollout_percentage.eq(state.rollout_percentage),
         ));
-        on!(conn, c => update.execute(c).await)?;
+        on!(conn, c => Prepared(update).execute(c).await)?;
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::error::StoreError;
 use crate::writer::rows::RowBatch;
 use crate::writer::unit::WriteUnit;
 
-/// Rows, which need no savepoint while none fails, and units, each in a savepoint of its own.
+/// Rows, which need no savepoint while none fails, and units, each in a savepoint of its own unless it is alone.
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(super) units: Vec<Box<dyn WriteUnit>>,
@@ -37,16 +37,22 @@ impl Batch {
             None => {}
         }
         self.rows.run(conn).await?;
-        for unit in &mut self.units {
-            conn.savepoint().await?;
-            let keep = AssertUnwindSafe(unit.run(conn)).catch_unwind().await.unwrap_or_else(|_| {
-                unit.fail(StoreError::Database("a unit of work panicked".into()));
-                false
-            });
-            if keep {
-                conn.commit().await?;
-            } else {
-                conn.rollback().await?;
+        match &mut *self.units {
+            // It has the transaction to itself.
+            [unit] if self.rows.is_empty() && self.trial.is_none() => {
+                if !run_unit(unit, conn).await {
+                    return conn.rollback().await;
+                }
+            }
+            units => {
+                for unit in units {
+                    conn.savepoint().await?;
+                    if run_unit(unit, conn).await {
+                        conn.commit().await?;
+                    } else {
+                        conn.rollback().await?;
+                    }
+                }
             }
         }
         conn.commit().await.map_err(StoreError::into_commit_failure)
@@ -64,4 +70,12 @@ impl Batch {
         self.units.into_iter().for_each(|unit| unit.settle(commit));
         self.rows.settle(commit);
     }
+}
+
+/// Does the work of a unit. Returns whether to keep it.
+async fn run_unit(unit: &mut Box<dyn WriteUnit>, conn: &mut Conn) -> bool {
+    AssertUnwindSafe(unit.run(conn)).catch_unwind().await.unwrap_or_else(|_| {
+        unit.fail(StoreError::Database("a unit of work panicked".into()));
+        false
+    })
 }

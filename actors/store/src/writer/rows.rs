@@ -26,6 +26,10 @@ impl RowBatch {
         Self { changes: Arc::new(changes), callers, outcomes: Vec::new() }
     }
 
+    pub(super) const fn is_empty(&self) -> bool {
+        self.callers.is_empty()
+    }
+
     /// Applies the changes at the start of the transaction. If one fails, the transaction is restarted and
     /// each change is tried in a savepoint of its own, so that a change that the database refuses fails
     /// alone.

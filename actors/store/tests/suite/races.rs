@@ -57,6 +57,16 @@ pub(crate) async fn one_of_many_rollbacks_wins(db: TestDatabase) {
     assert_eq!(active.iter().map(|row| row.version).collect::<Vec<_>>(), [4]);
 }
 
+pub(crate) async fn refusals_at_once_make_no_conflict(db: TestDatabase) {
+    let workflows = db.store().await.workflows();
+    let tries = (0..8).map(|_| {
+        workflows.set_status("absent", LifecycleStatus::Active, None, Default::default(), any_mutation())
+    });
+    for outcome in join_all(tries).await {
+        assert_eq!(refusal(outcome).status(), 404, "nothing was changed");
+    }
+}
+
 /// The node of the loser knows of the change only through the database.
 pub(crate) async fn activation_on_another_node_is_a_conflict(db: TestDatabase) {
     let (here, there) = (db.store().await, db.store().await);

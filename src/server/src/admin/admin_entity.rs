@@ -14,13 +14,14 @@ pub(super) trait AdminEntity: Versioned {
     type Resource: From<Self> + Serialize;
     /// The report of a validation.
     type Report: Serialize;
+    /// True if the conditions on an activation depend on the content of the version.
+    const GATES_DEPEND_ON_CONTENT: bool;
 
     /// Returns the repository of this kind.
     fn repository(state: &AppState) -> Repository<Self>;
     /// Returns the scope of the reload after a change of this id.
     fn reload_scope(id: &str) -> ReloadScope;
-    /// Returns the definition that the activation of a version with this content depends on, where there is
-    /// one.
+    /// Returns the conditions on the activation of a version with this content.
     fn activation_gates(state: &AppState, content: Option<&Self::Content>) -> Self::Gates;
 
     /// Returns warnings about an activation that do not prevent it.
@@ -33,8 +34,11 @@ pub(super) trait AdminEntity: Versioned {
     fn parse_new(state: &AppState, body: &Value) -> Result<(Option<String>, Self::Content), Vec<FieldError>>;
     /// Reads an update body against the stored draft.
     fn merge_update(state: &AppState, body: Value) -> Merge<Self::Content>;
-    /// Lists likely mistakes in a stored document, and what its activation still lacks.
-    async fn list_warnings(state: &AppState, content: &Self::Content) -> Result<Vec<Issue>, StoreError>;
+    /// Lists likely mistakes in a stored document.
+    fn content_warnings(state: &AppState, content: &Self::Content) -> Vec<Issue>;
+    /// Lists the definitions that the activation of a stored document still lacks.
+    async fn missing_definitions(state: &AppState, content: &Self::Content)
+    -> Result<Vec<Issue>, StoreError>;
     /// Reports the result of a create.
     async fn validate(state: &AppState, body: &Value) -> Result<ValidationReport, StoreError>;
 

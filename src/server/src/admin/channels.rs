@@ -59,6 +59,7 @@ pub(super) fn find_report_issue(snapshot: &Snapshot, config: &Value) -> Option<I
 impl AdminEntity for Channel {
     type Resource = ChannelResource;
     type Report = ChannelValidationResult;
+    const GATES_DEPEND_ON_CONTENT: bool = false;
 
     fn repository(state: &AppState) -> Repository<Self> {
         state.store.channels()
@@ -88,12 +89,20 @@ impl AdminEntity for Channel {
         Box::new(move |current| parse_channel_update(&body, current, &rules))
     }
 
-    async fn list_warnings(state: &AppState, content: &ChannelContent) -> Result<Vec<Issue>, StoreError> {
+    fn content_warnings(state: &AppState, content: &ChannelContent) -> Vec<Issue> {
         let mut warnings = channel_warnings(&content.config, &channel_rules(state));
-        warnings.extend(list_group_warnings(&state.registry.snapshot(), &content.name, &content.config));
-        warnings.extend(find_report_issue(&state.registry.snapshot(), &content.config));
-        warnings.extend(find_workflow_issue(state, content.workflow_id.as_deref()).await?);
-        Ok(warnings)
+        let snapshot = state.registry.snapshot();
+        warnings.extend(list_group_warnings(&snapshot, &content.name, &content.config));
+        warnings.extend(find_report_issue(&snapshot, &content.config));
+        warnings
+    }
+
+    async fn missing_definitions(
+        state: &AppState,
+        content: &ChannelContent,
+    ) -> Result<Vec<Issue>, StoreError> {
+        let issue = find_workflow_issue(state, content.workflow_id.as_deref()).await?;
+        Ok(issue.into_iter().collect())
     }
 
     async fn validate(state: &AppState, body: &Value) -> Result<ValidationReport, StoreError> {

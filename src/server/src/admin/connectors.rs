@@ -148,21 +148,16 @@ pub(super) async fn export(state: Data<AppState>, query: QueryParameters) -> Ans
 pub(super) async fn import(state: Data<AppState>, change: MutationRequest, body: JsonBody) -> Answer {
     let (mut names, mut local) = (HashSet::new(), Vec::new());
     let rules = LocalConnectorRules::from_state(&state);
-    let report = import_batch(
-        &state,
-        &change,
-        &body.0,
-        EntityKind::Connector,
-        async |item, terms: ImportItemOptions| {
-            let (id, content) = parse_new_connector(item, &rules)?;
-            if terms.unique {
-                refuse_duplicate_key(&mut names, EntityKind::Connector, &content.name)?;
-            }
-            let ImportItemOptions { on_conflict, mutation, .. } = terms;
-            local.push(state.begin_change(&mutation));
-            Ok(state.store.connectors().import_item(id, content, on_conflict, mutation).await?)
-        },
-    );
+    let stored = state.store.connectors();
+    let report = import_batch(&state, &change, &body.0, EntityKind::Connector, |item, terms| {
+        let (id, content) = parse_new_connector(item, &rules)?;
+        if terms.unique {
+            refuse_duplicate_key(&mut names, EntityKind::Connector, &content.name)?;
+        }
+        let ImportItemOptions { on_conflict, mutation, .. } = terms;
+        local.push(state.begin_change(&mutation));
+        Ok(stored.import_item(id, content, on_conflict, mutation))
+    });
     let report = report.await?;
     if has_written(&report) {
         reload_connectors(&state, ConnectorScope::All, local).await;

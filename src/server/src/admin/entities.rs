@@ -66,7 +66,9 @@ pub(super) async fn create<V: AdminEntity>(
 
 /// Lists the warnings of validation. The change is stored: a failed lookup yields no warnings.
 pub(super) async fn list_warnings<V: AdminEntity>(state: &AppState, entity: &V) -> Vec<Issue> {
-    V::list_warnings(state, entity.content()).await.unwrap_or_default()
+    let mut warnings = V::content_warnings(state, entity.content());
+    warnings.extend(V::missing_definitions(state, entity.content()).await.unwrap_or_default());
+    warnings
 }
 
 pub(super) async fn read<V: AdminEntity>(state: Data<AppState>, id: Path<String>) -> Answer {

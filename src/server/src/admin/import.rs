@@ -6,11 +6,12 @@ use std::collections::HashSet;
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
+use futures_util::future::join_all;
 use serde_json::Value;
 use svc_api::{ImportFailure, ImportSummary, ImportedItem};
 use svc_model::{Code, EntityKind, FieldError, ServiceError};
 use svc_project::rules::import_body;
-use svc_store::{ImportAction, ImportOutcome, Mutation, OnConflict};
+use svc_store::{ImportAction, ImportOutcome, Mutation, OnConflict, StoreError};
 
 use super::admin_entity::AdminEntity;
 use super::mutation_request::MutationRequest;
@@ -20,6 +21,9 @@ use crate::state::AppState;
 
 /// Maximum number of items in one request.
 const MAX_ITEMS: usize = 1000;
+/// Items that are stored together, which costs them one commit instead of one each. Other requests of the thread wait
+/// while so many are read, and other writers while they are written.
+const ITEMS_AT_ONCE: usize = 32;
 
 /// The options for one item of a batch.
 pub(super) struct ImportItemOptions {
@@ -36,12 +40,13 @@ pub(super) async fn import<V: AdminEntity>(
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
     let mut keys = HashSet::new();
-    let report = import_batch(&state, &change, &body.0, V::KIND, async |item, terms: ImportItemOptions| {
+    let stored = V::repository(&state);
+    let report = import_batch(&state, &change, &body.0, V::KIND, |item, terms| {
         let (id, content) = V::parse_new(&state, item)?;
         if let Some(id) = id.as_ref().filter(|_| terms.unique) {
             refuse_duplicate_key(&mut keys, V::KIND, id)?;
         }
-        Ok(V::repository(&state).import_item(id, content, terms.on_conflict, terms.mutation).await?)
+        Ok(stored.import_item(id, content, terms.on_conflict, terms.mutation))
     });
     Ok(data_response(report.await?))
 }
@@ -58,16 +63,16 @@ pub(super) fn refuse_duplicate_key(
     Err(ServiceError::conflict(format!("{kind} '{key}' stands twice in this batch")))
 }
 
-/// Imports every item and reports the result of each.
+/// Imports every item and reports the result of each. `import_item` checks an item and returns the write that stores it.
 ///
 /// # Errors
 /// The request is malformed, or the database went away before anything was written.
-pub(super) async fn import_batch(
+pub(super) async fn import_batch<W: Future<Output = Result<ImportOutcome, StoreError>>>(
     state: &AppState,
     change: &MutationRequest,
     body: &Value,
     kind: EntityKind,
-    mut one: impl AsyncFnMut(&Value, ImportItemOptions) -> Result<ImportOutcome, ServiceError>,
+    mut import_item: impl FnMut(&Value, ImportItemOptions) -> Result<W, ServiceError>,
 ) -> Result<ImportSummary, ServiceError> {
     let dry_run = change.is_dry_run();
     let choices =
@@ -88,29 +93,39 @@ pub(super) async fn import_batch(
     let mut report = ImportSummary { dry_run, ..ImportSummary::default() };
     // Connectors have no versions and take effect at once, so that other nodes must learn of the change.
     let epoch = kind == EntityKind::Connector;
-    for (index, item) in items.iter().enumerate() {
-        let mutation = Mutation { epoch, ..change.mutation("import", kind.name(), "") };
-        let unique = dry_run || on_conflict != OnConflict::Fail;
-        let outcome = match import_body(kind, item) {
-            Ok(body) => one(&body, ImportItemOptions { on_conflict, mutation, unique }).await,
-            Err(masked) => Err(ServiceError::invalid(masked)),
-        };
-        match outcome {
-            Ok(imported) => record_success(&mut report, index, imported),
-            // An outage fails the request, unless items were committed: these must be reported.
-            Err(error) if error.code() == Code::ServiceUnavailable => {
-                if dry_run || report.imported == 0 {
-                    return Err(error);
+    let unique = dry_run || on_conflict != OnConflict::Fail;
+    let mut index = 0;
+    for chunk in items.chunks(ITEMS_AT_ONCE) {
+        let writes = chunk.iter().map(|item| {
+            let mutation = Mutation { epoch, ..change.mutation("import", kind.name(), "") };
+            let body = import_body(kind, item).map_err(ServiceError::invalid)?;
+            import_item(&body, ImportItemOptions { on_conflict, mutation, unique })
+        });
+        let writes: Vec<Result<W, ServiceError>> = writes.collect();
+        let outcomes: Vec<Result<ImportOutcome, ServiceError>> =
+            join_all(writes.into_iter().map(async |write| Ok(write?.await?))).await;
+        let mut outage = None;
+        for outcome in outcomes {
+            match outcome {
+                Ok(imported) => record_success(&mut report, index, imported),
+                Err(error) => {
+                    record_failure(&mut report, index, &error);
+                    if error.code() == Code::ServiceUnavailable {
+                        outage = Some(error);
+                    } else if let Some(internal) = error.internal() {
+                        slog::error!(state.log, "an item of an import failed"; "index" => index, "error" => internal);
+                    }
                 }
-                (index..items.len()).for_each(|rest| record_failure(&mut report, rest, &error));
-                break;
             }
-            Err(error) => {
-                if let Some(internal) = error.internal() {
-                    slog::error!(state.log, "an item of an import failed"; "index" => index, "error" => internal);
-                }
-                record_failure(&mut report, index, &error);
+            index += 1;
+        }
+        // An outage fails the request, unless items were committed: these must be reported.
+        if let Some(error) = outage {
+            if dry_run || report.imported == 0 {
+                return Err(error);
             }
+            (index..items.len()).for_each(|rest| record_failure(&mut report, rest, &error));
+            break;
         }
     }
     if has_written(&report) {

@@ -41,7 +41,9 @@ pub(super) async fn change_status<V: AdminEntity>(
 ) -> Result<HttpResponse, Error> {
     let reload = parse_reload_timing(&change.query)?;
     let (target, rollout) = parse_target(&body.0)?;
-    let latest = V::repository(&state).latest(&id).await?;
+    let needs_latest =
+        target == LifecycleStatus::Active && (V::GATES_DEPEND_ON_CONTENT || change.is_dry_run());
+    let latest = if needs_latest { V::repository(&state).latest(&id).await? } else { None };
     let gates = V::activation_gates(&state, latest.as_ref().map(V::content));
     if change.is_dry_run() {
         let advisories = match target {
@@ -56,8 +58,7 @@ pub(super) async fn change_status<V: AdminEntity>(
         };
         report.warnings.extend(advisories);
         // An error says already what is missing.
-        if let Some(latest) = latest.filter(|_| target == LifecycleStatus::Active && report.errors.is_empty())
-        {
+        if let Some(latest) = latest.filter(|_| report.errors.is_empty()) {
             report.warnings.extend(list_warnings::<V>(&state, &latest).await);
         }
         return Ok(data_response(ValidationResult::from(report)));
@@ -78,7 +79,8 @@ pub(super) async fn change_status<V: AdminEntity>(
         state.reload_after_change(V::reload_scope(&id), local).await;
     }
     if target == LifecycleStatus::Active {
-        warnings.extend(list_warnings::<V>(&state, &entity).await);
+        // The gates have found what it needs.
+        warnings.extend(V::content_warnings(&state, entity.content()));
         let loaded = V::load_warnings(&state, &id).into_iter();
         let news: Vec<_> = loaded.filter(|warning| !warnings.contains(warning)).collect();
         warnings.extend(news);
@@ -106,7 +108,8 @@ pub(super) async fn rollback<V: AdminEntity>(
     }
     .await;
     let warnings = match &outcome {
-        Ok(entity) => list_warnings::<V>(&state, entity).await,
+        // The gates have found what it needs.
+        Ok(entity) => V::content_warnings(&state, entity.content()),
         Err(_) => Vec::new(),
     };
     if change.is_dry_run() {

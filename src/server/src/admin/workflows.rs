@@ -34,6 +34,7 @@ const TRY_LIMIT: Duration = Duration::from_secs(60);
 impl AdminEntity for Workflow {
     type Resource = WorkflowResource;
     type Report = ValidationResult;
+    const GATES_DEPEND_ON_CONTENT: bool = true;
 
     fn repository(state: &AppState) -> Repository<Self> {
         state.store.workflows()
@@ -88,17 +89,33 @@ impl AdminEntity for Workflow {
         })
     }
 
-    async fn list_warnings(state: &AppState, content: &WorkflowContent) -> Result<Vec<Issue>, StoreError> {
-        let mut warnings = workflow_warnings(content, &*state.engine);
-        warnings.extend(missing_connectors(state, content).await?);
-        Ok(warnings)
+    fn content_warnings(state: &AppState, content: &WorkflowContent) -> Vec<Issue> {
+        workflow_warnings(content, &*state.engine)
+    }
+
+    /// Warns of connectors that tasks name and that are not stored.
+    async fn missing_definitions(
+        state: &AppState,
+        content: &WorkflowContent,
+    ) -> Result<Vec<Issue>, StoreError> {
+        let uses = state.engine.dependencies(content).connectors;
+        if uses.is_empty() {
+            return Ok(Vec::new());
+        }
+        let stored = state.store.connectors().all().await?;
+        let missing =
+            uses.into_iter().filter(|one| stored.iter().all(|row| row.content.name != one.connector));
+        let warn = |one: ConnectorUse| {
+            Issue::new(one.path, format!("connector '{}' is not in the registry", one.connector))
+        };
+        Ok(missing.map(warn).collect())
     }
 
     /// Validates a create body, and warns of missing connectors, which only activation needs.
     async fn validate(state: &AppState, body: &Value) -> Result<ValidationReport, StoreError> {
         let mut report = validate_workflow(body, &*state.engine);
         match Self::parse_new(state, body) {
-            Ok((_, content)) => report.warnings.extend(missing_connectors(state, &content).await?),
+            Ok((_, content)) => report.warnings.extend(Self::missing_definitions(state, &content).await?),
             Err(errors) if report.errors.is_empty() => {
                 report.errors.extend(errors.into_iter().map(Issue::from));
             }
@@ -110,21 +127,6 @@ impl AdminEntity for Workflow {
     fn to_report(report: ValidationReport, _: &Value) -> ValidationResult {
         report.into()
     }
-}
-
-/// Warns of connectors that tasks name and that are not stored.
-async fn missing_connectors(state: &AppState, content: &WorkflowContent) -> Result<Vec<Issue>, StoreError> {
-    let uses = state.engine.dependencies(content).connectors;
-    if uses.is_empty() {
-        return Ok(Vec::new());
-    }
-    let stored_connectors = state.store.connectors().all().await?;
-    let missing =
-        uses.into_iter().filter(|one| stored_connectors.iter().all(|row| row.content.name != one.connector));
-    let warn = |one: ConnectorUse| {
-        Issue::new(one.path, format!("connector '{}' is not in the registry", one.connector))
-    };
-    Ok(missing.map(warn).collect())
 }
 
 /// `GET /workflows/{id}/dependencies`.
