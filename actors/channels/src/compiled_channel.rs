@@ -40,7 +40,8 @@ pub struct CompiledChannel {
     pub(crate) response: ResponseConfig,
     /// The tracing policy; `None` if nothing is recorded.
     pub(crate) tracing: Option<TracePolicy>,
-    /// Set if a synchronous run may show the metadata of its message: to its workflow, to a guard, or in its trace.
+    /// Set if a run may show the metadata of its message: to its workflow, to a guard, or in the trace of a synchronous
+    /// run. The trace of a record always does.
     pub(crate) reads_metadata: bool,
     pub(crate) services: Arc<ChannelServices>,
     pub(crate) meters: ChannelMeters,

@@ -1,9 +1,11 @@
 //! The run of consecutive records of a partition, one after the other.
 //!
 //! A record whose run waits for nothing takes microseconds; the way to the thread of its channel and back takes
-//! many times as long, so records go together. What a caller sees is the same as if each had gone alone: no
-//! record begins before the one before it is done, and none after one that is not.
+//! many times as long, so records go together, and the caller adds those that follow while the first ones run. What
+//! a caller sees is the same as if each had gone alone: no record begins before the one before it is done, and none
+//! after one that is not.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, resume_unwind};
@@ -27,24 +29,24 @@ use crate::record_run::{RecordResult, RecordRun};
 /// Time after which a batch begins no further record. The caller learns of a change of the channel, and others
 /// get the turn of the partition, at most this much and one record later.
 const LONGEST: Duration = Duration::from_millis(5);
-/// Time after which the other work of the thread gets its turn.
+/// Time after which the caller learns of the results, and the other work of the thread gets its turn.
 const TURN: Duration = Duration::from_micros(500);
 
 /// Consecutive records of a partition.
 ///
-/// Its run ends with the first record that did not complete, when the caller closes it, or after some
-/// milliseconds; the records behind are untouched then.
+/// Its run ends with the last record, with the first one that did not complete, when the caller closes it, or after
+/// some milliseconds; the records behind are untouched then.
 #[derive(Debug)]
 pub struct RecordBatch {
-    runs: Vec<RecordRun>,
     progress: Arc<BatchProgress>,
     report_target: Option<Arc<str>>,
 }
 
 impl RecordBatch {
     /// Makes a batch whose results go to `progress`.
-    pub fn new(runs: Vec<RecordRun>, progress: Arc<BatchProgress>) -> Self {
-        Self { runs, progress, report_target: None }
+    pub fn new(runs: impl IntoIterator<Item = RecordRun>, progress: Arc<BatchProgress>) -> Self {
+        progress.extend(runs);
+        Self { progress, report_target: None }
     }
 
     /// Sets the channel that receives the reports of failed runs.
@@ -53,22 +55,28 @@ impl RecordBatch {
     }
 }
 
-/// The results of a batch, shared by the channel that runs it and its caller.
+/// The records of a batch that did not begin, and its results: shared by the channel that runs it and its caller.
 #[derive(Default)]
 pub struct BatchProgress {
+    runs: Mutex<VecDeque<RecordRun>>,
     results: Mutex<Vec<RecordResult>>,
     is_closed: AtomicBool,
     reported: Notify,
 }
 
 impl BatchProgress {
+    /// Adds the records that follow. Where the batch has ended they are untouched, as those before them are.
+    pub fn extend(&self, runs: impl IntoIterator<Item = RecordRun>) {
+        self.runs.lock().extend(runs);
+    }
+
     /// Takes the results that were not taken yet: those of the next records, in their order.
     pub fn take_results(&self) -> Vec<RecordResult> {
         std::mem::take(&mut *self.results.lock())
     }
 
-    /// Waits until there are results and the next record waits for something. Other results come with the end
-    /// of the batch.
+    /// Waits until there are results and the next record waits for something, or the thread gives others their
+    /// turn. Other results come with the end of the batch.
     pub async fn wait_for_results(&self) {
         self.reported.notified().await;
     }
@@ -78,8 +86,16 @@ impl BatchProgress {
         self.is_closed.store(true, Ordering::Release);
     }
 
-    fn is_closed(&self) -> bool {
-        self.is_closed.load(Ordering::Acquire)
+    /// Returns the next record that may begin.
+    fn next_run(&self) -> Option<RecordRun> {
+        let is_open = !self.is_closed.load(Ordering::Acquire);
+        self.runs.lock().pop_front().filter(|_| is_open)
+    }
+
+    fn report(&self) {
+        if !self.results.lock().is_empty() {
+            self.reported.notify_one();
+        }
     }
 
     /// Returns the output of a run. Where it has to wait, the results before it are reported.
@@ -87,8 +103,8 @@ impl BatchProgress {
         let mut run = pin!(run);
         poll_fn(|cx| {
             let polled = run.as_mut().poll(cx);
-            if polled.is_pending() && !self.results.lock().is_empty() {
-                self.reported.notify_one();
+            if polled.is_pending() {
+                self.report();
             }
             polled
         })
@@ -98,8 +114,9 @@ impl BatchProgress {
 
 impl fmt::Debug for BatchProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { results, is_closed, .. } = self;
+        let Self { runs, results, is_closed, .. } = self;
         f.debug_struct("BatchProgress")
+            .field("runs", &runs.lock().len())
             .field("results", &results.lock().len())
             .field("is_closed", is_closed)
             .finish()
@@ -141,13 +158,10 @@ impl Drop for AttemptSpan {
 impl CompiledChannel {
     /// Runs the records of a batch until one of them does not complete, or the batch ends early.
     pub(crate) async fn run_batch(self: &Arc<Self>, batch: RecordBatch) {
-        let RecordBatch { runs, progress, report_target } = batch;
+        let RecordBatch { progress, report_target } = batch;
         let begin = Instant::now();
         let mut turn = begin;
-        for run in runs {
-            if progress.is_closed() {
-                return;
-            }
+        while let Some(run) = progress.next_run() {
             let run = self.attempt(run, report_target.clone(), &progress);
             if !progress.watch(run).await {
                 return;
@@ -157,6 +171,7 @@ impl CompiledChannel {
                 return;
             }
             if now - turn >= TURN {
+                progress.report();
                 yield_now().await;
                 turn = Instant::now();
             }
@@ -194,5 +209,51 @@ impl CompiledChannel {
             Some(panic) => resume_unwind(panic),
             None => is_done,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::TopicRecord;
+
+    fn run(offset: i64) -> RecordRun {
+        let topic = "orders".into();
+        RecordRun {
+            record: Arc::new(TopicRecord {
+                topic,
+                partition: 0,
+                offset,
+                key: None,
+                value: None,
+                headers: vec![],
+            }),
+            limit: Duration::from_secs(1),
+            is_failure_traced: false,
+            trace_context: TraceContext::default(),
+        }
+    }
+
+    #[test]
+    fn added_records_follow_in_order_until_the_batch_is_closed() {
+        let progress = Arc::new(BatchProgress::default());
+        let batch = RecordBatch::new([run(0), run(1)], Arc::clone(&progress));
+        let next = || Some(batch.progress.next_run()?.record.offset);
+        assert_eq!(next(), Some(0));
+        progress.extend([run(2), run(3)]);
+        assert_eq!((next(), next()), (Some(1), Some(2)));
+        progress.close();
+        assert_eq!(next(), None);
+    }
+
+    #[test]
+    fn results_are_reported_and_nothing_else_is() {
+        let progress = BatchProgress::default();
+        progress.report();
+        assert!(progress.wait_for_results().now_or_never().is_none());
+        progress.results.lock().push(RecordResult::deferred("full"));
+        progress.report();
+        assert!(progress.wait_for_results().now_or_never().is_some());
+        assert_eq!(progress.take_results().len(), 1);
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use svc_engine::{FailureKind, Message, RunOptions, RunOutcome};
 use svc_model::{ErrorReason, ServiceError, Timestamp, rollout};
 use svc_spans::{ActiveSpan, TraceContext};
@@ -165,10 +165,18 @@ impl RecordSettlement {
         }
     }
 
-    /// Accounts for the record: its idempotency key is settled, its message counted. Its offset may be
-    /// committed then.
-    pub async fn confirm(self) {
+    /// Returns `true` if a trace or an idempotency key has to be stored before the record is done.
+    pub fn has_to_store(&self) -> bool {
+        self.trace.is_some() || self.claim.is_some()
+    }
+
+    /// Counts the message of a record that is done.
+    pub fn count(&self) {
         self.channel.meters.count(self.outcome, self.took.as_secs_f64());
+    }
+
+    /// Settles the idempotency key. The offset of the record may be committed then.
+    pub async fn confirm(self) {
         if let Some(claim) = self.claim {
             claim.confirm(&self.channel.services).await;
         }
@@ -238,9 +246,11 @@ impl CompiledChannel {
         let ParsedRecord { run, attempt, payload } = parsed;
         let RecordRun { record, limit, is_failure_traced, trace_context } = run;
         let RecordPayload { value: payload, encoding } = payload;
-        let vars = self.services.settings.vars.as_ref();
-        let mut metadata = record.metadata(&self.name, encoding, vars);
-        metadata::set_run_key(&mut metadata, record.run_key());
+        let mut metadata = Map::new();
+        if self.reads_metadata || attempt.is_traced {
+            metadata = record.metadata(&self.name, encoding, self.services.settings.vars.as_ref());
+            metadata::set_run_key(&mut metadata, record.run_key());
+        }
         let admitted = match self.admit_record(&record, &payload, metadata).await {
             Ok(admitted) => admitted,
             Err(RecordRefusal::Duplicate) => return self.drop_duplicate(&attempt),
@@ -285,12 +295,16 @@ impl CompiledChannel {
     ) -> RunOutcome {
         let details = self.tracing.as_ref().is_some_and(|policy| policy.task_details);
         let options = RunOptions {
-            bucket: Some(rollout::bucket(&record.run_key())),
+            bucket: match self.flow.versions.as_slice() {
+                [(_, 100)] => None,
+                _ => Some(rollout::bucket(&record.run_key())),
+            },
             deadline: Some(limit),
             trace: self.trace_options(attempt.is_traced && details),
             capture_changes: attempt.is_traced,
             chain: self.chain.clone(),
             trace_context,
+            ignores_metadata: !attempt.is_traced,
             ..RunOptions::default()
         };
         self.execute(message, options).await

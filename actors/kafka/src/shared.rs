@@ -67,7 +67,8 @@ impl KafkaShared {
     }
 
     /// Runs consecutive records of a partition through the channel of their topic, when it is the partition's
-    /// turn. Their results go to `progress`; returns that of the next record where it met no channel.
+    /// turn, and those that are added to `progress` meanwhile. Their results go to `progress`; returns that of the
+    /// next record where it met no channel.
     pub(crate) async fn run_records(
         &self,
         records: &[Arc<TopicRecord>],
@@ -87,13 +88,8 @@ impl KafkaShared {
         let channel = snapshot.channel_by_name(&route.channel).filter(|channel| !channel.is_cron());
         match channel {
             Some(channel) => {
-                let runs = records.iter().map(|record| RecordRun {
-                    record: Arc::clone(record),
-                    limit: self.settings.processing_timeout,
-                    is_failure_traced,
-                    trace_context: self.trace_context(record),
-                });
-                let batch = RecordBatch::new(runs.collect(), Arc::clone(progress));
+                let runs = self.record_runs(records, is_failure_traced);
+                let batch = RecordBatch::new(runs, Arc::clone(progress));
                 self.registry.run_records(channel, batch).await
             }
             None if route.is_configured => Some(RecordResult::failed(format!(
@@ -105,6 +101,20 @@ impl KafkaShared {
                 Some(RecordResult::deferred(reason))
             }
         }
+    }
+
+    /// Returns the runs of records.
+    pub(crate) fn record_runs<'r>(
+        &'r self,
+        records: &'r [Arc<TopicRecord>],
+        is_failure_traced: bool,
+    ) -> impl Iterator<Item = RecordRun> + 'r {
+        records.iter().map(move |record| RecordRun {
+            record: Arc::clone(record),
+            limit: self.settings.processing_timeout,
+            is_failure_traced,
+            trace_context: self.trace_context(record),
+        })
     }
 
     /// Returns the place in a distributed trace that the headers of a record name.

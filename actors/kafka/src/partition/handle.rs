@@ -201,7 +201,14 @@ impl PartitionHandle {
         let Some(first) = shared.queue.first_offset() else { return Vec::new() };
         let room = shared.state.room();
         let most = if shared.state.is_held(first) { room.min(1) } else { room };
-        shared.queue.next_batch(most)
+        shared.queue.next_batch(0, most)
+    }
+
+    /// Returns the records that may follow the first `taken`, of which one runs; at most `most` with these.
+    pub(crate) fn following_records(&self, taken: usize, most: usize) -> Vec<Arc<TopicRecord>> {
+        let mut shared = self.lock();
+        let room = shared.state.room();
+        shared.queue.next_batch(taken, most.min(room))
     }
 
     /// Begins an attempt at a record; returns `true` if an earlier one did not settle it.

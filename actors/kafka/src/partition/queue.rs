@@ -45,16 +45,17 @@ impl RecordQueue {
         Some(FlowControl::Pause)
     }
 
-    /// Returns the oldest records that go together: at most `most`, and at least one if there is any. They stay
-    /// in line until they are done.
-    pub(crate) fn next_batch(&self, most: usize) -> Vec<Arc<TopicRecord>> {
+    /// Returns the oldest records that go together, without the first `taken`: at most `most` with these, and at
+    /// least one if there is any and none is taken. They stay in line until they are done.
+    pub(crate) fn next_batch(&self, taken: usize, most: usize) -> Vec<Arc<TopicRecord>> {
         let mut bytes = 0;
         let fits = |record: &&Arc<TopicRecord>| {
             let is_first = bytes == 0;
             bytes += held_bytes(record);
             is_first || bytes <= BATCH_BYTES
         };
-        self.records.iter().take(most.min(BATCH_RECORDS)).take_while(fits).cloned().collect()
+        let together = self.records.iter().take(most.min(BATCH_RECORDS)).take_while(fits);
+        together.skip(taken).cloned().collect()
     }
 
     /// Removes the oldest records.
@@ -119,7 +120,7 @@ mod tests {
         let orders: Vec<_> = (0..11).map(|_| queue.remove(1)).collect();
         assert_eq!(orders.iter().position(Option::is_some), Some(5), "five are left");
         assert_eq!((queue.len(), queue.bytes(), queue.is_paused()), (0, 0, false));
-        assert!(queue.next_batch(10).is_empty());
+        assert!(queue.next_batch(0, 10).is_empty());
     }
 
     #[test]
@@ -140,16 +141,19 @@ mod tests {
         }
         let offsets =
             |batch: Vec<Arc<TopicRecord>>| batch.iter().map(|record| record.offset).collect::<Vec<_>>();
-        assert_eq!(offsets(queue.next_batch(3)), [0, 1, 2]);
-        assert_eq!(queue.next_batch(usize::MAX).len(), BATCH_RECORDS);
+        assert_eq!(offsets(queue.next_batch(0, 3)), [0, 1, 2]);
+        assert_eq!(queue.next_batch(0, usize::MAX).len(), BATCH_RECORDS);
         assert_eq!((queue.len(), queue.first_offset()), (1000, Some(0)), "they stay in line");
+        assert_eq!(offsets(queue.next_batch(2, 5)), [2, 3, 4], "those that are taken count");
+        assert!(queue.next_batch(5, 3).is_empty() && queue.next_batch(BATCH_RECORDS, usize::MAX).is_empty());
         queue.clear();
         for bytes in [BATCH_BYTES * 2, BATCH_BYTES / 2, BATCH_BYTES / 3, BATCH_BYTES / 3] {
             queue.push(record(0, bytes));
         }
-        assert_eq!(queue.next_batch(4).len(), 1);
+        assert_eq!(queue.next_batch(0, 4).len(), 1);
         queue.remove(1);
-        assert_eq!(queue.next_batch(4).len(), 2);
+        assert_eq!(queue.next_batch(0, 4).len(), 2);
+        assert_eq!((queue.next_batch(1, 4).len(), queue.next_batch(2, 4).len()), (1, 0));
     }
 
     proptest! {

@@ -1,5 +1,6 @@
 //! The work on the records of a partition.
 
+use std::collections::VecDeque;
 use std::pin::pin;
 use std::slice;
 use std::sync::Arc;
@@ -21,8 +22,8 @@ use crate::error::SkipError;
 use crate::metrics::{RetryReason, SettledAs};
 use crate::shared::KafkaShared;
 
-/// Finished records on their way to be settled. There is room for a batch before it begins, so that no record
-/// waits within the turn of the partition, and for the one before it.
+/// Finished records on their way to be settled. There is room for a batch before it begins and for what is added
+/// to it, so that no record waits within the turn of the partition, and for the batch before it.
 const FINISHED: usize = 2 * BATCH_RECORDS;
 
 /// Runs the records of a partition until it is given up.
@@ -101,10 +102,13 @@ impl PartitionWork {
     async fn process(&mut self, records: &[Arc<TopicRecord>]) {
         let Some(first) = records.first() else { return };
         let (record, mut end) = if self.handle.begin(first.offset) {
-            (first, self.attempt_again(first).await)
+            (Arc::clone(first), self.attempt_again(first).await)
         } else {
             match self.run_records(records).await {
-                Some((record, result)) => (record, self.conclude(record, result).await),
+                Some((record, result)) => {
+                    let end = self.conclude(&record, result).await;
+                    (record, end)
+                }
                 None => return,
             }
         };
@@ -115,7 +119,7 @@ impl PartitionWork {
                 AttemptEnd::Retry(RetryStep::After(delay)) => (delay, false),
             };
             if seeks_back {
-                self.seek_back(record);
+                self.seek_back(&record);
             }
             let mut generations = self.shared.registry.watch_generations();
             generations.borrow_and_update();
@@ -131,7 +135,7 @@ impl PartitionWork {
                 return;
             }
             self.handle.begin(record.offset);
-            end = self.attempt_again(record).await;
+            end = self.attempt_again(&record).await;
         }
     }
 
@@ -146,21 +150,19 @@ impl PartitionWork {
             return self.write_letter(pending).await;
         }
         match self.run_records(slice::from_ref(record)).await {
-            Some((record, result)) => self.conclude(record, result).await,
+            Some((record, result)) => self.conclude(&record, result).await,
             // Or the partition is given up: nothing follows either.
             None => AttemptEnd::Finished,
         }
     }
 
-    /// Runs records, and finishes those that are done. Returns the one that is not, with its result.
-    async fn run_records<'r>(
-        &self,
-        records: &'r [Arc<TopicRecord>],
-    ) -> Option<(&'r Arc<TopicRecord>, RecordResult)> {
+    /// Runs records and those that follow meanwhile, and finishes those that are done. Returns the one that is not,
+    /// with its result.
+    async fn run_records(&self, records: &[Arc<TopicRecord>]) -> Option<(Arc<TopicRecord>, RecordResult)> {
         let is_failure_traced =
             self.handle.update(|state, _| state.held_record().is_some_and(|held| held.is_failure_traced));
         let progress = Arc::new(BatchProgress::default());
-        let mut left = records;
+        let mut left = VecDeque::from_iter(records.iter().cloned());
         let mut closing = pin!(self.handle.wait_for(WorkerStage::Closing));
         let mut ending = pin!(self.handle.wait_for(WorkerStage::Ending));
         let mut running = pin!(self.shared.run_records(records, is_failure_traced, &progress));
@@ -176,12 +178,16 @@ impl PartitionWork {
                 }
                 unrun = &mut running => {
                     undone = self.take_results(&progress, &mut left).await.or(undone);
-                    let record = left.first()?;
-                    let unrun = || Some(unrun?.with_span(self.begin_span(record)));
-                    return Some((record, undone.or_else(unrun)?));
+                    let record = left.pop_front()?;
+                    let unrun = || Some(unrun?.with_span(self.begin_span(&record)));
+                    let result = undone.or_else(unrun)?;
+                    return Some((record, result));
                 }
                 () = progress.wait_for_results() => {
-                    undone = self.take_results(&progress, &mut left).await;
+                    undone = self.take_results(&progress, &mut left).await.or(undone);
+                    if undone.is_none() && !is_closing {
+                        self.extend_batch(&progress, &mut left);
+                    }
                 }
             }
         }
@@ -194,12 +200,22 @@ impl PartitionWork {
         context.begin(|| SpanDraft::record(topic, *partition, *offset))
     }
 
+    /// Adds the records that follow to a batch of which one runs. Those that the channel does not reach stay in line.
+    fn extend_batch(&self, progress: &BatchProgress, left: &mut VecDeque<Arc<TopicRecord>>) {
+        if left.is_empty() {
+            return;
+        }
+        let records = self.handle.following_records(left.len(), self.finished.capacity());
+        progress.extend(self.shared.record_runs(&records, false));
+        left.extend(records);
+    }
+
     /// Finishes the records of a batch that are done, and takes them from those that are `left`. Returns the
     /// result of the next one if there is one: it is not done.
     async fn take_results(
         &self,
         progress: &BatchProgress,
-        left: &mut &[Arc<TopicRecord>],
+        left: &mut VecDeque<Arc<TopicRecord>>,
     ) -> Option<RecordResult> {
         let mut results = progress.take_results();
         let undone = results.pop_if(|result| !result.is_done());
@@ -207,12 +223,11 @@ impl PartitionWork {
         let duplicates = results.iter().filter(is_duplicate).count();
         self.count_records(SettledAs::Duplicate, duplicates);
         self.count_records(SettledAs::Completed, results.len() - duplicates);
-        let (done, rest) = left.split_at_checked(results.len())?;
-        *left = rest;
-        let finished = done.iter().zip(results);
+        let finished = left.drain(..results.len().min(left.len())).zip(results);
         let finished = finished
             .map(|(record, result)| FinishedRecord { offset: record.offset, settlement: result.settlement });
-        self.finish(finished.collect(), rest.first().map(|record| record.offset)).await;
+        let finished = finished.collect();
+        self.finish(finished, left.front().map(|record| record.offset)).await;
         undone
     }
 
@@ -229,9 +244,9 @@ impl PartitionWork {
         }
         self.handle.finish(finished.iter().map(|record| record.offset), next);
         self.handled.add(finished.len());
-        for record in finished {
-            // The receiver ends with the partition, and the record is delivered again then.
-            let _ = self.finished.send(record).await;
+        // The receiver ends with the partition, and the records are delivered again then.
+        if let Ok(places) = self.finished.reserve_many(finished.len()).await {
+            places.zip(finished).for_each(|(place, record)| place.send(record));
         }
     }
 

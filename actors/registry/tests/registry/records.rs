@@ -8,16 +8,19 @@ use svc_registry::ReloadScope;
 
 use crate::kit::{channel, run};
 
-fn batch() -> RecordBatch {
+fn record_run(offset: i64) -> RecordRun {
     let (topic, value) = ("orders".into(), Some(b"1".to_vec()));
-    let record = TopicRecord { topic, partition: 0, offset: 0, key: None, value, headers: Vec::new() };
-    let run = RecordRun {
+    let record = TopicRecord { topic, partition: 0, offset, key: None, value, headers: Vec::new() };
+    RecordRun {
         record: Arc::new(record),
         limit: Duration::from_secs(10),
         is_failure_traced: false,
         trace_context: Default::default(),
-    };
-    RecordBatch::new(vec![run], Arc::new(BatchProgress::default()))
+    }
+}
+
+fn batch() -> RecordBatch {
+    RecordBatch::new([record_run(0)], Arc::new(BatchProgress::default()))
 }
 
 #[test]
@@ -32,5 +35,23 @@ fn record_whose_channel_is_archived_on_the_way_is_deferred() {
         running.registry.reload(ReloadScope::channel("orders")).await.unwrap();
         let result = running.registry.run_records(&loaded, batch()).await.unwrap();
         assert!(matches!(result.outcome, RecordOutcome::Deferred { .. }), "{result:?}");
+    });
+}
+
+#[test]
+fn record_that_is_added_to_a_batch_runs_with_it() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        world.channel(channel("orders", &["POST"], "/orders")).await;
+        let running = world.start().await;
+        let loaded = Arc::clone(running.registry.snapshot().channel_by_name("orders").unwrap());
+        let progress = Arc::new(BatchProgress::default());
+        let batch = RecordBatch::new([record_run(0)], Arc::clone(&progress));
+        progress.extend([record_run(1)]);
+        assert!(running.registry.run_records(&loaded, batch).await.is_none());
+        let outcomes: Vec<_> = progress.take_results().into_iter().map(|result| result.outcome).collect();
+        assert_eq!(outcomes, [RecordOutcome::Completed, RecordOutcome::Completed]);
+        progress.extend([record_run(2)]);
+        assert!(progress.take_results().is_empty(), "the batch has ended");
     });
 }
