@@ -48,7 +48,7 @@ const IN_A_ROW: usize = 64;
 /// Bytes of waiting records of all partitions of a consumer, and the bounds of one partition's share.
 const WAITING_BYTES: usize = 64 * 1024 * 1024;
 const LEAST_BYTES: usize = 256 * 1024;
-const MOST_BYTES: usize = 4 * 1024 * 1024;
+const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// The end of a client.
 pub(super) enum SessionEnd {
