@@ -37,7 +37,7 @@ enum SettlementStep {
     /// The records up to this offset are accounted for.
     Done(i64),
     /// A record has something to store, and a share for its trace if it has one.
-    Store(FinishedRecord, Option<OwnedSemaphorePermit>),
+    Store(Box<FinishedRecord>, Option<OwnedSemaphorePermit>),
 }
 
 /// Accounts for finished records until there are no more, or the partition is given up.
@@ -97,7 +97,7 @@ async fn next_step(
         Some(bytes) => shares.acquire(bytes).await,
         None => None,
     };
-    Some(SettlementStep::Store(record, share))
+    Some(SettlementStep::Store(Box::new(record), share))
 }
 
 /// Stores the trace of a record, waiting for a database that is away, and settles its idempotency key. Returns the
