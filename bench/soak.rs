@@ -16,10 +16,10 @@ use crate::{BenchContext, CONNECTIONS};
 /// Length of a slice; memory is read after each.
 const SLICE: Duration = Duration::from_secs(60);
 const SLICES: usize = 30;
-/// Length of the measurement of what the server can take.
-const PROBE: Duration = Duration::from_secs(10);
 /// More requests a second than a server can answer.
 const TOO_MANY: usize = 1_000_000;
+/// The time in which so many are due that the server needs some seconds for them: they show what it can take.
+const PROBE: Duration = Duration::from_millis(100);
 /// The share of it that the soak asks for.
 const SHARE: f64 = 0.8;
 /// Slices after which caches, windows and pools have their size.
