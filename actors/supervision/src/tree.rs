@@ -236,7 +236,7 @@ impl Tree {
         let node = Arc::new(node);
         node.update_status(|status| status.fingerprint = spec.fingerprint.take());
 
-        // Empty they take a tenth of what the channels of tokio take, which hold room for 32 messages from the start.
+        // The channels of tokio hold room for 32 messages from the start, in each of thousands of nodes.
         let (envelopes, queued) = mpsc::unbounded();
         let (control, controls) = mpsc::unbounded();
         let node_id = self.context.next_id();
