@@ -17,9 +17,9 @@ use crate::metrics::CronMetrics;
 use crate::schedule_handle::ScheduleHandle;
 use crate::settings::Settings;
 
-/// Schedules that write to the ledger at the same time: the others wait their turn, so that ten thousand of
-/// them due at midnight take neither every connection nor the writer's whole mailbox.
-const WRITERS: usize = 32;
+/// Schedules that write to the ledger at the same time, enough for one transaction that they share: the others wait their
+/// turn, so that ten thousand of them due at midnight do not hold up the runs.
+const WRITERS: usize = 256;
 
 /// Shared by every actor of a node.
 pub(crate) struct CronShared {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use chrono::NaiveDateTime;
+use chrono::{NaiveDateTime, SubsecRound, Utc};
 use diesel::QueryResult;
 use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};
 use diesel::pg::Pg;
@@ -100,7 +100,19 @@ pub(crate) async fn before_now(conn: &mut Conn, elapsed: Duration) -> Result<Nai
     Ok(on!(conn, c => diesel::select(then).get_result(c).await)?)
 }
 
-/// Reads the clock.
+/// Reads the clock. That of SQLite is the clock of this process, in milliseconds, and needs no statement.
 pub(crate) async fn now(conn: &mut Conn) -> Result<NaiveDateTime, StoreError> {
-    Ok(on!(conn, c => diesel::select(Now).get_result(c).await)?)
+    match conn {
+        Conn::Sqlite(_) => Ok(sqlite_now()),
+        Conn::Postgres(c) => Ok(diesel::select(Now).get_result(&mut **c).await?),
+    }
+}
+
+/// Returns the instant that SQLite would: it truncates to milliseconds.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the clock of SQLite, which a statement would read, cannot be moved either"
+)]
+pub(crate) fn sqlite_now() -> NaiveDateTime {
+    Utc::now().naive_utc().trunc_subsecs(3)
 }

@@ -11,11 +11,12 @@ use tokio::time::{Instant, sleep};
 use crate::config::Backend;
 use crate::conn::Conn;
 use crate::error::StoreError;
+use crate::group::{self, CallGroup};
 use crate::listener::ConfigListener;
 use crate::metrics::{Queries, QueryOperation, StoreMetrics};
 use crate::pool::{ConnectionPool, TransactionFn};
 use crate::repo::TraceWrite;
-use crate::writer::{RunUnit, StoreWriter, UnitOutcome, WriterQueue, abandoned_batch_error};
+use crate::writer::{RunUnit, StoreWriter, UnitOutcome, UnitWork, WriterQueue, abandoned_batch_error};
 
 /// The executor on which every repository runs its statements. Cheap to clone; survives restarts of the writer.
 #[derive(Clone)]
@@ -92,13 +93,62 @@ impl Database {
         I: Send + Sync + 'static,
         T: Send + 'static,
     {
+        self.measure(operation, self.run_transaction(input, step)).await
+    }
+
+    /// Runs a call of the operation in the next transaction of its group or, where the group cannot answer it, runs
+    /// `step` like [`transact`](Self::transact). Returns after the commit.
+    pub(crate) async fn transact_grouped<I, T>(
+        &self,
+        operation: QueryOperation,
+        group: &Arc<CallGroup<I, T>>,
+        input: I,
+        step: TransactionFn<Arc<I>, T>,
+    ) -> Result<T, StoreError>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        let input = Arc::new(input);
+        let call = async {
+            let (caller, answer) = oneshot::channel();
+            if group.push(Arc::clone(&input), caller) {
+                // Its end needs no one: each caller waits for its own answer.
+                drop(self.inner.pool.spawn(self.clone().run_groups(Arc::clone(group))));
+            }
+            match answer.await {
+                Ok(Ok(Some(value))) => Ok(value),
+                Ok(Ok(None)) => self.run_transaction(Arc::clone(&input), step).await,
+                Ok(Err(error)) => Err(error),
+                Err(_) => Err(StoreError::Unanswered("the group of the call ended early".into())),
+            }
+        };
+        self.measure(operation, call).await
+    }
+
+    /// Runs groups until no call waits.
+    async fn run_groups<I, T>(self, group: Arc<CallGroup<I, T>>)
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        while let Some((inputs, callers)) = group.next() {
+            group::answer(callers, self.run_transaction(inputs, group.step).await);
+        }
+    }
+
+    async fn run_transaction<I, T>(&self, input: I, step: TransactionFn<I, T>) -> Result<T, StoreError>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+    {
         match self.inner.backend {
-            Backend::Postgres => self.measure(operation, self.inner.pool.transact(input, step)).await,
+            Backend::Postgres => self.inner.pool.transact(input, step).await,
             Backend::Sqlite => {
-                self.write(operation, move |conn| {
+                let work: UnitWork<T> = Box::new(move |conn| {
                     Box::pin(async move { step(conn, &input).await.map(UnitOutcome::Keep) })
-                })
-                .await
+                });
+                self.commit(RunUnit { work }).await
             }
         }
     }

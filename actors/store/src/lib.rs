@@ -3,8 +3,9 @@
 //! This crate owns every connection to that database and is the only one that knows its SQL. Connections live on the io
 //! runtime that opened them, whichever thread calls. Reads come from a pool and see committed data. Writes go through one
 //! writer, which commits the units of many callers in one transaction, each in a savepoint of its own; on PostgreSQL, a
-//! transaction that may wait for locked rows has a connection of its own and is repeated after contention. A caller is
-//! answered after the commit: an answered write is on disk.
+//! transaction that may wait for locked rows has a connection of its own and is repeated after contention. The frequent
+//! operations of the cron ledger share transactions in groups. A caller is answered after the commit: an answered write is
+//! on disk.
 //!
 //! The database may go away and come back. Meanwhile reads and writes return [`StoreError::Unavailable`] within the
 //! acquire timeout; afterwards they work again without a restart. Committed data survives a restart.
@@ -19,6 +20,7 @@ mod connection_manager;
 mod database;
 mod error;
 mod file_lock;
+mod group;
 pub mod inspect;
 mod listener;
 mod metrics;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use actix_supervision::Backoff;
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::config::{Backend, StoreConfig};
@@ -68,6 +69,11 @@ impl ConnectionPool {
     pub(crate) fn state(&self) -> PoolState {
         let state = self.pool.state();
         PoolState { size: state.connections, idle: state.idle_connections }
+    }
+
+    /// Starts a task on the io runtime.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        self.io.spawn(task)
     }
 
     /// Opens a connection that hears announcements of changes; `None` if this database makes none.

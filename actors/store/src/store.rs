@@ -22,8 +22,8 @@ use svc_model::{Channel, Workflow};
 use svc_secrets::EnvelopeKeys;
 
 use crate::repo::{
-    AuditLog, ConfigEpoch, ConnectorRepository, DeadLetterRepository, JobLeases, Ledger, NodeLeases,
-    PackageReceipts, Repository, StatusChanges, TokenStates, TraceRepository,
+    AuditLog, ConfigEpoch, ConnectorRepository, DeadLetterRepository, JobLeases, Ledger, LedgerGroups,
+    NodeLeases, PackageReceipts, Repository, StatusChanges, TokenStates, TraceRepository,
 };
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::{StoreWriter, WriterConnection, WriterQueue};
@@ -61,6 +61,7 @@ struct StoreInner {
     keys: Arc<EnvelopeKeys>,
     file: Option<PathBuf>,
     status_changes: Arc<StatusChanges>,
+    ledger_groups: Arc<LedgerGroups>,
     connector: ConnectionManager,
     io: Handle,
 }
@@ -110,7 +111,8 @@ impl Store {
         .await?;
         let database = Database::new(backend, pool, (writer, queue), patience);
         let status_changes = Arc::default();
-        let inner = StoreInner { database, status, keys, file, status_changes, connector, io };
+        let ledger_groups = Arc::new(LedgerGroups::new());
+        let inner = StoreInner { database, status, keys, file, status_changes, ledger_groups, connector, io };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -181,7 +183,7 @@ impl Store {
 
     /// Returns the cron ledger.
     pub fn ledger(&self) -> Ledger {
-        Ledger(self.database())
+        Ledger::new(self.database(), Arc::clone(&self.inner.ledger_groups))
     }
 
     /// Copies the database file to a file that is absent or empty, and checks the copy. Writers go on meanwhile.

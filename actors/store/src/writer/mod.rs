@@ -27,7 +27,7 @@ pub(crate) use connection::WriterConnection;
 pub(crate) use messages::RunUnit;
 pub(crate) use queue::WriterQueue;
 use unit::PendingUnit;
-pub(crate) use unit::UnitOutcome;
+pub(crate) use unit::{UnitOutcome, UnitWork};
 
 /// The actor of the group-commit writer.
 pub(crate) struct StoreWriter {

@@ -35,16 +35,18 @@ pub(super) async fn claim(conn: &mut Conn, take: &ClaimRequest) -> Result<ClaimB
     let mut due: Vec<_> = due.into_iter().filter_map(LoadedOccurrence::split).collect();
     due.sort_by_key(|(row, _)| (row.scheduled_for, row.id));
     let mut claims = ClaimBatch { claimed: Vec::new(), exhausted: Vec::new(), now };
+    let mut taken = Vec::new();
     for (mut row, facts) in due.into_iter().take(usize::try_from(take.limit).unwrap_or(0)) {
         match row.claim(&take.holder, take.lease, take.max_recoveries, now) {
             ClaimOutcome::Taken { raised, recovered } => {
-                rows::save(conn, &row, now).await?;
                 claims.claimed.extend(claim_from_row(&row, facts, raised, recovered));
+                taken.push(row);
             }
             ClaimOutcome::Exhausted => claims.exhausted.push(exhausted_from_row(row, facts)),
             ClaimOutcome::Unavailable => {}
         }
     }
+    rows::save_all(conn, &taken, now).await?;
     Ok(claims)
 }
 

@@ -1,6 +1,6 @@
 //! The table of cursors.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
@@ -8,11 +8,13 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_ledger::{AlignRequest, Cursor};
 
+use super::bulk;
 use super::model::AlignOutcome;
 use super::rows::columns;
-use crate::clock::{self, FromNow};
+use crate::clock::{self, FromNow, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::prepared::Prepared;
 use crate::repo::IDS_PER_QUERY;
 use crate::schema::{channels, cron_schedule_state as state};
 
@@ -54,16 +56,44 @@ pub(super) async fn lock(conn: &mut Conn, channel_id: &str) -> Result<Option<Cur
     Ok(row.map(Cursor::from))
 }
 
+/// Reads and locks those of the cursors that no other transaction has locked.
+pub(super) async fn lock_unlocked(
+    conn: &mut Conn,
+    channel_ids: impl Iterator<Item = &str>,
+) -> Result<HashMap<String, Cursor>, StoreError> {
+    let ids: Vec<&str> = channel_ids.collect();
+    let rows = state::table.filter(state::channel_id.eq_any(ids)).select(columns::<Row>());
+    let rows: Vec<Row> = match conn {
+        Conn::Sqlite(c) => rows.load(c).await?,
+        Conn::Postgres(c) => rows.for_update().skip_locked().load(&mut **c).await?,
+    };
+    Ok(rows.into_iter().map(|row| (row.channel_id.clone(), Cursor::from(row))).collect())
+}
+
 /// Writes a locked cursor.
 pub(super) async fn save(conn: &mut Conn, cursor: &Cursor) -> Result<(), StoreError> {
-    let update = diesel::update(state::table.find(&cursor.channel_id)).set((
+    let update = Prepared(diesel::update(state::table.find(&cursor.channel_id)).set((
         state::channel_version.eq(cursor.channel_version),
         state::config_hash.eq(&cursor.config_hash),
         state::next_fire_at.eq(cursor.next_fire_at),
         state::paused_at.eq(cursor.paused_at),
-    ));
+        state::updated_at.eq(Now),
+    )));
     on!(conn, c => update.execute(c).await)?;
     Ok(())
+}
+
+/// Writes locked cursors.
+pub(super) async fn save_all(conn: &mut Conn, cursors: &[Cursor]) -> Result<(), StoreError> {
+    match conn {
+        Conn::Sqlite(_) => {
+            for cursor in cursors {
+                save(conn, cursor).await?;
+            }
+            Ok(())
+        }
+        Conn::Postgres(c) => bulk::update_cursors(cursors, c).await,
+    }
 }
 
 /// Returns whether a version is active, and keeps it so until the transaction ends: a transaction that

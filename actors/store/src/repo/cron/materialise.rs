@@ -1,6 +1,8 @@
 //! Recording of instants as occurrences.
 
 use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
 
 use chrono::{NaiveDateTime, TimeDelta, Timelike};
 use diesel::prelude::*;
@@ -10,30 +12,28 @@ use svc_model::id::new_ordered_id;
 use uuid::Uuid;
 
 use super::model::{ChannelFacts, MaterialiseOutcome, MaterialiseRequest};
-use super::{cursors, slots};
+use super::{bulk, cursors, slots};
 use crate::clock;
 use crate::config::Backend;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::prepared::Prepared;
 use crate::schema::cron_occurrences;
-
-/// Rows per statement: well below the limit of PostgreSQL on bound values.
-const ROWS_PER_INSERT: usize = 1000;
 
 /// A row to be inserted.
 #[derive(Insertable)]
 #[diesel(table_name = cron_occurrences)]
-struct NewRow<'a> {
-    id: String,
-    channel_id: &'a str,
-    channel_name: &'a str,
-    channel_version: i64,
-    workflow_id: Option<&'a str>,
-    trigger_kind: &'static str,
-    scheduled_for: NaiveDateTime,
-    status: &'static str,
-    error_message: Option<String>,
-    completed_at: Option<NaiveDateTime>,
+pub(super) struct NewRow<'a> {
+    pub(super) id: String,
+    pub(super) channel_id: &'a str,
+    pub(super) channel_name: &'a str,
+    pub(super) channel_version: i64,
+    pub(super) workflow_id: Option<&'a str>,
+    pub(super) trigger_kind: &'static str,
+    pub(super) scheduled_for: NaiveDateTime,
+    pub(super) status: &'static str,
+    pub(super) error_message: Option<String>,
+    pub(super) completed_at: Option<NaiveDateTime>,
 }
 
 impl<'a> NewRow<'a> {
@@ -77,7 +77,7 @@ pub(super) async fn materialise(
             missed.message(),
             now,
         );
-        insert(conn, vec![NewRow::new(channel, Trigger::Cron, row)]).await?;
+        insert_counted(conn, vec![NewRow::new(channel, Trigger::Cron, row)]).await?;
     }
     let saturated_key = find_saturated_key(conn, order, now).await?;
     let rows = order.fire.iter().map(|due| {
@@ -94,7 +94,7 @@ pub(super) async fn materialise(
         };
         NewRow::new(channel, Trigger::Cron, row)
     });
-    let written = insert(conn, rows.collect()).await?;
+    let written = insert_counted(conn, rows.collect()).await?;
     let (inserted, skipped) = if saturated_key.is_some() { (0, written) } else { (written, 0) };
     Ok(MaterialiseOutcome::Written { inserted, skipped })
 }
@@ -114,25 +114,63 @@ async fn find_saturated_key<'o>(
     Ok(is_saturated(&slots, singleton.slots, now).then_some(singleton))
 }
 
-/// Inserts the rows whose instants are not recorded yet, and returns their number.
-async fn insert(conn: &mut Conn, rows: Vec<NewRow<'_>>) -> Result<usize, StoreError> {
-    let identity = (cron_occurrences::channel_id, cron_occurrences::scheduled_for);
-    let mut written = 0;
+/// Maximum number of instants of a call that is made in a group.
+const FEW: usize = 4;
+
+/// Records the instants of a group. A schedule that catches up with many, missed some or has a concurrency key is left to
+/// [`materialise`].
+pub(super) async fn materialise_all(
+    conn: &mut Conn,
+    orders: &[Arc<MaterialiseRequest>],
+) -> Result<Vec<Option<MaterialiseOutcome>>, StoreError> {
+    let is_simple = |order: &&Arc<MaterialiseRequest>| {
+        order.fire.len() <= FEW && order.missed.is_none() && order.singleton.is_none()
+    };
+    let channel_ids = orders.iter().filter(is_simple).map(|order| &*order.channel.channel_id);
+    let mut locked = cursors::lock_unlocked(conn, channel_ids).await?;
+    let (mut moved, mut rows) = (Vec::new(), Vec::new());
+    let plans = orders.iter().map(|order| {
+        let channel = &order.channel;
+        let mut cursor = locked.remove(&channel.channel_id)?;
+        if !cursor.advance(channel.channel_version, order.from, order.next) {
+            return Some(Err(MaterialiseOutcome::Moved(cursor)));
+        }
+        moved.push(cursor);
+        let first = rows.len();
+        let pending = order.fire.iter().map(|due| Occurrence::pending(new_ordered_id(), *due));
+        rows.extend(pending.map(|row| NewRow::new(channel, Trigger::Cron, row)));
+        Some(Ok(first..rows.len()))
+    });
+    let plans: Vec<_> = plans.collect();
+    cursors::save_all(conn, &moved).await?;
+    let written = insert(conn, &rows).await?;
+    let outcome = |rows: Range<usize>| MaterialiseOutcome::Written {
+        inserted: written.get(rows).map_or(0, |written| written.iter().filter(|written| **written).count()),
+        skipped: 0,
+    };
+    Ok(plans.into_iter().map(|plan| plan.map(|plan| plan.map_or_else(|moved| moved, outcome))).collect())
+}
+
+/// Inserts the rows whose instants are not recorded yet. Returns for each row whether it was inserted.
+async fn insert(conn: &mut Conn, rows: &[NewRow<'_>]) -> Result<Vec<bool>, StoreError> {
     match conn {
         Conn::Sqlite(c) => {
+            let identity = (cron_occurrences::channel_id, cron_occurrences::scheduled_for);
+            let mut written = Vec::with_capacity(rows.len());
             for row in rows {
                 let insert = diesel::insert_into(cron_occurrences::table).values(row);
-                written += insert.on_conflict(identity).do_nothing().execute(c).await?;
+                let insert = Prepared(insert.on_conflict(identity).do_nothing());
+                written.push(insert.execute(c).await? > 0);
             }
+            Ok(written)
         }
-        Conn::Postgres(c) => {
-            for rows in rows.chunks(ROWS_PER_INSERT) {
-                let insert = diesel::insert_into(cron_occurrences::table).values(rows);
-                written += insert.on_conflict(identity).do_nothing().execute(&mut **c).await?;
-            }
-        }
+        Conn::Postgres(c) => bulk::insert_occurrences(rows, c).await,
     }
-    Ok(written)
+}
+
+/// Inserts rows like [`insert`], and returns the number of inserted ones.
+async fn insert_counted(conn: &mut Conn, rows: Vec<NewRow<'_>>) -> Result<usize, StoreError> {
+    Ok(insert(conn, &rows).await?.into_iter().filter(|written| *written).count())
 }
 
 /// Number of instants from which a manual trigger may choose.
@@ -157,7 +195,7 @@ pub(super) async fn trigger(conn: &mut Conn, channel: &ChannelFacts) -> Result<O
         let Some(due) = free_instant(now, tick, &instants.into_iter().collect()) else { return Ok(None) };
         let row = Occurrence::pending(new_ordered_id(), due);
         let id = row.id;
-        if insert(conn, vec![NewRow::new(channel, Trigger::Manual, row)]).await? > 0 {
+        if insert_counted(conn, vec![NewRow::new(channel, Trigger::Manual, row)]).await? > 0 {
             return Ok(Some(id));
         }
     }

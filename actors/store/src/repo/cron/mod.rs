@@ -9,9 +9,13 @@
 //! cursor, then a concurrency key and its slots by number, then occurrences. An operation on many occurrences
 //! skips locked ones. An operation that the database rolled back because of others is repeated a few times.
 //!
+//! The operations that every run needs (recording its instant, its start, its end) share transactions in groups, with few
+//! statements for all; a call with locks of its own, such as slots, is made alone.
+//!
 //! Committed rows survive a restart. Nothing here runs by itself.
 
 mod admin;
+mod bulk;
 mod claim;
 mod cursors;
 mod expiry;
@@ -23,6 +27,7 @@ mod run;
 mod slots;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
@@ -34,6 +39,7 @@ use crate::clock;
 use crate::config::Backend;
 use crate::database::Database;
 use crate::error::StoreError;
+use crate::group::CallGroup;
 use crate::metrics::QueryOperation;
 use crate::pool::TransactionFn;
 use crate::repo::mutation::AuditEntry;
@@ -54,12 +60,38 @@ const fn operation(method: &'static str) -> QueryOperation {
 /// The cron ledger. Every call except a read returns after its commit. Every call fails with
 /// [`StoreError::Unavailable`] while the database is away.
 #[derive(Clone)]
-pub struct Ledger(pub(crate) Database);
+pub struct Ledger {
+    database: Database,
+    groups: Arc<LedgerGroups>,
+}
+
+/// The waiting calls of the operations that every run needs.
+pub(crate) struct LedgerGroups {
+    materialise: Arc<CallGroup<MaterialiseRequest, MaterialiseOutcome>>,
+    start: Arc<CallGroup<run::StartRunRequest, StartResult>>,
+    settle: Arc<CallGroup<run::SettleRequest, bool>>,
+}
+
+impl LedgerGroups {
+    pub(crate) fn new() -> Self {
+        Self {
+            materialise: Arc::new(CallGroup::new(|conn, orders| {
+                Box::pin(materialise::materialise_all(conn, orders))
+            })),
+            start: Arc::new(CallGroup::new(|conn, runs| Box::pin(run::start_all(conn, runs)))),
+            settle: Arc::new(CallGroup::new(|conn, ends| Box::pin(run::settle_all(conn, ends)))),
+        }
+    }
+}
 
 impl Ledger {
+    pub(crate) const fn new(database: Database, groups: Arc<LedgerGroups>) -> Self {
+        Self { database, groups }
+    }
+
     /// Returns the kind of database.
     pub fn backend(&self) -> Backend {
-        self.0.backend()
+        self.database.backend()
     }
 
     /// Returns the time of the database clock, in UTC.
@@ -68,7 +100,7 @@ impl Ledger {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn now(&self) -> Result<NaiveDateTime, StoreError> {
-        self.0.read(operation("now"), |conn| Box::pin(clock::now(conn))).await
+        self.database.read(operation("now"), |conn| Box::pin(clock::now(conn))).await
     }
 
     /// Returns every cursor, sorted by channel.
@@ -77,7 +109,7 @@ impl Ledger {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn cursors(&self) -> Result<Vec<Cursor>, StoreError> {
-        self.0.read(operation("cursors"), |conn| Box::pin(cursors::load_cursors(conn))).await
+        self.database.read(operation("cursors"), |conn| Box::pin(cursors::load_cursors(conn))).await
     }
 
     /// Creates the cursor of a schedule, or takes it over according to [`Cursor::align`], and returns it.
@@ -87,7 +119,9 @@ impl Ledger {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
     /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn align(&self, align: AlignRequest) -> Result<AlignOutcome, StoreError> {
-        self.0.transact(operation("align"), align, |conn, align| Box::pin(cursors::align(conn, align))).await
+        self.database
+            .transact(operation("align"), align, |conn, align| Box::pin(cursors::align(conn, align)))
+            .await
     }
 
     /// Records instants and moves the cursor past them, or does neither. An instant that is already recorded
@@ -97,8 +131,8 @@ impl Ledger {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
     /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn materialise(&self, order: MaterialiseRequest) -> Result<MaterialiseOutcome, StoreError> {
-        let step: TransactionFn<_, _> = |conn, order| Box::pin(materialise::materialise(conn, order));
-        self.0.transact(operation("materialise"), order, step).await
+        let step: TransactionFn<Arc<_>, _> = |conn, order| Box::pin(materialise::materialise(conn, order));
+        self.database.transact_grouped(operation("materialise"), &self.groups.materialise, order, step).await
     }
 
     /// Pauses the cursors that have been due for longer than `overdue` without a scheduler to move them, and
@@ -115,7 +149,7 @@ impl Ledger {
     ) -> Result<Vec<String>, StoreError> {
         let stale = cursors::PauseStaleRequest { resting, overdue };
         let step: TransactionFn<_, _> = |conn, stale| Box::pin(cursors::pause_stale(conn, stale));
-        self.0.transact(operation("pause_stale"), stale, step).await
+        self.database.transact(operation("pause_stale"), stale, step).await
     }
 
     /// Claims at most `limit` rows for `lease`, the longest due first: rows that are due and have no holder,
@@ -138,7 +172,7 @@ impl Ledger {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let take = claim::ClaimRequest { holder: holder.to_owned(), lease, limit, max_recoveries, except };
         let step: TransactionFn<_, _> = |conn, take| Box::pin(claim::claim(conn, take));
-        self.0.transact(operation("claim"), take, step).await
+        self.database.transact(operation("claim"), take, step).await
     }
 
     /// Fails a row with more than `max_recoveries` expired leases, frees its slot, and accepts the follow-up
@@ -157,7 +191,7 @@ impl Ledger {
     ) -> Result<bool, StoreError> {
         let exhaust = claim::ExhaustRequest { id, max_recoveries, report };
         let step: TransactionFn<_, _> = |conn, exhaust| Box::pin(claim::exhaust(conn, exhaust));
-        self.0.transact(operation("exhaust"), exhaust, step).await
+        self.database.transact(operation("exhaust"), exhaust, step).await
     }
 
     /// Starts the run of a claim: takes a slot if there is a concurrency key, and writes the trace. The
@@ -177,7 +211,8 @@ impl Ledger {
     ) -> Result<StartResult, StoreError> {
         let (key, singleton) = (key.clone(), singleton.cloned());
         let run = run::StartRunRequest { key, executing_version, singleton, lease, trace };
-        self.0.transact(operation("start"), run, |conn, run| Box::pin(run::start(conn, run))).await
+        let step: TransactionFn<Arc<_>, _> = |conn, run| Box::pin(run::start(conn, run));
+        self.database.transact_grouped(operation("start"), &self.groups.start, run, step).await
     }
 
     /// Renews the lease of a claim, and of the slot of its run, from now. Returns whether both still belong
@@ -194,7 +229,7 @@ impl Ledger {
     ) -> Result<bool, StoreError> {
         let renewal = run::RenewRequest { key: key.clone(), slot: slot.cloned(), lease };
         let step: TransactionFn<_, _> = |conn, renewal| Box::pin(run::renew(conn, renewal));
-        self.0.transact(operation("renew"), renewal, step).await
+        self.database.transact(operation("renew"), renewal, step).await
     }
 
     /// Ends the run of a claim, frees its slot and ends its trace. Returns whether the claim was still valid;
@@ -228,7 +263,8 @@ impl Ledger {
         report: Option<NewTrace>,
     ) -> Result<bool, StoreError> {
         let settle = run::SettleRequest { key: key.clone(), slot: slot.cloned(), settlement, trace, report };
-        self.0.transact(operation("settle"), settle, |conn, settle| Box::pin(run::settle(conn, settle))).await
+        let step: TransactionFn<Arc<_>, _> = |conn, settle| Box::pin(run::settle(conn, settle));
+        self.database.transact_grouped(operation("settle"), &self.groups.settle, settle, step).await
     }
 
     /// Gives back a claim that led to no run, with its slot, and deletes its trace unless that has ended: the
@@ -244,7 +280,9 @@ impl Ledger {
         slot: Option<&HeldSlot>,
     ) -> Result<bool, StoreError> {
         let back = run::GiveBackRequest { claim: claim.clone(), slot: slot.cloned() };
-        self.0.transact(operation("give_back"), back, |conn, back| Box::pin(run::give_back(conn, back))).await
+        self.database
+            .transact(operation("give_back"), back, |conn, back| Box::pin(run::give_back(conn, back)))
+            .await
     }
 
     /// Ends the trace of a run whose claim was lost, as failed. A trace that has ended stays unchanged.
@@ -254,7 +292,7 @@ impl Ledger {
     /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn end_lost(&self, trace: Uuid) -> Result<(), StoreError> {
         let step: TransactionFn<_, _> = |conn, trace| Box::pin(run::end_lost(conn, *trace));
-        self.0.transact(operation("end_lost"), trace, step).await
+        self.database.transact(operation("end_lost"), trace, step).await
     }
 
     /// Returns a page of the occurrences that match the filter, newest first, and the number of all matches.
@@ -272,7 +310,7 @@ impl Ledger {
         if is_impossible([&filter.channel_id, &filter.status]) {
             return Ok(OccurrencePage { rows: Vec::new(), total: 0, next_cursor: None });
         }
-        self.0
+        self.database
             .read(operation("list"), move |conn| {
                 Box::pin(async move { list::list(conn, &filter, page, after).await })
             })
@@ -286,7 +324,9 @@ impl Ledger {
     /// query.
     pub async fn get(&self, id: &str) -> Result<Option<OccurrenceRecord>, StoreError> {
         let id = key(id);
-        self.0.read(operation("get"), move |conn| Box::pin(async move { list::get(conn, &id).await })).await
+        self.database
+            .read(operation("get"), move |conn| Box::pin(async move { list::get(conn, &id).await }))
+            .await
     }
 
     /// Makes another attempt at an occurrence possible, and returns its new state.
@@ -296,7 +336,9 @@ impl Ledger {
     /// database fails.
     pub async fn retry(&self, id: &str, audit: AuditEntry) -> Result<OccurrenceRecord, StoreError> {
         let retry = admin::RetryRequest { id: key(id), audit };
-        self.0.transact(operation("retry"), retry, |conn, retry| Box::pin(admin::retry(conn, retry))).await
+        self.database
+            .transact(operation("retry"), retry, |conn, retry| Box::pin(admin::retry(conn, retry)))
+            .await
     }
 
     /// Records an occurrence that is due now, or at the next free instant of the channel, and returns it.
@@ -311,7 +353,7 @@ impl Ledger {
         audit: AuditEntry,
     ) -> Result<OccurrenceRecord, StoreError> {
         let order = admin::TriggerRequest { channel, audit };
-        self.0
+        self.database
             .transact(operation("trigger"), order, |conn, order| Box::pin(admin::trigger(conn, order)))
             .await
     }
@@ -322,7 +364,7 @@ impl Ledger {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn status(&self, ids: Vec<String>) -> Result<Vec<ScheduleStatus>, StoreError> {
-        self.0
+        self.database
             .read(operation("status"), move |conn| Box::pin(async move { list::status(conn, &ids).await }))
             .await
     }
@@ -333,7 +375,7 @@ impl Ledger {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn slots_held(&self, keys: Vec<String>) -> Result<HashMap<String, i64>, StoreError> {
-        self.0
+        self.database
             .read(operation("slots_held"), move |conn| {
                 Box::pin(async move { list::slots_held(conn, &keys).await })
             })
@@ -346,7 +388,7 @@ impl Ledger {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn backlog(&self) -> Result<Backlog, StoreError> {
-        self.0.read(operation("backlog"), |conn| Box::pin(list::backlog(conn))).await
+        self.database.read(operation("backlog"), |conn| Box::pin(list::backlog(conn))).await
     }
 
     /// Deletes the ended rows that were recorded more than `hours` ago, and returns their number. Works in
@@ -360,7 +402,7 @@ impl Ledger {
         let mut deleted = 0;
         loop {
             let step: TransactionFn<_, _> = |conn, expire| Box::pin(expiry::delete_expired(conn, expire));
-            let step = self.0.transact(operation("delete_expired"), expire, step).await?;
+            let step = self.database.transact(operation("delete_expired"), expire, step).await?;
             deleted += step;
             if step < chunk.unsigned_abs() {
                 return Ok(deleted);

@@ -1,13 +1,17 @@
 //! Conversion between rows and the values of the rules: read under lock, written as the rules changed them.
 
+use std::collections::HashMap;
+
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_ledger::{ClaimKey, HeldSlot, Occurrence, OccurrenceStatus};
 use uuid::Uuid;
 
+use super::bulk;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::prepared::Prepared;
 use crate::schema::cron_occurrences;
 
 /// The columns that the rules read and write.
@@ -111,12 +115,45 @@ pub(super) async fn lock_held(conn: &mut Conn, key: &ClaimKey) -> Result<Option<
     Ok(lock(conn, key.id).await?.map(|(row, _)| row).filter(|row| row.is_held(key)))
 }
 
+/// Reads and locks those of the rows that no other transaction has locked.
+pub(super) async fn lock_unlocked(
+    conn: &mut Conn,
+    ids: impl Iterator<Item = Uuid>,
+) -> Result<HashMap<Uuid, Occurrence>, StoreError> {
+    let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
+    let rows = cron_occurrences::table
+        .filter(cron_occurrences::id.eq_any(ids))
+        .select(columns::<LoadedOccurrence>());
+    let rows: Vec<LoadedOccurrence> = match conn {
+        Conn::Sqlite(c) => rows.load(c).await?,
+        Conn::Postgres(c) => rows.for_update().skip_locked().load(&mut **c).await?,
+    };
+    Ok(rows.into_iter().filter_map(LoadedOccurrence::split).map(|(row, _)| (row.id, row)).collect())
+}
+
 /// Writes a locked row.
 pub(super) async fn save(conn: &mut Conn, row: &Occurrence, now: NaiveDateTime) -> Result<(), StoreError> {
     let changed = (OccurrenceState::from(row), cron_occurrences::updated_at.eq(now));
-    let update = diesel::update(cron_occurrences::table.find(row.id.to_string())).set(changed);
+    let update = Prepared(diesel::update(cron_occurrences::table.find(row.id.to_string())).set(changed));
     on!(conn, c => update.execute(c).await)?;
     Ok(())
+}
+
+/// Writes locked rows.
+pub(super) async fn save_all(
+    conn: &mut Conn,
+    rows: &[Occurrence],
+    now: NaiveDateTime,
+) -> Result<(), StoreError> {
+    match conn {
+        Conn::Sqlite(_) => {
+            for row in rows {
+                save(conn, row, now).await?;
+            }
+            Ok(())
+        }
+        Conn::Postgres(c) => bulk::update_occurrences(rows, now, c).await,
+    }
 }
 
 /// A row with the columns that the rules do not read.

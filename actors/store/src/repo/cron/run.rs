@@ -1,8 +1,9 @@
 //! Writes of a run: each takes effect only while its claim is valid.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use svc_ledger::{ClaimKey, HeldSlot, Settlement, Singleton, StartRequest};
+use svc_ledger::{ClaimKey, HeldSlot, Settlement, Singleton, StartOutcome, StartRequest};
 
 use super::model::{OccurrenceClaim, StartResult};
 use super::{rows, slots};
@@ -41,12 +42,12 @@ pub(super) async fn start(conn: &mut Conn, run: &StartRunRequest) -> Result<Star
         },
     );
     let slot = match started {
-        svc_ledger::StartOutcome::Lost => return Ok(StartResult::Lost),
-        svc_ledger::StartOutcome::Saturated => {
+        StartOutcome::Lost => return Ok(StartResult::Lost),
+        StartOutcome::Saturated => {
             rows::save(conn, &row, now).await?;
             return Ok(StartResult::Saturated);
         }
-        svc_ledger::StartOutcome::Running(slot) => slot,
+        StartOutcome::Running(slot) => slot,
     };
     if let (Some(singleton), Some(slot)) = (&run.singleton, &slot) {
         slots::save(conn, &singleton.key, slot, now).await?;
@@ -59,6 +60,36 @@ pub(super) async fn start(conn: &mut Conn, run: &StartRunRequest) -> Result<Star
         TraceWrite::Insert(trace.clone()).apply(conn).await?;
     }
     Ok(StartResult::Running { slot: row.slot, started_at: now })
+}
+
+/// Starts the runs of a group. A run with a concurrency key locks its slots, and one that takes over a lost run ends its
+/// trace: both are left to [`start`].
+pub(super) async fn start_all(
+    conn: &mut Conn,
+    runs: &[Arc<StartRunRequest>],
+) -> Result<Vec<Option<StartResult>>, StoreError> {
+    let simple = runs.iter().filter(|run| run.singleton.is_none());
+    let mut locked = rows::lock_unlocked(conn, simple.map(|run| run.key.id)).await?;
+    locked.retain(|_, row| row.trace_id.is_none());
+    let now = clock::now(conn).await?;
+    let (mut started, mut traces) = (Vec::new(), Vec::new());
+    let answers = runs.iter().map(|run| {
+        let mut row = locked.remove(&run.key.id)?;
+        let trace_id = run.trace.as_ref().map(|trace| trace.id);
+        let (version, lease) = (run.executing_version, run.lease);
+        match row.start(&run.key, StartRequest { version, singleton: None, trace_id, lease, now }) {
+            StartOutcome::Running(_) => {
+                started.push(row);
+                traces.extend(run.trace.clone().map(TraceWrite::Insert));
+                Some(StartResult::Running { slot: None, started_at: now })
+            }
+            StartOutcome::Saturated | StartOutcome::Lost => Some(StartResult::Lost),
+        }
+    });
+    let answers = answers.collect();
+    rows::save_all(conn, &started, now).await?;
+    TraceWrite::apply_all(&Arc::new(traces), conn).await?;
+    Ok(answers)
 }
 
 /// Ends the trace of a run that nobody ended. A trace that has ended stays unchanged.
@@ -129,6 +160,31 @@ pub(super) async fn settle(conn: &mut Conn, settle: &SettleRequest) -> Result<bo
         TraceWrite::Insert(report.clone()).apply(conn).await?;
     }
     Ok(true)
+}
+
+/// Ends the runs of a group. A run that holds a slot frees it, and one with follow-up work stores it: both are left to
+/// [`settle`].
+pub(super) async fn settle_all(
+    conn: &mut Conn,
+    ends: &[Arc<SettleRequest>],
+) -> Result<Vec<Option<bool>>, StoreError> {
+    let simple = ends.iter().filter(|end| end.slot.is_none() && end.report.is_none());
+    let mut locked = rows::lock_unlocked(conn, simple.map(|end| end.key.id)).await?;
+    let now = clock::now(conn).await?;
+    let (mut settled, mut traces) = (Vec::new(), Vec::new());
+    let answers = ends.iter().map(|end| {
+        let mut row = locked.remove(&end.key.id)?;
+        let settles = row.settle(&end.key, end.settlement.clone(), now);
+        if settles {
+            settled.push(row);
+            traces.extend(end.trace.clone().map(TraceWrite::Finish));
+        }
+        Some(settles)
+    });
+    let answers = answers.collect();
+    rows::save_all(conn, &settled, now).await?;
+    TraceWrite::apply_all(&Arc::new(traces), conn).await?;
+    Ok(answers)
 }
 
 pub(super) struct GiveBackRequest {

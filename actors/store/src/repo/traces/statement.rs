@@ -5,18 +5,18 @@
 
 use chrono::NaiveDateTime;
 use diesel::QueryResult;
+use diesel::RunQueryDsl;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::{BigInt, Double, Nullable, Text};
 use diesel::sqlite::{Sqlite, SqliteConnection};
-use diesel::{RunQueryDsl, select};
 use uuid::Uuid;
 
-use crate::clock::Now;
+use crate::clock;
 use crate::repo::traces::{NewTrace, Ownership, TraceEnd, TraceWrite};
 
 /// Applies the changes like [`TraceWrite::apply_all`].
 pub(super) fn apply(changes: &[TraceWrite], c: &mut SqliteConnection) -> QueryResult<Vec<bool>> {
-    let now = select(Now).get_result(c)?;
+    let now = clock::sqlite_now();
     changes.iter().map(|change| apply_one(change, now, c)).collect()
 }
 
