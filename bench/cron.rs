@@ -20,7 +20,7 @@ const SCHEDULES: usize = 10_000;
 /// Those of them that are due every second; the others are due once a year.
 const BUSY: usize = 200;
 /// More than a node can run in a second.
-const TOO_MANY: usize = 3_000;
+const TOO_MANY: usize = 6_000;
 /// After a start, before anything is measured.
 const SETTLE: Duration = Duration::from_secs(10);
 /// The measured period.
@@ -161,7 +161,7 @@ fn rows_in_postgres() -> String {
     format!(
         "INSERT INTO cron_occurrences (id, channel_id, channel_name, channel_version, scheduled_for, status, attempt,
             created_at)
-         SELECT gen_random_uuid(), 'c' || n % 100, 'c' || n % 100, 1, at, CASE n % 50 WHEN 0 THEN 'failed' ELSE
+         SELECT gen_random_uuid(), 'c' || (n % 100), 'c' || (n % 100), 1, at, CASE n % 50 WHEN 0 THEN 'failed' ELSE
             'completed' END, 1, at
          FROM (SELECT n, (now() AT TIME ZONE 'utc') - n * interval '1 millisecond' AS at
             FROM generate_series(1, {ROWS}) n) instants;
@@ -174,7 +174,7 @@ fn rows_in_sqlite() -> String {
         "WITH RECURSIVE instants(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM instants WHERE n < {ROWS})
          INSERT INTO cron_occurrences (id, channel_id, channel_name, channel_version, scheduled_for, status, attempt,
             created_at)
-         SELECT printf('00000000-0000-4000-8000-%012x', n), 'c' || n % 100, 'c' || n % 100, 1, at,
+         SELECT printf('00000000-0000-4000-8000-%012x', n), 'c' || (n % 100), 'c' || (n % 100), 1, at,
             CASE n % 50 WHEN 0 THEN 'failed' ELSE 'completed' END, 1, at
          FROM (SELECT n, strftime('%Y-%m-%d %H:%M:%f', 'now', '-' || (n / 1000.0) || ' seconds') AS at FROM instants);
          ANALYZE"

@@ -33,7 +33,7 @@ pub(crate) enum Purpose {
 }
 
 /// A plan that PostgreSQL keeps for a prepared statement was made for the size that the table had then. A table that has
-/// grown since is read as a whole for each batch of changes.
+/// grown since is read as a whole for each batch of changes, and for each claim.
 const PLAN_EACH: &str = "SET plan_cache_mode = force_custom_plan";
 const READ_ONLY: &str = "SET default_transaction_read_only = on";
 
@@ -94,8 +94,7 @@ impl ConnectionManager {
             Some(postgres) => {
                 let mut conn = postgres.open().await?;
                 match purpose {
-                    Purpose::Read => {}
-                    Purpose::Write => conn.batch_execute(PLAN_EACH).await?,
+                    Purpose::Read | Purpose::Write => conn.batch_execute(PLAN_EACH).await?,
                     Purpose::Inspect => conn.batch_execute(READ_ONLY).await?,
                 }
                 Ok(Conn::Postgres(Box::new(conn)))

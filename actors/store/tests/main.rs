@@ -29,6 +29,7 @@ on_both! {
     schema::pending_migrations_are_refused_when_they_must_not_run,
     schema::the_tables_are_those_the_queries_know,
     schema::a_page_of_many_traces_is_read_from_an_index,
+    schema::a_claim_finds_the_rows_that_wait_among_all_that_have_ended,
     schema::the_database_keeps_one_draft_and_freezes_what_is_active,
     schema::database_marks_the_latest_version_of_every_program,
     workflows::a_workflow_is_stored_whole,
@@ -158,6 +159,8 @@ on_both! {
     ledger_admin::triggers_at_once_each_get_an_instant_and_leave_the_schedule_its_own,
     ledger_admin::what_is_known_of_schedules_and_of_what_waits,
     ledger_admin::what_has_ended_goes_with_age_and_what_waits_never,
+    ledger_groups::each_call_of_a_group_gets_its_own_answer,
+    ledger_groups::a_call_that_the_database_refuses_fails_alone,
     ledger_races::no_row_is_claimed_twice,
     ledger_races::a_key_never_has_more_holders_than_slots,
     ledger_races::one_of_those_who_take_an_abandoned_row_over_gets_it,
@@ -226,6 +229,16 @@ fn errors_in_another_language_are_judged_by_their_codes() {
 #[test]
 fn ends_are_found_by_their_ids_in_a_table_that_has_grown() {
     suite::database::on_postgres(suite::traces::ends_are_found_by_their_ids_in_a_table_that_has_grown);
+}
+
+#[test]
+fn a_locked_row_delays_no_other_call() {
+    suite::database::on_postgres(suite::ledger::groups::a_locked_row_delays_no_other_call);
+}
+
+#[test]
+fn runs_are_found_in_a_ledger_that_has_grown() {
+    suite::database::on_postgres(suite::ledger::groups::runs_are_found_in_a_ledger_that_has_grown);
 }
 
 #[test]

@@ -55,6 +55,13 @@ impl TestDatabase {
         }
     }
 
+    /// Runs SQL in a transaction of PostgreSQL that stays open.
+    pub(crate) async fn hold(&self, sql: &str) -> tokio_postgres::Client {
+        let client = client(&self.config.url).await;
+        client.batch_execute(&format!("BEGIN; {sql}")).await.expect("the statement is valid");
+        client
+    }
+
     /// Returns the number that a query of PostgreSQL results in.
     pub(crate) async fn number(&self, sql: &str) -> u64 {
         let row = client(&self.config.url).await.query_one(sql, &[]).await.expect("the query is valid");

@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Handle};
 
 use super::database::{TestDatabase, connect};
 
-const MIGRATIONS: usize = 14;
+const MIGRATIONS: usize = 15;
 /// Processes that start at the same time.
 const STARTING: usize = 4;
 
@@ -380,5 +380,37 @@ pub(crate) async fn a_page_of_many_traces_is_read_from_an_index(db: TestDatabase
         assert!(plan.contains("traces_created") && !plan.contains("TEMP B-TREE"), "{plan}");
         let plan = explain(&db, due).await;
         assert!(plan.contains("trace_dlq_retry"), "{plan}");
+    }
+}
+
+pub(crate) async fn a_claim_finds_the_rows_that_wait_among_all_that_have_ended(db: TestDatabase) {
+    migrate::run(&db.config).await.unwrap();
+    let row =
+        "INSERT INTO cron_occurrences (id, channel_id, channel_name, channel_version, scheduled_for, status)";
+    let many = if db.is_sqlite() {
+        format!(
+            "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5000)
+             {row} SELECT n, 'c' || n, 'c', 1, '2026-01-01 00:00:00', 'completed' FROM n"
+        )
+    } else {
+        format!(
+            "{row} SELECT n, 'c' || n, 'c', 1, '2026-01-01', 'completed' FROM generate_series(1, 5000) n; ANALYZE"
+        )
+    };
+    db.execute(&many).await.unwrap();
+    let oldest = "SELECT * FROM cron_occurrences WHERE status = 'pending' AND scheduled_for <= '2100-01-01'
+        ORDER BY scheduled_for, id LIMIT 20";
+    let count = "SELECT count(*) FROM cron_occurrences WHERE status = 'pending'";
+    let abandoned = "SELECT * FROM cron_occurrences WHERE status IN ('claimed', 'running')
+        AND claimed_until < '2100-01-01' ORDER BY claimed_until LIMIT 20";
+    for (query, index) in [(oldest, "pending"), (count, "pending"), (abandoned, "leased")] {
+        let plan = explain(&db, query).await;
+        if index == "leased" && db.is_sqlite() {
+            // Few rows have one of these states.
+            assert!(plan.contains("cron_occurrences_status (status=?)"), "{plan}");
+            continue;
+        }
+        let sorts = plan.contains("TEMP B-TREE") || plan.contains("Sort");
+        assert!(plan.contains(&format!("cron_occurrences_{index}")) && !sorts, "{query}:\n{plan}");
     }
 }

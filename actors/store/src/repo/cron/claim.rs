@@ -5,9 +5,10 @@ use std::time::Duration;
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_ledger::{ClaimOutcome, Occurrence, OccurrenceStatus, Trigger};
+use svc_ledger::{ClaimOutcome, Occurrence, Trigger};
 use uuid::Uuid;
 
+use super::conditions::{IsLeased, IsPending};
 use super::model::{ClaimBatch, ExhaustedOccurrence, OccurrenceClaim};
 use super::rows::{LoadedOccurrence, OccurrenceFacts, columns};
 use super::{rows, run, slots};
@@ -88,31 +89,31 @@ enum Kind {
     Abandoned,
 }
 
-/// Returns the oldest rows of a kind, locked. Rows locked by another worker are skipped. SQLite has a single
-/// writer, which this is.
+/// Returns the first rows of a kind, locked: those that are due longest, or whose lease expired first. Rows locked by
+/// another worker are skipped. SQLite has a single writer, which this is.
 async fn candidates(
     conn: &mut Conn,
     kind: Kind,
     take: &ClaimRequest,
 ) -> Result<Vec<LoadedOccurrence>, StoreError> {
-    let order = (cron_occurrences::scheduled_for.asc(), cron_occurrences::id.asc());
-    let rows = cron_occurrences::table.select(columns::<LoadedOccurrence>()).order(order).limit(take.limit);
+    let rows = cron_occurrences::table.select(columns::<LoadedOccurrence>()).limit(take.limit);
     Ok(match kind {
         Kind::Pending => {
             let due = rows
-                .filter(cron_occurrences::status.eq(OccurrenceStatus::Pending.name()))
+                .filter(IsPending)
                 .filter(cron_occurrences::scheduled_for.le(Now))
-                .filter(cron_occurrences::channel_id.ne_all(&take.except));
+                .filter(cron_occurrences::channel_id.ne_all(&take.except))
+                .order((cron_occurrences::scheduled_for.asc(), cron_occurrences::id.asc()));
             match conn {
                 Conn::Sqlite(c) => due.load(c).await?,
                 Conn::Postgres(c) => due.for_update().skip_locked().load(&mut **c).await?,
             }
         }
         Kind::Abandoned => {
-            let claimed_states = [OccurrenceStatus::Claimed.name(), OccurrenceStatus::Running.name()];
             let ended = rows
+                .filter(IsLeased)
                 .filter(cron_occurrences::claimed_until.lt(Now.nullable()))
-                .filter(cron_occurrences::status.eq_any(claimed_states));
+                .order(cron_occurrences::claimed_until.asc());
             match conn {
                 Conn::Sqlite(c) => ended.load(c).await?,
                 Conn::Postgres(c) => ended.for_update().skip_locked().load(&mut **c).await?,

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_ledger::OccurrenceStatus;
 use svc_model::{Page, Timestamp};
 
+use super::conditions::IsPending;
 use super::model::{
     Backlog, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, ScheduleStatus,
 };
@@ -175,7 +175,7 @@ pub(super) async fn status(conn: &mut Conn, ids: &[String]) -> Result<Vec<Schedu
         let last: Vec<Last> = on!(conn, c => last.load(c).await)?;
         let mut last: HashMap<String, Last> = last.into_iter().map(|row| (row.0.clone(), row)).collect();
         let pending = cron_occurrences::table
-            .filter(cron_occurrences::status.eq(OccurrenceStatus::Pending.name()))
+            .filter(IsPending)
             .filter(cron_occurrences::channel_id.eq_any(ids))
             .group_by(cron_occurrences::channel_id)
             .select((cron_occurrences::channel_id, diesel::dsl::count_star()));
@@ -212,8 +212,7 @@ pub(super) async fn slots_held(conn: &mut Conn, keys: &[String]) -> Result<HashM
 }
 
 pub(super) async fn backlog(conn: &mut Conn) -> Result<Backlog, StoreError> {
-    let pending =
-        cron_occurrences::table.filter(cron_occurrences::status.eq(OccurrenceStatus::Pending.name()));
+    let pending = cron_occurrences::table.filter(IsPending);
     let oldest = pending.select(diesel::dsl::min(cron_occurrences::scheduled_for));
     let pending: i64 = on!(conn, c => pending.count().get_result(c).await)?;
     let oldest: Option<NaiveDateTime> = on!(conn, c => oldest.get_result(c).await)?;

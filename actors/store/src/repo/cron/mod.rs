@@ -17,6 +17,7 @@
 mod admin;
 mod bulk;
 mod claim;
+mod conditions;
 mod cursors;
 mod expiry;
 mod list;
