@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::config::Backend;
 use crate::conn::Conn;
 use crate::error::StoreError;
-use crate::group::{self, CallGroup};
+use crate::group::{self, CallQueue, Group, GroupFn, Locking, WaitingCall};
 use crate::listener::ConfigListener;
 use crate::metrics::{Queries, QueryOperation, StoreMetrics};
 use crate::pool::{ConnectionPool, TransactionFn};
@@ -96,12 +96,12 @@ impl Database {
         self.measure(operation, self.run_transaction(input, step)).await
     }
 
-    /// Runs a call of the operation in the next transaction of its group or, where the group cannot answer it, runs
-    /// `step` like [`transact`](Self::transact). Returns after the commit.
+    /// Runs a call of an operation in the next transaction of its queue or, where a group cannot answer it, runs `step`
+    /// like [`transact`](Self::transact). Returns after the commit.
     pub(crate) async fn transact_grouped<I, T>(
         &self,
         operation: QueryOperation,
-        group: &Arc<CallGroup<I, T>>,
+        queue: &Arc<CallQueue<I, T>>,
         input: I,
         step: TransactionFn<Arc<I>, T>,
     ) -> Result<T, StoreError>
@@ -111,14 +111,13 @@ impl Database {
     {
         let input = Arc::new(input);
         let call = async {
-            let (caller, answer) = oneshot::channel();
-            if group.push(Arc::clone(&input), caller) {
-                // Its end needs no one: each caller waits for its own answer.
-                drop(self.inner.pool.spawn(self.clone().run_groups(Arc::clone(group))));
+            let (caller, result) = oneshot::channel();
+            if queue.push((Arc::clone(&input), caller)) {
+                self.inner.pool.spawn(self.clone().run_groups(Arc::clone(queue)));
             }
-            match answer.await {
-                Ok(Ok(Some(value))) => Ok(value),
-                Ok(Ok(None)) => self.run_transaction(Arc::clone(&input), step).await,
+            match result.await {
+                Ok(Ok(Some(result))) => Ok(result),
+                Ok(Ok(None)) => self.run_transaction(input, step).await,
                 Ok(Err(error)) => Err(error),
                 Err(_) => Err(StoreError::Unanswered("the group of the call ended early".into())),
             }
@@ -127,14 +126,37 @@ impl Database {
     }
 
     /// Runs groups until no call waits.
-    async fn run_groups<I, T>(self, group: Arc<CallGroup<I, T>>)
+    async fn run_groups<I, T>(self, queue: Arc<CallQueue<I, T>>)
     where
         I: Send + Sync + 'static,
         T: Send + 'static,
     {
-        while let Some((inputs, callers)) = group.next() {
-            group::answer(callers, self.run_transaction(inputs, group.step).await);
+        while let Some(calls) = queue.next() {
+            let passed = self.run_group(calls, Locking::Skip, queue.step).await;
+            if !passed.is_empty() {
+                let (database, step) = (self.clone(), queue.step);
+                self.inner.pool.spawn(async move {
+                    let absent = database.run_group(passed, Locking::Wait, step).await;
+                    group::answer(absent, Ok(Vec::new()));
+                });
+            }
         }
+    }
+
+    /// Runs one group, and returns the calls that it passed over.
+    async fn run_group<I, T>(
+        &self,
+        calls: Vec<WaitingCall<I, T>>,
+        locking: Locking,
+        step: GroupFn<I, T>,
+    ) -> Vec<WaitingCall<I, T>>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        let inputs = calls.iter().map(|(input, _)| Arc::clone(input)).collect();
+        let outcome = self.run_transaction(Group { calls: inputs, locking }, step).await;
+        group::answer(calls, outcome)
     }
 
     async fn run_transaction<I, T>(&self, input: I, step: TransactionFn<I, T>) -> Result<T, StoreError>

@@ -8,7 +8,6 @@ use std::time::Duration;
 use actix_supervision::Backoff;
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::config::{Backend, StoreConfig};
@@ -71,9 +70,9 @@ impl ConnectionPool {
         PoolState { size: state.connections, idle: state.idle_connections }
     }
 
-    /// Starts a task on the io runtime.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
-        self.io.spawn(task)
+    /// Starts a task on the io runtime that nobody awaits.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        drop(self.io.spawn(task));
     }
 
     /// Opens a connection that hears announcements of changes; `None` if this database makes none.

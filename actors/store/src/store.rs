@@ -22,7 +22,7 @@ use svc_model::{Channel, Workflow};
 use svc_secrets::EnvelopeKeys;
 
 use crate::repo::{
-    AuditLog, ConfigEpoch, ConnectorRepository, DeadLetterRepository, JobLeases, Ledger, LedgerGroups,
+    AuditLog, ConfigEpoch, ConnectorRepository, DeadLetterRepository, JobLeases, Ledger, LedgerQueues,
     NodeLeases, PackageReceipts, Repository, StatusChanges, TokenStates, TraceRepository,
 };
 use crate::status::{DatabaseStatus, StatusLevel};
@@ -61,7 +61,7 @@ struct StoreInner {
     keys: Arc<EnvelopeKeys>,
     file: Option<PathBuf>,
     status_changes: Arc<StatusChanges>,
-    ledger_groups: Arc<LedgerGroups>,
+    ledger_queues: Arc<LedgerQueues>,
     connector: ConnectionManager,
     io: Handle,
 }
@@ -111,8 +111,8 @@ impl Store {
         .await?;
         let database = Database::new(backend, pool, (writer, queue), patience);
         let status_changes = Arc::default();
-        let ledger_groups = Arc::new(LedgerGroups::new());
-        let inner = StoreInner { database, status, keys, file, status_changes, ledger_groups, connector, io };
+        let ledger_queues = Arc::new(LedgerQueues::new());
+        let inner = StoreInner { database, status, keys, file, status_changes, ledger_queues, connector, io };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -183,7 +183,7 @@ impl Store {
 
     /// Returns the cron ledger.
     pub fn ledger(&self) -> Ledger {
-        Ledger::new(self.database(), Arc::clone(&self.inner.ledger_groups))
+        Ledger::new(self.database(), Arc::clone(&self.inner.ledger_queues))
     }
 
     /// Copies the database file to a file that is absent or empty, and checks the copy. Writers go on meanwhile.

@@ -160,6 +160,7 @@ on_both! {
     ledger_admin::what_is_known_of_schedules_and_of_what_waits,
     ledger_admin::what_has_ended_goes_with_age_and_what_waits_never,
     ledger_groups::each_call_of_a_group_gets_its_own_answer,
+    ledger_groups::of_many_nodes_that_record_the_same_instants_one_writes_each,
     ledger_groups::a_call_that_the_database_refuses_fails_alone,
     ledger_races::no_row_is_claimed_twice,
     ledger_races::a_key_never_has_more_holders_than_slots,

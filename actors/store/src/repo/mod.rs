@@ -34,7 +34,7 @@ pub(crate) use config_changes::NOTIFICATIONS;
 pub use config_changes::{BreakerReset, ChangedEntity, ConfigChange, EpochNumbers};
 pub(crate) use connectors::all_connectors;
 pub use connectors::{ConnectorRepository, StoredConnector};
-pub(crate) use cron::LedgerGroups;
+pub(crate) use cron::LedgerQueues;
 pub use cron::{
     AlignOutcome, Backlog, ChannelFacts, ClaimBatch, ExhaustedOccurrence, Ledger, MaterialiseOutcome,
     MaterialiseRequest, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow,

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::Arc;
 
 use chrono::{NaiveDateTime, TimeDelta, Timelike};
 use diesel::prelude::*;
@@ -17,6 +16,7 @@ use crate::clock;
 use crate::config::Backend;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::group::{Group, GroupAnswer};
 use crate::prepared::Prepared;
 use crate::schema::cron_occurrences;
 
@@ -121,34 +121,39 @@ const FEW: usize = 4;
 /// [`materialise`].
 pub(super) async fn materialise_all(
     conn: &mut Conn,
-    orders: &[Arc<MaterialiseRequest>],
-) -> Result<Vec<Option<MaterialiseOutcome>>, StoreError> {
-    let is_simple = |order: &&Arc<MaterialiseRequest>| {
+    orders: &Group<MaterialiseRequest>,
+) -> Result<Vec<GroupAnswer<MaterialiseOutcome>>, StoreError> {
+    let is_simple = |order: &MaterialiseRequest| {
         order.fire.len() <= FEW && order.missed.is_none() && order.singleton.is_none()
     };
-    let channel_ids = orders.iter().filter(is_simple).map(|order| &*order.channel.channel_id);
-    let mut locked = cursors::lock_unlocked(conn, channel_ids).await?;
+    let simple = orders.calls.iter().filter(|order| is_simple(order));
+    let channel_ids = simple.map(|order| &*order.channel.channel_id).collect();
+    let mut locked = cursors::lock_all(conn, channel_ids, orders.locking).await?;
     let (mut moved, mut rows) = (Vec::new(), Vec::new());
-    let plans = orders.iter().map(|order| {
+    // The rows of an order whose cursor moves, by their places.
+    let plans = orders.calls.iter().map(|order| {
+        if !is_simple(order) {
+            return Err(GroupAnswer::Alone);
+        }
         let channel = &order.channel;
-        let mut cursor = locked.remove(&channel.channel_id)?;
+        let Some(mut cursor) = locked.remove(&channel.channel_id) else { return Err(GroupAnswer::Passed) };
         if !cursor.advance(channel.channel_version, order.from, order.next) {
-            return Some(Err(MaterialiseOutcome::Moved(cursor)));
+            return Err(GroupAnswer::Done(MaterialiseOutcome::Moved(cursor)));
         }
         moved.push(cursor);
         let first = rows.len();
         let pending = order.fire.iter().map(|due| Occurrence::pending(new_ordered_id(), *due));
         rows.extend(pending.map(|row| NewRow::new(channel, Trigger::Cron, row)));
-        Some(Ok(first..rows.len()))
+        Ok(first..rows.len())
     });
-    let plans: Vec<_> = plans.collect();
+    let plans: Vec<Result<Range<usize>, _>> = plans.collect();
     cursors::save_all(conn, &moved).await?;
     let written = insert(conn, &rows).await?;
-    let outcome = |rows: Range<usize>| MaterialiseOutcome::Written {
-        inserted: written.get(rows).map_or(0, |written| written.iter().filter(|written| **written).count()),
-        skipped: 0,
+    let answer = |rows: Range<usize>| {
+        let inserted = written.get(rows).map_or(0, |rows| rows.iter().filter(|written| **written).count());
+        GroupAnswer::Done(MaterialiseOutcome::Written { inserted, skipped: 0 })
     };
-    Ok(plans.into_iter().map(|plan| plan.map(|plan| plan.map_or_else(|moved| moved, outcome))).collect())
+    Ok(plans.into_iter().map(|plan| plan.map_or_else(|other| other, answer)).collect())
 }
 
 /// Inserts the rows whose instants are not recorded yet. Returns for each row whether it was inserted.

@@ -40,7 +40,7 @@ use crate::clock;
 use crate::config::Backend;
 use crate::database::Database;
 use crate::error::StoreError;
-use crate::group::CallGroup;
+use crate::group::CallQueue;
 use crate::metrics::QueryOperation;
 use crate::pool::TransactionFn;
 use crate::repo::mutation::AuditEntry;
@@ -63,31 +63,31 @@ const fn operation(method: &'static str) -> QueryOperation {
 #[derive(Clone)]
 pub struct Ledger {
     database: Database,
-    groups: Arc<LedgerGroups>,
+    queues: Arc<LedgerQueues>,
 }
 
 /// The waiting calls of the operations that every run needs.
-pub(crate) struct LedgerGroups {
-    materialise: Arc<CallGroup<MaterialiseRequest, MaterialiseOutcome>>,
-    start: Arc<CallGroup<run::StartRunRequest, StartResult>>,
-    settle: Arc<CallGroup<run::SettleRequest, bool>>,
+pub(crate) struct LedgerQueues {
+    materialise: Arc<CallQueue<MaterialiseRequest, MaterialiseOutcome>>,
+    start: Arc<CallQueue<run::StartRunRequest, StartResult>>,
+    settle: Arc<CallQueue<run::SettleRequest, bool>>,
 }
 
-impl LedgerGroups {
+impl LedgerQueues {
     pub(crate) fn new() -> Self {
         Self {
-            materialise: Arc::new(CallGroup::new(|conn, orders| {
+            materialise: Arc::new(CallQueue::new(|conn, orders| {
                 Box::pin(materialise::materialise_all(conn, orders))
             })),
-            start: Arc::new(CallGroup::new(|conn, runs| Box::pin(run::start_all(conn, runs)))),
-            settle: Arc::new(CallGroup::new(|conn, ends| Box::pin(run::settle_all(conn, ends)))),
+            start: Arc::new(CallQueue::new(|conn, runs| Box::pin(run::start_all(conn, runs)))),
+            settle: Arc::new(CallQueue::new(|conn, ends| Box::pin(run::settle_all(conn, ends)))),
         }
     }
 }
 
 impl Ledger {
-    pub(crate) const fn new(database: Database, groups: Arc<LedgerGroups>) -> Self {
-        Self { database, groups }
+    pub(crate) const fn new(database: Database, queues: Arc<LedgerQueues>) -> Self {
+        Self { database, queues }
     }
 
     /// Returns the kind of database.
@@ -133,7 +133,7 @@ impl Ledger {
     /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn materialise(&self, order: MaterialiseRequest) -> Result<MaterialiseOutcome, StoreError> {
         let step: TransactionFn<Arc<_>, _> = |conn, order| Box::pin(materialise::materialise(conn, order));
-        self.database.transact_grouped(operation("materialise"), &self.groups.materialise, order, step).await
+        self.database.transact_grouped(operation("materialise"), &self.queues.materialise, order, step).await
     }
 
     /// Pauses the cursors that have been due for longer than `overdue` without a scheduler to move them, and
@@ -213,7 +213,7 @@ impl Ledger {
         let (key, singleton) = (key.clone(), singleton.cloned());
         let run = run::StartRunRequest { key, executing_version, singleton, lease, trace };
         let step: TransactionFn<Arc<_>, _> = |conn, run| Box::pin(run::start(conn, run));
-        self.database.transact_grouped(operation("start"), &self.groups.start, run, step).await
+        self.database.transact_grouped(operation("start"), &self.queues.start, run, step).await
     }
 
     /// Renews the lease of a claim, and of the slot of its run, from now. Returns whether both still belong
@@ -265,7 +265,7 @@ impl Ledger {
     ) -> Result<bool, StoreError> {
         let settle = run::SettleRequest { key: key.clone(), slot: slot.cloned(), settlement, trace, report };
         let step: TransactionFn<Arc<_>, _> = |conn, settle| Box::pin(run::settle(conn, settle));
-        self.database.transact_grouped(operation("settle"), &self.groups.settle, settle, step).await
+        self.database.transact_grouped(operation("settle"), &self.queues.settle, settle, step).await
     }
 
     /// Gives back a claim that led to no run, with its slot, and deletes its trace unless that has ended: the

@@ -10,6 +10,7 @@ use super::{rows, slots};
 use crate::clock;
 use crate::conn::Conn;
 use crate::error::StoreError;
+use crate::group::{Group, GroupAnswer};
 use crate::repo::traces::{NewTrace, TraceEnd, TraceStatus, TraceWrite, forget_unfinished};
 
 /// Error message of a trace whose run was lost.
@@ -66,24 +67,29 @@ pub(super) async fn start(conn: &mut Conn, run: &StartRunRequest) -> Result<Star
 /// trace: both are left to [`start`].
 pub(super) async fn start_all(
     conn: &mut Conn,
-    runs: &[Arc<StartRunRequest>],
-) -> Result<Vec<Option<StartResult>>, StoreError> {
-    let simple = runs.iter().filter(|run| run.singleton.is_none());
-    let mut locked = rows::lock_unlocked(conn, simple.map(|run| run.key.id)).await?;
-    locked.retain(|_, row| row.trace_id.is_none());
+    runs: &Group<StartRunRequest>,
+) -> Result<Vec<GroupAnswer<StartResult>>, StoreError> {
+    let simple = runs.calls.iter().filter(|run| run.singleton.is_none());
+    let mut locked = rows::lock_all(conn, simple.map(|run| run.key.id), runs.locking).await?;
     let now = clock::now(conn).await?;
     let (mut started, mut traces) = (Vec::new(), Vec::new());
-    let answers = runs.iter().map(|run| {
-        let mut row = locked.remove(&run.key.id)?;
+    let answers = runs.calls.iter().map(|run| {
+        if run.singleton.is_some() {
+            return GroupAnswer::Alone;
+        }
+        let Some(mut row) = locked.remove(&run.key.id) else { return GroupAnswer::Passed };
+        if row.trace_id.is_some() {
+            return GroupAnswer::Alone;
+        }
         let trace_id = run.trace.as_ref().map(|trace| trace.id);
         let (version, lease) = (run.executing_version, run.lease);
         match row.start(&run.key, StartRequest { version, singleton: None, trace_id, lease, now }) {
             StartOutcome::Running(_) => {
                 started.push(row);
                 traces.extend(run.trace.clone().map(TraceWrite::Insert));
-                Some(StartResult::Running { slot: None, started_at: now })
+                GroupAnswer::Done(StartResult::Running { slot: None, started_at: now })
             }
-            StartOutcome::Saturated | StartOutcome::Lost => Some(StartResult::Lost),
+            StartOutcome::Saturated | StartOutcome::Lost => GroupAnswer::Done(StartResult::Lost),
         }
     });
     let answers = answers.collect();
@@ -166,20 +172,24 @@ pub(super) async fn settle(conn: &mut Conn, settle: &SettleRequest) -> Result<bo
 /// [`settle`].
 pub(super) async fn settle_all(
     conn: &mut Conn,
-    ends: &[Arc<SettleRequest>],
-) -> Result<Vec<Option<bool>>, StoreError> {
-    let simple = ends.iter().filter(|end| end.slot.is_none() && end.report.is_none());
-    let mut locked = rows::lock_unlocked(conn, simple.map(|end| end.key.id)).await?;
+    ends: &Group<SettleRequest>,
+) -> Result<Vec<GroupAnswer<bool>>, StoreError> {
+    let is_simple = |end: &SettleRequest| end.slot.is_none() && end.report.is_none();
+    let simple = ends.calls.iter().filter(|end| is_simple(end));
+    let mut locked = rows::lock_all(conn, simple.map(|end| end.key.id), ends.locking).await?;
     let now = clock::now(conn).await?;
     let (mut settled, mut traces) = (Vec::new(), Vec::new());
-    let answers = ends.iter().map(|end| {
-        let mut row = locked.remove(&end.key.id)?;
+    let answers = ends.calls.iter().map(|end| {
+        if !is_simple(end) {
+            return GroupAnswer::Alone;
+        }
+        let Some(mut row) = locked.remove(&end.key.id) else { return GroupAnswer::Passed };
         let settles = row.settle(&end.key, end.settlement.clone(), now);
         if settles {
             settled.push(row);
             traces.extend(end.trace.clone().map(TraceWrite::Finish));
         }
-        Some(settles)
+        GroupAnswer::Done(settles)
     });
     let answers = answers.collect();
     rows::save_all(conn, &settled, now).await?;

@@ -139,6 +139,31 @@ fn trace_of_report() -> NewTrace {
     NewTrace::new(Uuid::now_v7(), "reports".into(), TraceMode::Async, TraceStatus::Pending)
 }
 
+pub(crate) async fn of_many_nodes_that_record_the_same_instants_one_writes_each(db: TestDatabase) {
+    let nodes = super::races::nodes::<3>(&db).await;
+    let from = ago(&nodes[0], 1000).await;
+    for number in 0..MANY {
+        align_cursor(&db, &nodes[0], align(&channel(number), from)).await;
+    }
+    for round in 0..5 {
+        let from = from + seconds(round);
+        let orders = nodes
+            .iter()
+            .flat_map(|node| (0..MANY).map(move |number| node.materialise(order(&channel(number), from, 1))));
+        let written = join_all(orders).await;
+        for number in 0..MANY {
+            let outcomes: Vec<_> =
+                (0..3).map(|node| written[node * MANY + number].as_ref().unwrap()).collect();
+            let wrote = |outcome: &&&MaterialiseOutcome| {
+                **outcome == &MaterialiseOutcome::Written { inserted: 1, skipped: 0 }
+            };
+            assert_eq!(outcomes.iter().filter(wrote).count(), 1, "{outcomes:?}");
+            let moved = |outcome: &&&MaterialiseOutcome| matches!(outcome, MaterialiseOutcome::Moved(cursor) if cursor.next_fire_at == from + seconds(1));
+            assert_eq!(outcomes.iter().filter(moved).count(), 2, "{outcomes:?}");
+        }
+    }
+}
+
 pub(crate) async fn a_call_that_the_database_refuses_fails_alone(db: TestDatabase) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());

@@ -11,7 +11,7 @@ use super::{
     statuses, write_occurrences,
 };
 
-async fn nodes<const N: usize>(db: &TestDatabase) -> [Ledger; N] {
+pub(super) async fn nodes<const N: usize>(db: &TestDatabase) -> [Ledger; N] {
     let mut ledgers = Vec::new();
     for _ in 0..N {
         ledgers.push(db.store().await.ledger());
