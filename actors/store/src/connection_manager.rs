@@ -22,6 +22,9 @@ const PAGE_BYTES: u32 = 8192;
 /// Pages in the WAL after which a commit moves them into the file: 16 MiB. A page that many commits change is then
 /// moved once.
 const CHECKPOINT_PAGES: u32 = 2000;
+/// Pages that the writer keeps in memory, in KiB: those that a large transaction changes, so that none is written before
+/// its commit and read again.
+const WRITER_CACHE_KIB: u32 = 16 * 1024;
 
 /// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,8 +127,9 @@ impl ConnectionManager {
             "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; \
              PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES};"
         ))?;
-        if purpose == Purpose::Read {
-            conn.batch_execute("PRAGMA query_only = ON;")?;
+        match purpose {
+            Purpose::Write => conn.batch_execute(&format!("PRAGMA cache_size = -{WRITER_CACHE_KIB};"))?,
+            Purpose::Read | Purpose::Inspect => conn.batch_execute("PRAGMA query_only = ON;")?,
         }
         Ok(conn)
     }
