@@ -1,6 +1,6 @@
--- A claim finds the oldest rows that wait, whatever else the ledger keeps: the index holds these rows only, in the order of
--- claims. The same for rows whose lease may have expired. Rows that have ended cost neither index anything.
+-- A claim finds the oldest rows that wait, and the oldest whose lease has expired, whatever else the ledger keeps: each of
+-- these indexes holds such rows only, in the order of claims. Rows that have ended cost neither anything.
 DROP INDEX cron_occurrences_due;
 DROP INDEX cron_occurrences_claimed;
 CREATE INDEX cron_occurrences_pending ON cron_occurrences (status, scheduled_for, id) WHERE status = 'pending';
-CREATE INDEX cron_occurrences_leased ON cron_occurrences (claimed_until) WHERE status IN ('claimed', 'running');
+CREATE INDEX cron_occurrences_leased ON cron_occurrences (scheduled_for, id) WHERE status IN ('claimed', 'running');

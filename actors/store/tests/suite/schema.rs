@@ -402,7 +402,7 @@ pub(crate) async fn a_claim_finds_the_rows_that_wait_among_all_that_have_ended(d
         ORDER BY scheduled_for, id LIMIT 20";
     let count = "SELECT count(*) FROM cron_occurrences WHERE status = 'pending'";
     let abandoned = "SELECT * FROM cron_occurrences WHERE status IN ('claimed', 'running')
-        AND claimed_until < '2100-01-01' ORDER BY claimed_until LIMIT 20";
+        AND claimed_until < '2100-01-01' ORDER BY scheduled_for, id LIMIT 20";
     for (query, index) in [(oldest, "pending"), (count, "pending"), (abandoned, "leased")] {
         let plan = explain(&db, query).await;
         if index == "leased" && db.is_sqlite() {

@@ -89,31 +89,28 @@ enum Kind {
     Abandoned,
 }
 
-/// Returns the first rows of a kind, locked: those that are due longest, or whose lease expired first. Rows locked by
-/// another worker are skipped. SQLite has a single writer, which this is.
+/// Returns the oldest rows of a kind, locked. Rows locked by another worker are skipped. SQLite has a single writer, which
+/// this is.
 async fn candidates(
     conn: &mut Conn,
     kind: Kind,
     take: &ClaimRequest,
 ) -> Result<Vec<LoadedOccurrence>, StoreError> {
-    let rows = cron_occurrences::table.select(columns::<LoadedOccurrence>()).limit(take.limit);
+    let order = (cron_occurrences::scheduled_for.asc(), cron_occurrences::id.asc());
+    let rows = cron_occurrences::table.select(columns::<LoadedOccurrence>()).order(order).limit(take.limit);
     Ok(match kind {
         Kind::Pending => {
             let due = rows
                 .filter(IsPending)
                 .filter(cron_occurrences::scheduled_for.le(Now))
-                .filter(cron_occurrences::channel_id.ne_all(&take.except))
-                .order((cron_occurrences::scheduled_for.asc(), cron_occurrences::id.asc()));
+                .filter(cron_occurrences::channel_id.ne_all(&take.except));
             match conn {
                 Conn::Sqlite(c) => due.load(c).await?,
                 Conn::Postgres(c) => due.for_update().skip_locked().load(&mut **c).await?,
             }
         }
         Kind::Abandoned => {
-            let ended = rows
-                .filter(IsLeased)
-                .filter(cron_occurrences::claimed_until.lt(Now.nullable()))
-                .order(cron_occurrences::claimed_until.asc());
+            let ended = rows.filter(IsLeased).filter(cron_occurrences::claimed_until.lt(Now.nullable()));
             match conn {
                 Conn::Sqlite(c) => ended.load(c).await?,
                 Conn::Postgres(c) => ended.for_update().skip_locked().load(&mut **c).await?,
