@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use slog::{Logger, info, warn};
+use svc_ledger::AlignRequest;
 use svc_registry::Registry;
-use svc_store::{Ledger, StoreError};
+use svc_store::{AlignOutcome, Ledger, MaterialiseOutcome, MaterialiseRequest, StoreError};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
@@ -17,9 +18,11 @@ use crate::metrics::CronMetrics;
 use crate::schedule_handle::ScheduleHandle;
 use crate::settings::Settings;
 
-/// Schedules that write to the ledger at the same time, enough for one transaction that they share: the others wait their
-/// turn, so that ten thousand of them due at midnight do not hold up the runs.
-const WRITERS: usize = 256;
+/// Schedules that write to the ledger in transactions of their own at the same time: the others wait their turn, so that
+/// ten thousand of them due at midnight take neither every connection nor the writer's whole mailbox.
+const WRITERS: usize = 32;
+/// Schedules that write in groups at the same time: as many as share a transaction.
+const GROUPED_WRITERS: usize = 256;
 
 /// Shared by every actor of a node.
 pub(crate) struct CronShared {
@@ -33,6 +36,7 @@ pub(crate) struct CronShared {
     pub(crate) due: Notify,
     pub(crate) passes: ReconcilePasses,
     writers: Semaphore,
+    grouped_writers: Semaphore,
     answers: Mutex<DatabaseAvailability>,
     schedules: Mutex<HashMap<Arc<str>, Arc<ScheduleHandle>>>,
 }
@@ -55,18 +59,33 @@ impl CronShared {
             due: Notify::new(),
             passes: ReconcilePasses::default(),
             writers: Semaphore::new(WRITERS),
+            grouped_writers: Semaphore::new(GROUPED_WRITERS),
             answers: Mutex::default(),
             schedules: Mutex::default(),
         }
     }
 
-    /// Waits for a turn, then asks the ledger.
-    pub(crate) async fn call_in_turn<T>(
+    /// Waits for a turn, then aligns the cursor of a schedule.
+    pub(crate) async fn align(&self, align: AlignRequest) -> Result<AlignOutcome, StoreError> {
+        self.call_in_turn(&self.writers, self.ledger.align(align)).await
+    }
+
+    /// Waits for a turn, then records instants of a schedule.
+    pub(crate) async fn materialise(
         &self,
+        order: MaterialiseRequest,
+    ) -> Result<MaterialiseOutcome, StoreError> {
+        let turns = if order.fits_group() { &self.grouped_writers } else { &self.writers };
+        self.call_in_turn(turns, self.ledger.materialise(order)).await
+    }
+
+    async fn call_in_turn<T>(
+        &self,
+        turns: &Semaphore,
         ask: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         // It is never closed.
-        let _turn = self.writers.acquire().await;
+        let _turn = turns.acquire().await;
         self.call_ledger(ask).await
     }
 

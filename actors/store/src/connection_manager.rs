@@ -36,7 +36,7 @@ pub(crate) enum Purpose {
 }
 
 /// A plan that PostgreSQL keeps for a prepared statement was made for the size that the table had then. A table that has
-/// grown since is read as a whole for each batch of changes, and for each claim.
+/// grown since is read as a whole for each batch of changes, each claim, each list.
 const PLAN_EACH: &str = "SET plan_cache_mode = force_custom_plan";
 const READ_ONLY: &str = "SET default_transaction_read_only = on";
 

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::config::Backend;
 use crate::conn::Conn;
 use crate::error::StoreError;
-use crate::group::{self, CallQueue, Group, GroupFn, Locking, WaitingCall};
+use crate::group::{CallQueue, GroupAnswer, GroupTask, MOST_GROUPS, REJOIN_DELAY, WaitingCall};
 use crate::listener::ConfigListener;
 use crate::metrics::{Queries, QueryOperation, StoreMetrics};
 use crate::pool::{ConnectionPool, TransactionFn};
@@ -102,19 +102,16 @@ impl Database {
         &self,
         operation: QueryOperation,
         queue: &Arc<CallQueue<I, T>>,
-        input: I,
+        input: Arc<I>,
         step: TransactionFn<Arc<I>, T>,
     ) -> Result<T, StoreError>
     where
         I: Send + Sync + 'static,
         T: Send + 'static,
     {
-        let input = Arc::new(input);
         let call = async {
             let (caller, result) = oneshot::channel();
-            if queue.push((Arc::clone(&input), caller)) {
-                self.inner.pool.spawn(self.clone().run_groups(Arc::clone(queue)));
-            }
+            self.enqueue(queue, WaitingCall { input: Arc::clone(&input), caller, left_out: 0 });
             match result.await {
                 Ok(Ok(Some(result))) => Ok(result),
                 Ok(Ok(None)) => self.run_transaction(input, step).await,
@@ -125,38 +122,64 @@ impl Database {
         self.measure(operation, call).await
     }
 
-    /// Runs groups until no call waits.
-    async fn run_groups<I, T>(self, queue: Arc<CallQueue<I, T>>)
+    fn enqueue<I, T>(&self, queue: &Arc<CallQueue<I, T>>, call: WaitingCall<I, T>)
     where
         I: Send + Sync + 'static,
         T: Send + 'static,
     {
-        while let Some(calls) = queue.next() {
-            let passed = self.run_group(calls, Locking::Skip, queue.step).await;
-            if !passed.is_empty() {
-                let (database, step) = (self.clone(), queue.step);
-                self.inner.pool.spawn(async move {
-                    let absent = database.run_group(passed, Locking::Wait, step).await;
-                    group::answer(absent, Ok(Vec::new()));
-                });
+        if let Some(task) = queue.push(call) {
+            self.inner.pool.io().spawn(self.clone().run_groups(task));
+        }
+    }
+
+    /// Runs groups until no call waits.
+    async fn run_groups<I, T>(self, mut task: GroupTask<I, T>)
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        while let Some(calls) = task.next() {
+            let inputs = calls.iter().map(|call| Arc::clone(&call.input)).collect();
+            match self.run_transaction(inputs, task.step()).await {
+                Ok(answers) => self.answer(&task.queue, calls, answers),
+                Err(error) if error.is_outage() && !error.is_contention() => {
+                    calls.into_iter().for_each(|call| call.answer(Err(error.clone())));
+                    task.fail_waiting(&error);
+                }
+                // The database refused something: each call is made alone, so that a bad one fails alone.
+                Err(_) => calls.into_iter().for_each(|call| call.answer(Ok(None))),
             }
         }
     }
 
-    /// Runs one group, and returns the calls that it passed over.
-    async fn run_group<I, T>(
+    /// Answers the callers of a committed group. Calls that it left out join a later one, if somebody may have locked
+    /// their rows.
+    fn answer<I, T>(
         &self,
+        queue: &Arc<CallQueue<I, T>>,
         calls: Vec<WaitingCall<I, T>>,
-        locking: Locking,
-        step: GroupFn<I, T>,
-    ) -> Vec<WaitingCall<I, T>>
-    where
+        answers: Vec<GroupAnswer<T>>,
+    ) where
         I: Send + Sync + 'static,
         T: Send + 'static,
     {
-        let inputs = calls.iter().map(|(input, _)| Arc::clone(input)).collect();
-        let outcome = self.run_transaction(Group { calls: inputs, locking }, step).await;
-        group::answer(calls, outcome)
+        let mut again = Vec::new();
+        for (mut call, answer) in calls.into_iter().zip(answers) {
+            call.left_out += 1;
+            let is_locked = self.inner.backend == Backend::Postgres && call.left_out < MOST_GROUPS;
+            match answer {
+                GroupAnswer::Done(result) => call.answer(Ok(Some(result))),
+                GroupAnswer::LeftOut if is_locked => again.push(call),
+                GroupAnswer::LeftOut | GroupAnswer::Alone => call.answer(Ok(None)),
+            }
+        }
+        if !again.is_empty() {
+            let (database, queue) = (self.clone(), Arc::clone(queue));
+            self.inner.pool.io().spawn(async move {
+                sleep(REJOIN_DELAY).await;
+                again.into_iter().for_each(|call| database.enqueue(&queue, call));
+            });
+        }
     }
 
     async fn run_transaction<I, T>(&self, input: I, step: TransactionFn<I, T>) -> Result<T, StoreError>

@@ -1,59 +1,61 @@
 //! Group commit of the calls of one operation: those that arrive while a group runs form the next one.
 //!
 //! A group is one transaction with few statements, whatever the number of calls. It waits for no row that another
-//! transaction has locked, and so delays no call for another one: the calls that it left are made together afterwards, in a
-//! transaction that waits for their rows. A call that no group can answer is made alone.
+//! transaction has locked: it leaves that call out, which joins a later group. A call that several groups have left out, or
+//! that needs a transaction of its own, is made alone.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use crate::error::StoreError;
 use crate::pool::TransactionFn;
+use crate::writer::MOST_BYTES;
 
 /// Maximum number of calls in one transaction.
 const MOST_CALLS: usize = 256;
+/// Groups that leave a call out before it is made alone.
+pub(crate) const MOST_GROUPS: u32 = 3;
+/// Time after which a call that was left out joins another group.
+pub(crate) const REJOIN_DELAY: Duration = Duration::from_millis(10);
 
 /// The body of the transaction of a group. Returns an answer for each call.
-pub(crate) type GroupFn<I, T> = TransactionFn<Group<I>, Vec<GroupAnswer<T>>>;
-
-/// The calls of one transaction.
-pub(crate) struct Group<I> {
-    pub(crate) calls: Vec<Arc<I>>,
-    pub(crate) locking: Locking,
-}
-
-/// The treatment of rows that another transaction has locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Locking {
-    /// They are passed over.
-    Skip,
-    /// They are waited for, in one order for all transactions.
-    Wait,
-}
+pub(crate) type GroupFn<I, T> = TransactionFn<Vec<Arc<I>>, Vec<GroupAnswer<T>>>;
 
 /// The answer of a group to one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupAnswer<T> {
-    /// Its result.
+    /// The call was made, with this result.
     Done(T),
-    /// Nothing was done: its row is locked or absent.
-    Passed,
-    /// Nothing was done: it needs a transaction of its own.
+    /// The call was not made: its row is locked or absent.
+    LeftOut,
+    /// The call was not made: it needs a transaction of its own.
     Alone,
 }
 
-/// A caller that waits for its result; `None` if it must make the call alone.
-pub(crate) type Caller<T> = oneshot::Sender<Result<Option<T>, StoreError>>;
+/// A call that waits for its result; `None` if it is to be made alone.
+pub(crate) struct WaitingCall<I, T> {
+    pub(crate) input: Arc<I>,
+    pub(crate) caller: oneshot::Sender<Result<Option<T>, StoreError>>,
+    /// Groups that have left it out.
+    pub(crate) left_out: u32,
+}
 
-/// A call that waits.
-pub(crate) type WaitingCall<I, T> = (Arc<I>, Caller<T>);
+impl<I, T> WaitingCall<I, T> {
+    /// Answers the caller, who may be gone.
+    pub(crate) fn answer(self, result: Result<Option<T>, StoreError>) {
+        let _gone = self.caller.send(result);
+    }
+}
 
 /// The waiting calls of one operation.
 pub(crate) struct CallQueue<I, T> {
-    pub(crate) step: GroupFn<I, T>,
+    step: GroupFn<I, T>,
+    /// Estimates the bytes that a call writes.
+    bytes: fn(&I) -> usize,
     state: Mutex<QueueState<I, T>>,
 }
 
@@ -64,23 +66,17 @@ struct QueueState<I, T> {
 }
 
 impl<I, T> CallQueue<I, T> {
-    pub(crate) const fn new(step: GroupFn<I, T>) -> Self {
-        Self { step, state: Mutex::new(QueueState { waiting: VecDeque::new(), is_running: false }) }
+    pub(crate) const fn new(step: GroupFn<I, T>, bytes: fn(&I) -> usize) -> Self {
+        let state = QueueState { waiting: VecDeque::new(), is_running: false };
+        Self { step, bytes, state: Mutex::new(state) }
     }
 
-    /// Adds a call. Returns true if the caller must start the task that runs groups.
-    pub(crate) fn push(&self, call: WaitingCall<I, T>) -> bool {
+    /// Adds a call. Returns the task that runs groups if the caller must start it.
+    pub(crate) fn push(self: &Arc<Self>, call: WaitingCall<I, T>) -> Option<GroupTask<I, T>> {
         let mut state = self.state();
         state.waiting.push_back(call);
-        !std::mem::replace(&mut state.is_running, true)
-    }
-
-    /// Returns the calls of the next group in the order of arrival. If there is none, the task ends.
-    pub(crate) fn next(&self) -> Option<Vec<WaitingCall<I, T>>> {
-        let mut state = self.state();
-        let size = state.waiting.len().min(MOST_CALLS);
-        state.is_running = size > 0;
-        state.is_running.then(|| state.waiting.drain(..size).collect())
+        let starts = !std::mem::replace(&mut state.is_running, true);
+        starts.then(|| GroupTask { queue: Arc::clone(self), has_ended: false })
     }
 
     fn state(&self) -> MutexGuard<'_, QueueState<I, T>> {
@@ -88,84 +84,114 @@ impl<I, T> CallQueue<I, T> {
     }
 }
 
-/// Answers the callers of a group, and returns the calls that it passed over. After an outage all get its error. If the
-/// database refused a statement, each call is made alone, so that a bad one fails alone.
-pub(crate) fn answer<I, T>(
-    calls: Vec<WaitingCall<I, T>>,
-    outcome: Result<Vec<GroupAnswer<T>>, StoreError>,
-) -> Vec<WaitingCall<I, T>> {
-    let (answers, outage) = match outcome {
-        Ok(answers) => (answers, None),
-        Err(error) => (Vec::new(), Some(error).filter(StoreError::is_outage)),
-    };
-    let mut answers = answers.into_iter();
-    let mut passed = Vec::new();
-    for (input, caller) in calls {
-        let result = match (&outage, answers.next().unwrap_or(GroupAnswer::Alone)) {
-            (Some(error), _) => Err(error.clone()),
-            (None, GroupAnswer::Done(result)) => Ok(Some(result)),
-            (None, GroupAnswer::Alone) => Ok(None),
-            (None, GroupAnswer::Passed) => {
-                passed.push((input, caller));
-                continue;
-            }
-        };
-        // The caller may be gone.
-        let _gone = caller.send(result);
+/// The task that runs the groups of a queue. If it is dropped before its end, the waiting callers see their channels
+/// dropped, and the next call starts another one.
+pub(crate) struct GroupTask<I, T> {
+    pub(crate) queue: Arc<CallQueue<I, T>>,
+    has_ended: bool,
+}
+
+impl<I, T> GroupTask<I, T> {
+    /// The body of the transaction of a group.
+    pub(crate) fn step(&self) -> GroupFn<I, T> {
+        self.queue.step
     }
-    passed
+
+    /// Returns the calls of the next group in the order of arrival. If there is none, the task ends.
+    pub(crate) fn next(&mut self) -> Option<Vec<WaitingCall<I, T>>> {
+        let mut state = self.queue.state();
+        let mut bytes = 0_usize;
+        let fitting = state.waiting.iter().take(MOST_CALLS).take_while(|call| {
+            bytes = bytes.saturating_add((self.queue.bytes)(&call.input));
+            bytes <= MOST_BYTES
+        });
+        // A call beyond the limit is a group of its own.
+        let size = fitting.count().max(1).min(state.waiting.len());
+        state.is_running = size > 0;
+        self.has_ended = !state.is_running;
+        state.is_running.then(|| state.waiting.drain(..size).collect())
+    }
+
+    /// Fails the calls that wait while the database is away: none of them was tried.
+    pub(crate) fn fail_waiting(&self, outage: &StoreError) {
+        let waiting = std::mem::take(&mut self.queue.state().waiting);
+        for call in waiting {
+            call.answer(Err(StoreError::Unavailable(outage.to_string().into())));
+        }
+    }
+}
+
+impl<I, T> Drop for GroupTask<I, T> {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            let mut state = self.queue.state();
+            state.is_running = false;
+            let abandoned = std::mem::take(&mut state.waiting);
+            drop(state);
+            drop(abandoned);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn queue() -> CallQueue<usize, usize> {
-        CallQueue::new(|_, _| unreachable!("no transaction runs in these tests"))
+    fn queue(bytes: fn(&usize) -> usize) -> Arc<CallQueue<usize, ()>> {
+        Arc::new(CallQueue::new(|_, _| unreachable!("no transaction runs in these tests"), bytes))
     }
 
-    type Receiver = oneshot::Receiver<Result<Option<usize>, StoreError>>;
+    type Answer = oneshot::Receiver<Result<Option<()>, StoreError>>;
 
-    fn call(input: usize) -> (WaitingCall<usize, usize>, Receiver) {
-        let (caller, result) = oneshot::channel();
-        ((Arc::new(input), caller), result)
+    fn push(queue: &Arc<CallQueue<usize, ()>>, input: usize) -> (Option<GroupTask<usize, ()>>, Answer) {
+        let (caller, answer) = oneshot::channel();
+        (queue.push(WaitingCall { input: Arc::new(input), caller, left_out: 0 }), answer)
     }
 
-    fn inputs(calls: &[WaitingCall<usize, usize>]) -> Vec<usize> {
-        calls.iter().map(|(input, _)| **input).collect()
+    fn next(task: &mut GroupTask<usize, ()>) -> Option<Vec<usize>> {
+        task.next().map(|calls| calls.iter().map(|call| *call.input).collect())
     }
 
     #[test]
-    fn what_arrives_while_a_group_runs_forms_the_next_one() {
-        let queue = queue();
-        let push = |input| queue.push(call(input).0);
-        let next = || queue.next().map(|calls| inputs(&calls));
-        assert!(push(1), "the first caller starts the task");
-        assert_eq!(next(), Some(vec![1]));
-        assert!(!push(2) && !push(3), "it runs");
-        assert_eq!(next(), Some(vec![2, 3]));
-        assert_eq!(next(), None);
-        assert!(push(4), "it has ended");
-        for input in 0..MOST_CALLS {
-            push(input);
+    fn calls_that_arrive_while_a_group_runs_form_the_next_one() {
+        let queue = queue(|_| 0);
+        let (task, _first) = push(&queue, 1);
+        let mut task = task.expect("the first caller starts the task");
+        assert_eq!(next(&mut task), Some(vec![1]));
+        let others = [push(&queue, 2), push(&queue, 3)];
+        assert!(others.iter().all(|(task, _)| task.is_none()), "it runs");
+        assert_eq!(next(&mut task), Some(vec![2, 3]));
+        assert_eq!(next(&mut task), None);
+        let (another, _waiting) = push(&queue, 4);
+        drop(task);
+        let mut another = another.expect("the first one has ended");
+        let _waiting: Vec<_> = (0..MOST_CALLS).map(|input| push(&queue, input)).collect();
+        assert_eq!(next(&mut another).map(|calls| calls.len()), Some(MOST_CALLS));
+        assert_eq!(next(&mut another), Some(vec![MOST_CALLS - 1]));
+    }
+
+    #[test]
+    fn a_group_is_bounded_by_bytes_and_a_call_beyond_them_is_alone() {
+        let queue = queue(|bytes| *bytes);
+        let (task, _first) = push(&queue, MOST_BYTES / 2);
+        let mut task = task.unwrap();
+        let _others = [MOST_BYTES / 2, 1, MOST_BYTES + 1, 0].map(|bytes| push(&queue, bytes));
+        for group in [vec![MOST_BYTES / 2, MOST_BYTES / 2], vec![1], vec![MOST_BYTES + 1], vec![0]] {
+            assert_eq!(next(&mut task), Some(group));
         }
-        assert_eq!(next().map(|calls| calls.len()), Some(MOST_CALLS));
-        assert_eq!(next(), Some(vec![MOST_CALLS - 1]));
     }
 
     #[test]
-    fn each_caller_gets_its_result_and_a_refusal_sends_all_to_try_alone() {
-        let answers = |outcome| {
-            let (calls, results): (Vec<_>, Vec<_>) = (0..3).map(call).unzip();
-            let passed = inputs(&answer(calls, outcome));
-            let results = results.into_iter().map(|mut result| result.try_recv().ok());
-            (passed, results.map(|result| result.map(|result| result.map_err(|_| ()))).collect::<Vec<_>>())
-        };
-        let mixed = answers(Ok(vec![GroupAnswer::Done(7), GroupAnswer::Alone, GroupAnswer::Passed]));
-        assert_eq!(mixed, (vec![2], vec![Some(Ok(Some(7))), Some(Ok(None)), None]));
-        let refused = answers(Err(StoreError::Database("a value is too long".into())));
-        assert_eq!(refused, (vec![], vec![Some(Ok(None)); 3]));
-        let lost = answers(Err(StoreError::Unanswered("the connection ended".into())));
-        assert_eq!(lost, (vec![], vec![Some(Err(())); 3]));
+    fn callers_hear_of_an_outage_and_of_the_end_of_the_task() {
+        let queue = queue(|_| 0);
+        let (task, mut first) = push(&queue, 1);
+        let task = task.unwrap();
+        task.fail_waiting(&StoreError::Unanswered("the connection ended".into()));
+        assert!(matches!(first.try_recv(), Ok(Err(StoreError::Unavailable(_)))), "it was not tried");
+        let (none, mut second) = push(&queue, 2);
+        assert!(none.is_none());
+        drop(task);
+        assert!(matches!(second.try_recv(), Err(oneshot::error::TryRecvError::Closed)));
+        assert!(push(&queue, 3).0.is_some(), "the next call starts another task");
     }
 }

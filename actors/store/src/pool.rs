@@ -70,9 +70,9 @@ impl ConnectionPool {
         PoolState { size: state.connections, idle: state.idle_connections }
     }
 
-    /// Starts a task on the io runtime that nobody awaits.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        drop(self.io.spawn(task));
+    /// Returns the io runtime.
+    pub(crate) fn io(&self) -> &Handle {
+        &self.io
     }
 
     /// Opens a connection that hears announcements of changes; `None` if this database makes none.

@@ -1,6 +1,8 @@
--- A claim finds the oldest rows that wait, whatever else the ledger keeps: the index holds these rows only, in the order of
--- claims. SQLite prefers it to that of all rows by status for its status column. The rows that are claimed or running are
--- few, those of one process, and found by their status. Rows that have ended cost neither index anything.
+-- A claim finds the oldest rows that wait, and those whose lease may have expired, whatever else the ledger keeps: each of
+-- these indexes holds such rows only. SQLite prefers them to an index of all rows for their status column, with statistics
+-- and without. Rows that have ended cost neither anything.
 DROP INDEX cron_occurrences_due;
 DROP INDEX cron_occurrences_claimed;
 CREATE INDEX cron_occurrences_pending ON cron_occurrences (status, scheduled_for, id) WHERE status = 'pending';
+CREATE INDEX cron_occurrences_leased ON cron_occurrences (status, scheduled_for, id)
+WHERE status IN ('claimed', 'running');

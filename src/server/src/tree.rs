@@ -441,6 +441,7 @@ pub(crate) static TASKS: [TaskRow; 44] = [
     task("statements and migrations", ("actors/store", 9), RunsOn::IoRuntime, EndedBy::Caller),
     task("copy of a SQLite file", ("actors/store", 1), RunsOn::BlockingPool, EndedBy::Caller),
     task("batches of writes", ("actors/store", 2), RunsOn::IoRuntime, EndedBy::Caller),
+    task("groups of calls of the ledger", ("actors/store", 2), RunsOn::IoRuntime, EndedBy::Caller),
     task(
         "driver of a connection to the database",
         ("actors/store", 1),

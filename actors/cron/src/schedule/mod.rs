@@ -182,7 +182,7 @@ impl ScheduleRunner<'_> {
             warn!(self.shared.log, "a schedule has no further instant"; "channel" => self.name());
             return std::future::pending().await;
         };
-        match self.shared.call_in_turn(self.shared.ledger.align(align)).await? {
+        match self.shared.align(align).await? {
             AlignOutcome::At(cursor) => {
                 self.handle.set_rested(false);
                 Ok(Some(cursor))
@@ -196,14 +196,14 @@ impl ScheduleRunner<'_> {
         let plan = state::truncate_plan(self.plan(cursor.next_fire_at.and_utc(), now).await, AT_ONCE);
         let next = plan.next.unwrap_or(now + NEVER).naive_utc();
         let missed = plan.missed.map_or(0, |missed| missed.count);
-        let written = self.shared.call_in_turn(self.shared.ledger.materialise(MaterialiseRequest {
+        let written = self.shared.materialise(MaterialiseRequest {
             channel: self.spec.channel.clone(),
             from: cursor.next_fire_at,
             next,
             fire: plan.fire.iter().map(DateTime::naive_utc).collect(),
             missed: plan.missed,
             singleton: self.spec.singleton.clone(),
-        }));
+        });
         match written.await? {
             MaterialiseOutcome::Written { inserted, skipped } => {
                 if inserted > 0 {

@@ -403,14 +403,16 @@ pub(crate) async fn a_claim_finds_the_rows_that_wait_among_all_that_have_ended(d
     let count = "SELECT count(*) FROM cron_occurrences WHERE status = 'pending'";
     let abandoned = "SELECT * FROM cron_occurrences WHERE status IN ('claimed', 'running')
         AND claimed_until < '2100-01-01' ORDER BY scheduled_for, id LIMIT 20";
-    for (query, index) in [(oldest, "pending"), (count, "pending"), (abandoned, "leased")] {
-        let plan = explain(&db, query).await;
-        if index == "leased" && db.is_sqlite() {
-            // Few rows have one of these states.
-            assert!(plan.contains("cron_occurrences_status (status=?)"), "{plan}");
-            continue;
+    for statistics in [false, true] {
+        if statistics {
+            db.execute("ANALYZE").await.unwrap();
         }
-        let sorts = plan.contains("TEMP B-TREE") || plan.contains("Sort");
-        assert!(plan.contains(&format!("cron_occurrences_{index}")) && !sorts, "{query}:\n{plan}");
+        for (query, index) in [(oldest, "pending"), (count, "pending"), (abandoned, "leased")] {
+            let plan = explain(&db, query).await;
+            assert!(plan.contains(&format!("cron_occurrences_{index}")), "{query}:\n{plan}");
+            let sorts = plan.contains("TEMP B-TREE") || plan.contains("Sort");
+            // SQLite merges the rows of the two states.
+            assert!(!sorts || (db.is_sqlite() && index == "leased"), "{query}:\n{plan}");
+        }
     }
 }

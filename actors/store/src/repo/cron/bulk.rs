@@ -21,15 +21,14 @@ type MaybeNumbers = Array<Nullable<BigInt>>;
 type Times = Array<Timestamp>;
 type MaybeTimes = Array<Nullable<Timestamp>>;
 
-/// Binds the columns of an array each, separated by commas.
+/// Binds columns as arrays, separated by commas.
 macro_rules! bind {
-    ($out:ident, $($kind:ty: $column:expr),* $(,)?) => {{
-        let mut separator = "";
+    ($out:ident, $first:ty: $column:expr $(, $kind:ty: $more:expr)* $(,)?) => {{
+        $out.push_bind_param::<$first, _>($column)?;
         $(
-            $out.push_sql(std::mem::replace(&mut separator, ", "));
-            $out.push_bind_param::<$kind, _>($column)?;
+            $out.push_sql(", ");
+            $out.push_bind_param::<$kind, _>($more)?;
         )*
-        let _last = separator;
     }};
 }
 
@@ -100,10 +99,9 @@ impl Query for InsertOccurrences<'_> {
     type SqlType = Text;
 }
 
-/// Writes locked occurrences.
+/// Writes locked occurrences. The database sets `updated_at`.
 pub(super) async fn update_occurrences(
     rows: &[Occurrence],
-    now: NaiveDateTime,
     c: &mut AsyncPgConnection,
 ) -> Result<(), StoreError> {
     if rows.is_empty() {
@@ -127,7 +125,6 @@ pub(super) async fn update_occurrences(
         errors: rows.iter().map(|row| row.error_message.as_deref()).collect(),
         started: rows.iter().map(|row| row.started_at).collect(),
         completed: rows.iter().map(|row| row.completed_at).collect(),
-        now,
     };
     update.execute(c).await?;
     Ok(())
@@ -151,7 +148,6 @@ struct UpdateOccurrences<'a> {
     errors: Vec<Option<&'a str>>,
     started: Vec<Option<NaiveDateTime>>,
     completed: Vec<Option<NaiveDateTime>>,
-    now: NaiveDateTime,
 }
 
 impl QueryFragment<Pg> for UpdateOccurrences<'_> {
@@ -162,10 +158,8 @@ impl QueryFragment<Pg> for UpdateOccurrences<'_> {
              claimed_by = o.claimed_by, claimed_until = o.claimed_until, singleton_key = o.singleton_key, \
              singleton_slot = o.singleton_slot, fencing_token = o.fencing_token, \
              executing_version = o.executing_version, trace_id = o.trace_id, error_message = o.error_message, \
-             started_at = o.started_at, completed_at = o.completed_at, updated_at = ",
+             started_at = o.started_at, completed_at = o.completed_at FROM unnest(",
         );
-        out.push_bind_param::<Timestamp, _>(&self.now)?;
-        out.push_sql(" FROM unnest(");
         bind!(out, Texts: &self.ids, Texts: &self.statuses, Numbers: &self.attempts,
             Array<Bool>: &self.attempts_counted, Numbers: &self.recoveries, Numbers: &self.claims,
             MaybeTexts: &self.holders, MaybeTimes: &self.leases, MaybeTexts: &self.singleton_keys,

@@ -14,7 +14,6 @@ use super::rows::columns;
 use crate::clock::{self, FromNow, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::group::Locking;
 use crate::prepared::Prepared;
 use crate::repo::IDS_PER_QUERY;
 use crate::schema::{channels, cron_schedule_state as state};
@@ -57,21 +56,16 @@ pub(super) async fn lock(conn: &mut Conn, channel_id: &str) -> Result<Option<Cur
     Ok(row.map(Cursor::from))
 }
 
-/// Locks and reads cursors, in the order of their channels. Absent ones are left out, and locked ones are if those are
-/// passed over.
+/// Locks and reads cursors, but for those that another transaction has locked.
 pub(super) async fn lock_all(
     conn: &mut Conn,
-    channel_ids: Vec<&str>,
-    locking: Locking,
+    channel_ids: impl Iterator<Item = &str>,
 ) -> Result<HashMap<String, Cursor>, StoreError> {
-    let rows = state::table
-        .filter(state::channel_id.eq_any(channel_ids))
-        .order(state::channel_id.asc())
-        .select(columns::<Row>());
-    let rows: Vec<Row> = match (conn, locking) {
-        (Conn::Sqlite(c), _) => rows.load(c).await?,
-        (Conn::Postgres(c), Locking::Skip) => rows.for_update().skip_locked().load(&mut **c).await?,
-        (Conn::Postgres(c), Locking::Wait) => rows.for_update().load(&mut **c).await?,
+    let ids: Vec<&str> = channel_ids.collect();
+    let rows = state::table.filter(state::channel_id.eq_any(ids)).select(columns::<Row>());
+    let rows: Vec<Row> = match conn {
+        Conn::Sqlite(c) => rows.load(c).await?,
+        Conn::Postgres(c) => rows.for_update().skip_locked().load(&mut **c).await?,
     };
     Ok(rows.into_iter().map(|row| (row.channel_id.clone(), Cursor::from(row))).collect())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use chrono::{NaiveDateTime, TimeDelta, Timelike};
 use diesel::prelude::*;
@@ -16,7 +17,7 @@ use crate::clock;
 use crate::config::Backend;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::group::{Group, GroupAnswer};
+use crate::group::GroupAnswer;
 use crate::prepared::Prepared;
 use crate::schema::cron_occurrences;
 
@@ -114,29 +115,18 @@ async fn find_saturated_key<'o>(
     Ok(is_saturated(&slots, singleton.slots, now).then_some(singleton))
 }
 
-/// Maximum number of instants of a call that is made in a group.
-const FEW: usize = 4;
-
-/// Records the instants of a group. A schedule that catches up with many, missed some or has a concurrency key is left to
-/// [`materialise`].
+/// Records the instants of a group. None of its schedules catches up, missed an instant or has a concurrency key.
 pub(super) async fn materialise_all(
     conn: &mut Conn,
-    orders: &Group<MaterialiseRequest>,
+    orders: &[Arc<MaterialiseRequest>],
 ) -> Result<Vec<GroupAnswer<MaterialiseOutcome>>, StoreError> {
-    let is_simple = |order: &MaterialiseRequest| {
-        order.fire.len() <= FEW && order.missed.is_none() && order.singleton.is_none()
-    };
-    let simple = orders.calls.iter().filter(|order| is_simple(order));
-    let channel_ids = simple.map(|order| &*order.channel.channel_id).collect();
-    let mut locked = cursors::lock_all(conn, channel_ids, orders.locking).await?;
+    let channel_ids = orders.iter().map(|order| &*order.channel.channel_id);
+    let mut locked = cursors::lock_all(conn, channel_ids).await?;
     let (mut moved, mut rows) = (Vec::new(), Vec::new());
     // The rows of an order whose cursor moves, by their places.
-    let plans = orders.calls.iter().map(|order| {
-        if !is_simple(order) {
-            return Err(GroupAnswer::Alone);
-        }
+    let plans = orders.iter().map(|order| {
         let channel = &order.channel;
-        let Some(mut cursor) = locked.remove(&channel.channel_id) else { return Err(GroupAnswer::Passed) };
+        let Some(mut cursor) = locked.remove(&channel.channel_id) else { return Err(GroupAnswer::LeftOut) };
         if !cursor.advance(channel.channel_version, order.from, order.next) {
             return Err(GroupAnswer::Done(MaterialiseOutcome::Moved(cursor)));
         }

@@ -10,7 +10,8 @@
 //! skips locked ones. An operation that the database rolled back because of others is repeated a few times.
 //!
 //! The operations that every run needs (recording its instant, its start, its end) share transactions in groups, with few
-//! statements for all; a call with locks of its own, such as slots, is made alone.
+//! statements for all. A group locks many cursors, or many occurrences, and so waits for none: it skips those that are
+//! locked. A call with more rows to lock, such as slots, has a transaction of its own.
 //!
 //! Committed rows survive a restart. Nothing here runs by itself.
 
@@ -76,11 +77,18 @@ pub(crate) struct LedgerQueues {
 impl LedgerQueues {
     pub(crate) fn new() -> Self {
         Self {
-            materialise: Arc::new(CallQueue::new(|conn, orders| {
-                Box::pin(materialise::materialise_all(conn, orders))
-            })),
-            start: Arc::new(CallQueue::new(|conn, runs| Box::pin(run::start_all(conn, runs)))),
-            settle: Arc::new(CallQueue::new(|conn, ends| Box::pin(run::settle_all(conn, ends)))),
+            materialise: Arc::new(CallQueue::new(
+                |conn, orders| Box::pin(materialise::materialise_all(conn, orders)),
+                |_| 0,
+            )),
+            start: Arc::new(CallQueue::new(
+                |conn, runs| Box::pin(run::start_all(conn, runs)),
+                run::StartRunRequest::bytes,
+            )),
+            settle: Arc::new(CallQueue::new(
+                |conn, ends| Box::pin(run::settle_all(conn, ends)),
+                run::SettleRequest::bytes,
+            )),
         }
     }
 }
@@ -88,6 +96,24 @@ impl LedgerQueues {
 impl Ledger {
     pub(crate) const fn new(database: Database, queues: Arc<LedgerQueues>) -> Self {
         Self { database, queues }
+    }
+
+    /// Makes a call in a group of the queue, or without one in a transaction of its own.
+    async fn transact<I, T>(
+        &self,
+        operation: QueryOperation,
+        queue: Option<&Arc<CallQueue<I, T>>>,
+        input: Arc<I>,
+        step: TransactionFn<Arc<I>, T>,
+    ) -> Result<T, StoreError>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        match queue {
+            Some(queue) => self.database.transact_grouped(operation, queue, input, step).await,
+            None => self.database.transact(operation, input, step).await,
+        }
     }
 
     /// Returns the kind of database.
@@ -133,7 +159,9 @@ impl Ledger {
     /// lost, [`StoreError::Database`] if it refuses a statement.
     pub async fn materialise(&self, order: MaterialiseRequest) -> Result<MaterialiseOutcome, StoreError> {
         let step: TransactionFn<Arc<_>, _> = |conn, order| Box::pin(materialise::materialise(conn, order));
-        self.database.transact_grouped(operation("materialise"), &self.queues.materialise, order, step).await
+        let (is_grouped, order) = (order.fits_group(), Arc::new(order));
+        self.transact(operation("materialise"), is_grouped.then_some(&self.queues.materialise), order, step)
+            .await
     }
 
     /// Pauses the cursors that have been due for longer than `overdue` without a scheduler to move them, and
@@ -213,7 +241,8 @@ impl Ledger {
         let (key, singleton) = (key.clone(), singleton.cloned());
         let run = run::StartRunRequest { key, executing_version, singleton, lease, trace };
         let step: TransactionFn<Arc<_>, _> = |conn, run| Box::pin(run::start(conn, run));
-        self.database.transact_grouped(operation("start"), &self.queues.start, run, step).await
+        let (is_grouped, run) = (run.fits_group(), Arc::new(run));
+        self.transact(operation("start"), is_grouped.then_some(&self.queues.start), run, step).await
     }
 
     /// Renews the lease of a claim, and of the slot of its run, from now. Returns whether both still belong
@@ -265,7 +294,8 @@ impl Ledger {
     ) -> Result<bool, StoreError> {
         let settle = run::SettleRequest { key: key.clone(), slot: slot.cloned(), settlement, trace, report };
         let step: TransactionFn<Arc<_>, _> = |conn, settle| Box::pin(run::settle(conn, settle));
-        self.database.transact_grouped(operation("settle"), &self.queues.settle, settle, step).await
+        let (is_grouped, settle) = (settle.fits_group(), Arc::new(settle));
+        self.transact(operation("settle"), is_grouped.then_some(&self.queues.settle), settle, step).await
     }
 
     /// Gives back a claim that led to no run, with its slot, and deletes its trace unless that has ended: the

@@ -36,6 +36,17 @@ pub struct MaterialiseRequest {
     pub singleton: Option<Singleton>,
 }
 
+/// Maximum number of instants of a request that is made together with others.
+const MOST_GROUPED_INSTANTS: usize = 4;
+
+impl MaterialiseRequest {
+    /// Returns true if the request can share a transaction with others: it has few instants, none was missed, and there is
+    /// no concurrency key.
+    pub fn fits_group(&self) -> bool {
+        self.fire.len() <= MOST_GROUPED_INSTANTS && self.missed.is_none() && self.singleton.is_none()
+    }
+}
+
 /// The result of an alignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AlignOutcome {

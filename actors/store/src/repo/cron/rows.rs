@@ -11,7 +11,6 @@ use uuid::Uuid;
 use super::bulk;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::group::Locking;
 use crate::prepared::Prepared;
 use crate::schema::cron_occurrences;
 
@@ -116,21 +115,18 @@ pub(super) async fn lock_held(conn: &mut Conn, key: &ClaimKey) -> Result<Option<
     Ok(lock(conn, key.id).await?.map(|(row, _)| row).filter(|row| row.is_held(key)))
 }
 
-/// Locks and reads rows, in the order of their ids. Absent ones are left out, and locked ones are if those are passed over.
+/// Locks and reads rows, but for those that another transaction has locked.
 pub(super) async fn lock_all(
     conn: &mut Conn,
     ids: impl Iterator<Item = Uuid>,
-    locking: Locking,
 ) -> Result<HashMap<Uuid, Occurrence>, StoreError> {
     let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
     let rows = cron_occurrences::table
         .filter(cron_occurrences::id.eq_any(ids))
-        .order(cron_occurrences::id.asc())
         .select(columns::<LoadedOccurrence>());
-    let rows: Vec<LoadedOccurrence> = match (conn, locking) {
-        (Conn::Sqlite(c), _) => rows.load(c).await?,
-        (Conn::Postgres(c), Locking::Skip) => rows.for_update().skip_locked().load(&mut **c).await?,
-        (Conn::Postgres(c), Locking::Wait) => rows.for_update().load(&mut **c).await?,
+    let rows: Vec<LoadedOccurrence> = match conn {
+        Conn::Sqlite(c) => rows.load(c).await?,
+        Conn::Postgres(c) => rows.for_update().skip_locked().load(&mut **c).await?,
     };
     Ok(rows.into_iter().filter_map(LoadedOccurrence::split).map(|(row, _)| (row.id, row)).collect())
 }
@@ -156,7 +152,7 @@ pub(super) async fn save_all(
             }
             Ok(())
         }
-        Conn::Postgres(c) => bulk::update_occurrences(rows, now, c).await,
+        Conn::Postgres(c) => bulk::update_occurrences(rows, c).await,
     }
 }
 

@@ -10,7 +10,7 @@ use super::{rows, slots};
 use crate::clock;
 use crate::conn::Conn;
 use crate::error::StoreError;
-use crate::group::{Group, GroupAnswer};
+use crate::group::GroupAnswer;
 use crate::repo::traces::{NewTrace, TraceEnd, TraceStatus, TraceWrite, forget_unfinished};
 
 /// Error message of a trace whose run was lost.
@@ -22,6 +22,17 @@ pub(super) struct StartRunRequest {
     pub(super) singleton: Option<Singleton>,
     pub(super) lease: Duration,
     pub(super) trace: Option<NewTrace>,
+}
+
+impl StartRunRequest {
+    /// Returns true if the run can be started in a group: it has no slots to lock.
+    pub(super) fn fits_group(&self) -> bool {
+        self.singleton.is_none()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.trace.as_ref().map_or(0, NewTrace::bytes)
+    }
 }
 
 pub(super) async fn start(conn: &mut Conn, run: &StartRunRequest) -> Result<StartResult, StoreError> {
@@ -63,21 +74,17 @@ pub(super) async fn start(conn: &mut Conn, run: &StartRunRequest) -> Result<Star
     Ok(StartResult::Running { slot: row.slot, started_at: now })
 }
 
-/// Starts the runs of a group. A run with a concurrency key locks its slots, and one that takes over a lost run ends its
-/// trace: both are left to [`start`].
+/// Starts the runs of a group. None has a concurrency key. One that takes a lost run over ends its trace, which is left to
+/// [`start`].
 pub(super) async fn start_all(
     conn: &mut Conn,
-    runs: &Group<StartRunRequest>,
+    runs: &[Arc<StartRunRequest>],
 ) -> Result<Vec<GroupAnswer<StartResult>>, StoreError> {
-    let simple = runs.calls.iter().filter(|run| run.singleton.is_none());
-    let mut locked = rows::lock_all(conn, simple.map(|run| run.key.id), runs.locking).await?;
+    let mut locked = rows::lock_all(conn, runs.iter().map(|run| run.key.id)).await?;
     let now = clock::now(conn).await?;
     let (mut started, mut traces) = (Vec::new(), Vec::new());
-    let answers = runs.calls.iter().map(|run| {
-        if run.singleton.is_some() {
-            return GroupAnswer::Alone;
-        }
-        let Some(mut row) = locked.remove(&run.key.id) else { return GroupAnswer::Passed };
+    let answers = runs.iter().map(|run| {
+        let Some(mut row) = locked.remove(&run.key.id) else { return GroupAnswer::LeftOut };
         if row.trace_id.is_some() {
             return GroupAnswer::Alone;
         }
@@ -146,6 +153,17 @@ pub(super) struct SettleRequest {
     pub(super) report: Option<NewTrace>,
 }
 
+impl SettleRequest {
+    /// Returns true if the run can be ended in a group: it has no slot to lock and no follow-up work.
+    pub(super) fn fits_group(&self) -> bool {
+        self.slot.is_none() && self.report.is_none()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.trace.as_ref().map_or(0, TraceEnd::bytes)
+    }
+}
+
 pub(super) async fn settle(conn: &mut Conn, settle: &SettleRequest) -> Result<bool, StoreError> {
     if let Some(held) = &settle.slot {
         slots::lock_one(conn, held).await?;
@@ -168,22 +186,16 @@ pub(super) async fn settle(conn: &mut Conn, settle: &SettleRequest) -> Result<bo
     Ok(true)
 }
 
-/// Ends the runs of a group. A run that holds a slot frees it, and one with follow-up work stores it: both are left to
-/// [`settle`].
+/// Ends the runs of a group. None holds a slot or has follow-up work.
 pub(super) async fn settle_all(
     conn: &mut Conn,
-    ends: &Group<SettleRequest>,
+    ends: &[Arc<SettleRequest>],
 ) -> Result<Vec<GroupAnswer<bool>>, StoreError> {
-    let is_simple = |end: &SettleRequest| end.slot.is_none() && end.report.is_none();
-    let simple = ends.calls.iter().filter(|end| is_simple(end));
-    let mut locked = rows::lock_all(conn, simple.map(|end| end.key.id), ends.locking).await?;
+    let mut locked = rows::lock_all(conn, ends.iter().map(|end| end.key.id)).await?;
     let now = clock::now(conn).await?;
     let (mut settled, mut traces) = (Vec::new(), Vec::new());
-    let answers = ends.calls.iter().map(|end| {
-        if !is_simple(end) {
-            return GroupAnswer::Alone;
-        }
-        let Some(mut row) = locked.remove(&end.key.id) else { return GroupAnswer::Passed };
+    let answers = ends.iter().map(|end| {
+        let Some(mut row) = locked.remove(&end.key.id) else { return GroupAnswer::LeftOut };
         let settles = row.settle(&end.key, end.settlement.clone(), now);
         if settles {
             settled.push(row);
