@@ -341,7 +341,7 @@ const fn task(
 /// Every kind of thread or task outside the tree. Futures of an actor's own context are not listed: they end
 /// with it.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with the source"))]
-pub(crate) static TASKS: [TaskRow; 44] = [
+pub(crate) static TASKS: [TaskRow; 45] = [
     // The process.
     task(
         "runner of each supervised actor",
