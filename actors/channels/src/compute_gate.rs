@@ -7,7 +7,6 @@
 
 use std::future::poll_fn;
 use std::num::NonZero;
-use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::thread::available_parallelism;
@@ -61,8 +60,8 @@ impl ComputeGate {
 
     /// Does the work of a large message: every stretch of it, up to the next await, takes a turn. While the
     /// work waits for something it holds none.
-    pub async fn run<F: Future>(&self, work: F) -> F::Output {
-        let mut work = pin!(work);
+    pub fn run<'g, F: Future + 'g>(&'g self, work: F) -> impl Future<Output = F::Output> + 'g {
+        let mut work = Box::pin(work);
         let mut turn = None;
         poll_fn(move |cx| {
             let waiting = turn.get_or_insert_with(|| Box::pin(Arc::clone(&self.0).acquire_owned()));
@@ -72,7 +71,6 @@ impl ComputeGate {
             drop(taken);
             polled
         })
-        .await
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, resume_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -99,16 +99,14 @@ impl BatchProgress {
     }
 
     /// Returns the output of a run. Where it has to wait, the results before it are reported.
-    async fn watch<T>(&self, run: impl Future<Output = T>) -> T {
-        let mut run = pin!(run);
-        poll_fn(|cx| {
+    fn watch<T>(&self, mut run: Pin<&mut impl Future<Output = T>>) -> impl Future<Output = T> {
+        poll_fn(move |cx| {
             let polled = run.as_mut().poll(cx);
             if polled.is_pending() {
                 self.report();
             }
             polled
         })
-        .await
     }
 }
 
@@ -162,7 +160,7 @@ impl CompiledChannel {
         let begin = Instant::now();
         let mut turn = begin;
         while let Some(run) = progress.next_run() {
-            let run = self.attempt(run, report_target.clone(), &progress);
+            let run = pin!(self.attempt(run, report_target.clone(), &progress));
             if !progress.watch(run).await {
                 return;
             }

@@ -1,7 +1,9 @@
 //! The request that an ingress hands to a channel: parsed, not yet judged.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -72,7 +74,7 @@ pub struct DataRequest {
     /// The body parsed as JSON; `None` for an empty body.
     pub body: Option<Value>,
     /// The caller's address, trusted proxies already resolved.
-    pub client_ip: Option<String>,
+    pub client_ip: Option<IpAddr>,
     /// Set if `client_ip` came from a header of a trusted proxy and not from the connection.
     pub forwarded: bool,
     /// The correlation id shown in an answer that reports errors.
@@ -117,11 +119,10 @@ impl DataRequest {
     /// Returns the identity of the caller for a rollout, so that a caller always gets the same version: the
     /// value of the header `sticky` if it is not empty, otherwise the address that a trusted proxy reported.
     /// `None` for an anonymous caller.
-    pub(crate) fn identity(&self, sticky: Option<&str>) -> Option<&str> {
-        sticky.and_then(|name| self.header(name)).filter(|value| !value.is_empty()).or(if self.forwarded {
-            self.client_ip.as_deref()
-        } else {
-            None
-        })
+    pub(crate) fn identity(&self, sticky: Option<&str>) -> Option<Cow<'_, str>> {
+        let sent = sticky.and_then(|name| self.header(name)).filter(|value| !value.is_empty());
+        let forwarded =
+            || self.client_ip.filter(|_| self.forwarded).map(|address| address.to_string().into());
+        sent.map(Cow::Borrowed).or_else(forwarded)
     }
 }

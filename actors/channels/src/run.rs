@@ -1,9 +1,11 @@
 //! A synchronous run: the workflow, the response, the trace.
 
+use std::any::Any;
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::time::Duration;
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, TryFutureExt};
 use svc_engine::{ExecutionTrace, FailureKind, Message, RunOptions, RunOutcome, TraceOptions};
 use svc_model::{Code, ErrorReason, ServiceError, Timestamp, WorkflowVersion};
 use svc_spans::TraceContext;
@@ -52,20 +54,17 @@ impl CompiledChannel {
         }
         let message = Message::with_id(id, payload, metadata);
         let (started_at, started) = (traced.map(|_| Timestamp::now()), Instant::now());
-        let executed = AssertUnwindSafe(self.execute(message, options)).catch_unwind().await;
-        let finished = FinishedRun { traced, started_at, took: started.elapsed() };
-        let mut outcome = match executed {
-            Ok(outcome) => outcome,
-            Err(panic) => {
-                self.record_crash(&finished, id).await;
-                // Supervision counts the crash, and the dispatcher answers the caller.
-                resume_unwind(panic)
-            }
-        };
+        let finish = || FinishedRun { traced, started_at, took: started.elapsed() };
+        // What follows a run that failed is rare and large, so that it has futures of its own.
+        let executed = AssertUnwindSafe(self.execute(message, options))
+            .catch_unwind()
+            .or_else(|panic| Box::pin(self.record_crash(finish(), id, panic)));
+        let Ok(mut outcome) = executed.await;
+        let finished = finish();
         if let Some(failure) = &outcome.failure {
             let error = failure.to_service_error(self.services.settings.verbose_errors);
             let text = failure::describe(&outcome.errors);
-            self.record_failure(&finished, outcome, text).await;
+            Box::pin(self.record_failure(&finished, outcome, text)).await;
             return Err(error);
         }
         let rendering = ResponseRenderer {
@@ -78,7 +77,7 @@ impl CompiledChannel {
             Ok(rendered) => rendered,
             Err(error) => {
                 self.count_error(error.code());
-                self.record_failure(&finished, outcome, error.message().to_owned()).await;
+                Box::pin(self.record_failure(&finished, outcome, error.message().to_owned())).await;
                 return Err(error);
             }
         };
@@ -145,11 +144,19 @@ impl CompiledChannel {
         self.store_failure(traces, policy, record).await;
     }
 
-    /// Stores the trace of a run that panicked. Nothing is left of it but its id; the panic itself is in the log only.
-    async fn record_crash(&self, finished: &FinishedRun<'_>, id: Uuid) {
-        let Some((traces, policy, mut record)) = self.build_record(finished, id, None) else { return };
-        record.error = Some(failure::CRASHED.to_owned());
-        self.store_failure(traces, policy, record).await;
+    /// Stores the trace of a run that panicked, and lets the panic go on: supervision counts the crash, and the dispatcher
+    /// answers the caller. Nothing is left of the run but its id; the panic itself is in the log only.
+    async fn record_crash(
+        &self,
+        finished: FinishedRun<'_>,
+        id: Uuid,
+        panic: Box<dyn Any + Send>,
+    ) -> Result<RunOutcome, Infallible> {
+        if let Some((traces, policy, mut record)) = self.build_record(&finished, id, None) {
+            record.error = Some(failure::CRASHED.to_owned());
+            self.store_failure(traces, policy, record).await;
+        }
+        resume_unwind(panic)
     }
 
     async fn store_failure(&self, traces: &Traces, policy: &TracePolicy, record: Record) {
@@ -160,15 +167,19 @@ impl CompiledChannel {
     }
 
     /// Runs a message and counts its duration and its failure.
-    pub(crate) async fn execute(&self, message: Message, options: RunOptions) -> RunOutcome {
-        let outcome = self.services.engine.run(&self.flow, message, options).await;
-        self.flow_meters.count(&self.flow, &outcome);
-        match outcome.failure.as_ref().map(|failure| failure.kind) {
-            Some(FailureKind::Timeout) => self.count_error(Code::Timeout),
-            Some(FailureKind::Engine) => self.count_error(Code::EngineError),
-            _ => {}
-        }
-        outcome
+    pub(crate) fn execute(
+        &self,
+        message: Message,
+        options: RunOptions,
+    ) -> impl Future<Output = RunOutcome> + '_ {
+        self.services.engine.run(&self.flow, message, options).inspect(|outcome| {
+            self.flow_meters.count(&self.flow, outcome);
+            match outcome.failure.as_ref().map(|failure| failure.kind) {
+                Some(FailureKind::Timeout) => self.count_error(Code::Timeout),
+                Some(FailureKind::Engine) => self.count_error(Code::EngineError),
+                _ => {}
+            }
+        })
     }
 
     /// Returns the recorder and the policy if this run is sampled.

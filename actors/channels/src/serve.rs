@@ -1,5 +1,7 @@
 //! The handling of one message from its arrival to its response.
 
+use std::sync::Arc;
+
 use svc_model::{Code, ServiceError, Timestamp};
 use tokio::time::Instant;
 
@@ -12,41 +14,50 @@ use crate::response::ChannelResponse;
 
 impl CompiledChannel {
     /// Passes a message through the guards, runs or queues it, and counts its outcome.
-    pub(crate) async fn serve(&self, mut request: DataRequest) -> Result<ChannelResponse, ServiceError> {
-        let mut recorder = OutcomeRecorder::start(&self.meters);
+    ///
+    /// An `async fn` would hold the request twice, and the future is moved for every message.
+    pub(crate) fn serve(
+        self: Arc<Self>,
+        mut request: DataRequest,
+    ) -> impl Future<Output = Result<ChannelResponse, ServiceError>> {
         let request_id = std::mem::take(&mut request.request_id);
         let trace_context = std::mem::take(&mut request.trace_context);
         let delivery = request.delivery;
-        let _held_until_answered = request.reservation.take();
-        let admitted = match self.admit(request).await {
-            Ok(admitted) => admitted,
-            Err(ShortCircuit::Answered(answer)) => {
-                recorder.outcome = Some(MessageOutcome::Ok);
-                return Ok(answer);
-            }
-            Err(ShortCircuit::Refused(refusal)) => {
-                recorder.outcome = Some(match refusal.code() {
-                    Code::Unauthorized => MessageOutcome::Unauthorized,
-                    Code::Conflict => MessageOutcome::Duplicate,
-                    _ => MessageOutcome::Error,
-                });
-                return self.error_response(refusal, &request_id);
-            }
-        };
-        let answer = match delivery {
-            Delivery::Sync => {
-                let answer = self.run(admitted, (&request_id, trace_context), recorder.started).await;
-                recorder.outcome = Some(answer.as_ref().map_or_else(error_outcome, |_| MessageOutcome::Ok));
-                answer
-            }
-            Delivery::Async => {
-                let accepted = self.enqueue(admitted, &trace_context).await;
-                // What was accepted is counted when it has run.
-                recorder.outcome = accepted.as_ref().err().map(error_outcome);
-                accepted
-            }
-        };
-        answer.or_else(|error| self.error_response(error, &request_id))
+        let held_until_answered = request.reservation.take();
+        async move {
+            let _held = held_until_answered;
+            let mut recorder = OutcomeRecorder::start(&self.meters);
+            let admitted = match self.admit(request).await {
+                Ok(admitted) => admitted,
+                Err(ShortCircuit::Answered(answer)) => {
+                    recorder.outcome = Some(MessageOutcome::Ok);
+                    return Ok(answer);
+                }
+                Err(ShortCircuit::Refused(refusal)) => {
+                    recorder.outcome = Some(match refusal.code() {
+                        Code::Unauthorized => MessageOutcome::Unauthorized,
+                        Code::Conflict => MessageOutcome::Duplicate,
+                        _ => MessageOutcome::Error,
+                    });
+                    return self.error_response(refusal, &request_id);
+                }
+            };
+            let answer = match delivery {
+                Delivery::Sync => {
+                    let answer = self.run(admitted, (&request_id, trace_context), recorder.started).await;
+                    recorder.outcome =
+                        Some(answer.as_ref().map_or_else(error_outcome, |_| MessageOutcome::Ok));
+                    answer
+                }
+                Delivery::Async => {
+                    let accepted = self.enqueue(admitted, &trace_context).await;
+                    // What was accepted is counted when it has run.
+                    recorder.outcome = accepted.as_ref().err().map(error_outcome);
+                    accepted
+                }
+            };
+            answer.or_else(|error| self.error_response(error, &request_id))
+        }
     }
 
     /// Renders an error with the body that the channel defines for its status. The internal part is logged.

@@ -94,8 +94,15 @@ pub struct RunOutcome {
 }
 
 impl Engine {
-    /// Runs a message through the version of the flow that owns its bucket.
-    pub async fn run(&self, flow: &Flow, message: Message, options: RunOptions) -> RunOutcome {
+    /// Runs a message through the version of the flow that owns its bucket. Its time begins with the call.
+    ///
+    /// An `async fn` would hold the message and the options twice, and the future is moved for every message.
+    pub fn run<'e>(
+        &'e self,
+        flow: &'e Flow,
+        message: Message,
+        options: RunOptions,
+    ) -> impl Future<Output = RunOutcome> + 'e {
         let bucket = match (options.bucket, flow.versions.as_slice()) {
             (Some(bucket), _) => bucket,
             (None, [_]) => 0,
@@ -110,19 +117,21 @@ impl Engine {
         let pace = EvaluationBudget::start(began, deadline);
         let mut run = Run::new(self, message, options, pace, stamps);
         let mut meter = Meter::new(self.limits.cpu_budget, deadline);
-        let failure = {
-            let mut pass = pin!(async {
-                let (workflow, id) = picked?;
-                run.workflow(workflow, id, began).await
-            });
-            let mut first_turn = Some(began);
-            poll_fn(|cx| {
-                let started = first_turn.take().unwrap_or_else(Instant::now);
-                meter.turn(started, || pass.as_mut().poll(cx))
-            })
-            .await
-        };
-        RunOutcome { workflow: picked.map(|(workflow, _)| workflow.identity()), ..run.finish(failure) }
+        async move {
+            let failure = {
+                let mut pass = pin!(async {
+                    let (workflow, id) = picked?;
+                    run.workflow(workflow, id, began).await
+                });
+                let mut first_turn = Some(began);
+                poll_fn(|cx| {
+                    let started = first_turn.take().unwrap_or_else(Instant::now);
+                    meter.turn(started, || pass.as_mut().poll(cx))
+                })
+                .await
+            };
+            RunOutcome { workflow: picked.map(|(workflow, _)| workflow.identity()), ..run.finish(failure) }
+        }
     }
 }
 

@@ -43,14 +43,14 @@ impl PanicFlag {
     }
 
     /// Returns the result of a run. A panic raises the flag and goes on.
-    pub(super) async fn watch<T>(self, run: impl Future<Output = T>) -> T {
-        match AssertUnwindSafe(run).catch_unwind().await {
+    pub(super) fn watch<T>(self, run: impl Future<Output = T>) -> impl Future<Output = T> {
+        AssertUnwindSafe(run).catch_unwind().map(move |ended| match ended {
             Ok(result) => result,
             Err(panic) => {
                 self.0.store(true, Ordering::Release);
                 resume_unwind(panic)
             }
-        }
+        })
     }
 }
 

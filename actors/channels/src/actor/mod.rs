@@ -46,11 +46,10 @@ impl ReadHandler<Submit> for ChannelActor {
         // The work must not stop half way when its caller disconnects. One future for both sizes would be as large as
         // both together, and is moved for every message.
         if ComputeGate::is_large(request.raw.len()) {
-            ReadReply::detached(
-                async move { channel.services.compute_gate.run(channel.serve(request)).await },
-            )
+            let gate = channel.services.compute_gate.clone();
+            ReadReply::detached(async move { gate.run(channel.serve(request)).await })
         } else {
-            ReadReply::detached(async move { channel.serve(request).await })
+            ReadReply::detached(channel.serve(request))
         }
     }
 }

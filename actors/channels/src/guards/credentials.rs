@@ -122,7 +122,7 @@ impl CredentialGuard {
         if let Some(suppressed) = self.log_limit.allow_line() {
             slog::info!(services.log, "credential refused";
                 "channel" => channel, "mode" => self.kind.name(), "reason" => reason,
-                "client_ip" => request.client_ip.as_deref(), "request_id" => &request.request_id,
+                "client_ip" => request.client_ip.map(|address| address.to_string()), "request_id" => &request.request_id,
                 "suppressed" => suppressed);
         }
     }

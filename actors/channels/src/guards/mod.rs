@@ -371,7 +371,7 @@ impl CompiledChannel {
         let (guards, services, ingress) = (&self.guards, &self.services, Ingress::Call);
         if let Some(limit) = Guard::RateLimit.for_ingress(&guards.rate_limit, ingress) {
             let headers = metadata::unmasked_headers(&metadata);
-            let subject = RateSubject { address: Some(caller), headers: &headers };
+            let subject = RateSubject { address: Some(caller.into()), headers: &headers };
             limit.check(&self.name, subject, None, services).await?;
         }
         if let Some(validation) = Guard::Validation.for_ingress(&guards.validation, ingress) {
@@ -393,7 +393,7 @@ impl CompiledChannel {
         let sticky = self.services.settings.rollout_sticky_header.as_deref();
         match self.flow.versions.as_slice() {
             [_] => None,
-            _ => request.identity(sticky).map(rollout::bucket),
+            _ => request.identity(sticky).map(|caller| rollout::bucket(&caller)),
         }
     }
 }

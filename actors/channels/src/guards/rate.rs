@@ -25,17 +25,17 @@ use crate::shared_cache::{CacheError, ClusterStore};
 const RETRY_AFTER: u32 = 5;
 
 /// The caller that a rate counts.
-#[derive(Clone, Copy)]
 pub(super) struct RateSubject<'r> {
     /// The address of a client, or the name of a calling channel.
-    pub(super) address: Option<&'r str>,
+    pub(super) address: Option<Cow<'r, str>>,
     /// Names in lower case.
     pub(super) headers: &'r [(String, Vec<u8>)],
 }
 
 impl<'r> RateSubject<'r> {
     pub(super) fn from_request(request: &'r DataRequest) -> Self {
-        Self { address: request.client_ip.as_deref(), headers: &request.headers }
+        let address = request.client_ip.map(|address| address.to_string().into());
+        Self { address, headers: &request.headers }
     }
 }
 
@@ -229,9 +229,8 @@ impl RateGuard {
         auth: Option<&Value>,
         services: &ChannelServices,
     ) -> Option<Cow<'r, str>> {
-        let address = caller.address;
-        let Some(logic) = &self.key else { return address.map(Cow::Borrowed) };
-        let (address, channel) = (address.map_or(Value::Null, Value::from), Value::from(channel));
+        let Some(logic) = &self.key else { return caller.address };
+        let (address, channel) = (caller.address.map_or(Value::Null, Value::from), Value::from(channel));
         let headers = self.settings.visible(caller.headers);
         let roots = [("client_ip", &address), ("channel", &channel), ("headers", &headers)];
         let evaluated = match auth {

@@ -260,7 +260,7 @@ pub(crate) fn http(body: Value, headers: &[(&str, &str)]) -> DataRequest {
         ingress: Ingress::Http,
         method: "POST".into(),
         headers: headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
-        client_ip: Some("192.0.2.1".into()),
+        client_ip: Some([192, 0, 2, 1].into()),
         request_id: "req-1".into(),
         ..DataRequest::embedded(body)
     }

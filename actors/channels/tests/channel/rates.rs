@@ -10,7 +10,7 @@ use svc_model::{Code, ServiceError};
 use crate::kit::{Kit, Orders, empty_workflow, http, row, token, token_auth};
 
 async fn from(orders: &Orders, address: &str, headers: &[(&str, &str)]) -> Result<(), ServiceError> {
-    let request = DataRequest { client_ip: Some(address.into()), ..http(json!({}), headers) };
+    let request = DataRequest { client_ip: Some(address.parse().unwrap()), ..http(json!({}), headers) };
     orders.submit(request).await.map(drop)
 }
 

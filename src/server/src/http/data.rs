@@ -201,7 +201,7 @@ fn build_message(
         headers: copy_headers(request.headers()),
         raw,
         body: parsed,
-        client_ip: Some(context.client_ip.to_string()),
+        client_ip: Some(context.client_ip),
         forwarded: context.forwarded,
         request_id: context.id.as_str().to_owned(),
         profile,

@@ -17,7 +17,8 @@ const STORED: usize = 200;
 #[derive(Clone, Debug)]
 pub struct RequestId {
     header: HeaderValue,
-    text: String,
+    /// The text that is stored, where that is not the header's.
+    cut: Option<Box<str>>,
 }
 
 impl RequestId {
@@ -36,16 +37,19 @@ impl RequestId {
     }
 
     fn new(header: HeaderValue) -> Self {
-        let text = match std::str::from_utf8(header.as_bytes()) {
-            Ok(text) if text.len() <= STORED => text.to_owned(),
-            _ => String::from_utf8_lossy(header.as_bytes()).chars().take(STORED).collect(),
+        let cut = match std::str::from_utf8(header.as_bytes()) {
+            Ok(text) if text.len() <= STORED => None,
+            _ => Some(String::from_utf8_lossy(header.as_bytes()).chars().take(STORED).collect()),
         };
-        Self { header, text }
+        Self { header, cut }
     }
 
     /// The id as it is stored and logged: at most 200 characters, what is not UTF-8 replaced.
     pub fn as_str(&self) -> &str {
-        &self.text
+        match &self.cut {
+            Some(cut) => cut,
+            None => std::str::from_utf8(self.header.as_bytes()).unwrap_or_default(),
+        }
     }
 
     /// The id as it is echoed: unchanged.

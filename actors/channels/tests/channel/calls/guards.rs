@@ -71,8 +71,8 @@ fn a_calling_channel_is_one_caller() {
         let mut other = get("other");
         other["id"] = json!("other");
         let orders = world.orders(json!({}), json!([try_get("stock"), other])).await;
-        let first = DataRequest { client_ip: Some("192.0.2.1".into()), ..http(json!({}), &[]) };
-        let second = DataRequest { client_ip: Some("192.0.2.2".into()), ..http(json!({}), &[]) };
+        let first = DataRequest { client_ip: Some([192, 0, 2, 1].into()), ..http(json!({}), &[]) };
+        let second = DataRequest { client_ip: Some([192, 0, 2, 2].into()), ..http(json!({}), &[]) };
         let answer = body(orders.submit(first).await);
         assert_eq!(answer["errors"], json!([]), "each of two channels has a bucket");
         let refused = orders.submit(second).await.unwrap_err();
