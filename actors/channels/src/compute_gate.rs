@@ -61,6 +61,7 @@ impl ComputeGate {
     /// Does the work of a large message: every stretch of it, up to the next await, takes a turn. While the
     /// work waits for something it holds none.
     pub fn run<'g, F: Future + 'g>(&'g self, work: F) -> impl Future<Output = F::Output> + 'g {
+        // Large work is rare; held by value it would make the futures of all work larger.
         let mut work = Box::pin(work);
         let mut turn = None;
         poll_fn(move |cx| {

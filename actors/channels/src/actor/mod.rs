@@ -43,8 +43,8 @@ impl Supervised for ChannelActor {}
 impl ReadHandler<Submit> for ChannelActor {
     fn read(&self, Submit(request): Submit) -> ReadReply<<Submit as actix::Message>::Result> {
         let channel = Arc::clone(&self.channel);
-        // The work must not stop half way when its caller disconnects. One future for both sizes would be as large as
-        // both together, and is moved for every message.
+        // The work must not stop half way when its caller disconnects. One future for both sizes would hold the request
+        // twice, and is moved for every message.
         if ComputeGate::is_large(request.raw.len()) {
             let gate = channel.services.compute_gate.clone();
             ReadReply::detached(async move { gate.run(channel.serve(request)).await })

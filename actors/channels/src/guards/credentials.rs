@@ -122,8 +122,8 @@ impl CredentialGuard {
         if let Some(suppressed) = self.log_limit.allow_line() {
             slog::info!(services.log, "credential refused";
                 "channel" => channel, "mode" => self.kind.name(), "reason" => reason,
-                "client_ip" => request.client_ip.map(|address| address.to_string()), "request_id" => &request.request_id,
-                "suppressed" => suppressed);
+                "client_ip" => request.client_ip.map(|address| address.to_string()),
+                "request_id" => &request.request_id, "suppressed" => suppressed);
         }
     }
 

@@ -34,8 +34,8 @@ impl OriginGuard {
         if let Some(suppressed) = self.log_limit.allow_line() {
             slog::info!(services.log, "origin refused";
                 "channel" => channel, "origin" => %String::from_utf8_lossy(origin),
-                "client_ip" => request.client_ip.map(|address| address.to_string()), "request_id" => &request.request_id,
-                "suppressed" => suppressed);
+                "client_ip" => request.client_ip.map(|address| address.to_string()),
+                "request_id" => &request.request_id, "suppressed" => suppressed);
         }
         Err(ServiceError::forbidden("Origin not allowed"))
     }
