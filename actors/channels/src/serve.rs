@@ -20,7 +20,7 @@ impl CompiledChannel {
         self: Arc<Self>,
         mut request: DataRequest,
     ) -> impl Future<Output = Result<ChannelResponse, ServiceError>> {
-        let request_id = std::mem::take(&mut request.request_id);
+        let request_id = request.request_id.clone();
         let trace_context = std::mem::take(&mut request.trace_context);
         let delivery = request.delivery;
         let held_until_answered = request.reservation.take();

@@ -35,6 +35,24 @@ fn a_validation_that_cannot_be_evaluated_refuses_the_same_way() {
 }
 
 #[test]
+fn the_log_names_the_request_that_a_guard_refused() {
+    let listed = json!({"origin_allow_list": ["https://a.example"]});
+    let keyed = json!({"auth": {"mode": "api_key", "keys": ["k"]}});
+    for (config, refused) in [(listed, "origin refused"), (keyed, "credential refused")] {
+        Universe::new(1).run(async |tree| {
+            let (kit, log) = Kit::with_log();
+            let orders = kit.serve(&tree, config, &empty_workflow()).await;
+            let mut request = http(json!({}), &[("origin", "https://b.example")]);
+            request.request_id = "r-17".into();
+            orders.submit(request).await.unwrap_err();
+            let lines = log.lines();
+            let named = |line: &&String| line.starts_with(refused) && line.contains(" request_id=r-17");
+            assert_eq!(lines.iter().filter(named).count(), 1, "{lines:?}");
+        });
+    }
+}
+
+#[test]
 fn a_present_origin_must_be_listed() {
     let listed = json!({"origin_allow_list": ["https://a.example"]});
     let all = json!({"origin_allow_list": ["*"]});

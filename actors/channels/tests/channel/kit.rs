@@ -30,6 +30,8 @@ use svc_model::{
 use svc_secrets::{EnvironmentResolver, Keyring};
 use tokio::sync::Semaphore;
 
+use crate::log_lines::LogLines;
+
 /// The environment of the tests.
 fn variable(name: &str) -> Option<String> {
     (name == "ORDERS_KEY").then(|| "k-from-env".to_owned())
@@ -114,6 +116,13 @@ pub(crate) struct Kit {
 }
 
 impl Kit {
+    /// A kit with the lines that its channels log.
+    pub(crate) fn with_log() -> (Self, LogLines) {
+        let (mut kit, lines) = (Self::new(Settings::default()), LogLines::default());
+        kit.services.log = slog::Logger::root(lines.clone(), slog::o!());
+        (kit, lines)
+    }
+
     pub(crate) fn new(settings: Settings) -> Self {
         let hold = HoldTask::new();
         let held = hold.clone();

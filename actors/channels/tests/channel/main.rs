@@ -10,6 +10,7 @@ mod definitions;
 mod guards;
 mod jobs;
 mod kit;
+mod log_lines;
 mod order;
 mod rates;
 mod recorded;

@@ -1,16 +1,10 @@
 //! Messages that came before: refused by their key, or answered as before.
 
-#![expect(
-    clippy::disallowed_types,
-    reason = "a drain of slog must be unwind safe, as the lock of std is by its poison"
-)]
-
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_supervision::{Tree, Universe};
 use serde_json::{Value, json};
-use slog::{Drain, Logger, Never, OwnedKVList, Record, o};
 use svc_channels::{ChannelActor, ChannelResponse, CompiledChannel, DataRequest, Settings};
 use svc_model::{Code, ServiceError};
 
@@ -262,28 +256,12 @@ fn shaped_refusals_are_kept_only_where_their_status_is_listed() {
     });
 }
 
-/// Keeps the texts of log lines.
-struct Texts(Arc<Mutex<Vec<String>>>);
-
-impl Drain for Texts {
-    type Ok = ();
-    type Err = Never;
-
-    fn log(&self, record: &Record<'_>, _: &OwnedKVList) -> Result<(), Never> {
-        self.0.lock().unwrap().push(record.msg().to_string());
-        Ok(())
-    }
-}
-
 #[test]
 fn the_log_warns_of_a_cache_in_front_of_a_workflow_that_can_tell_callers_apart() {
     let warnings = |config: Value| {
-        let texts = Arc::default();
-        let mut kit = Kit::new(Settings::default());
-        kit.services.log = Logger::root(Texts(Arc::clone(&texts)), o!());
+        let (kit, log) = Kit::with_log();
         kit.build(config, &empty_workflow()).unwrap();
-        let texts = texts.lock().unwrap();
-        texts.iter().filter(|text| text.contains("shared by callers")).count()
+        log.lines().iter().filter(|line| line.contains("shared by callers")).count()
     };
     let with = |key: &str, value: Value| {
         let mut config = keeping();
