@@ -135,11 +135,11 @@ impl KafkaHandle {
             .collect()
     }
 
-    /// Checks that a partition holds a record back that can be skipped.
+    /// Checks that a partition holds a record back that can be skipped; `offset` names the record that is meant.
     ///
     /// # Errors
     /// [`SkipError`] with the reason why none can.
-    pub fn check_skip(&self, topic: &str, partition: i32) -> Result<(), SkipError> {
+    pub fn check_skip(&self, topic: &str, partition: i32, offset: Option<i64>) -> Result<(), SkipError> {
         let handle = self.find(topic, partition)?;
         if self.shared.dead_letters.is_none() {
             return Err(SkipError::NoDeadLetterTopic);
@@ -147,9 +147,10 @@ impl KafkaHandle {
         if !self.shared.writes_letters_of(topic) {
             return Err(SkipError::DeadLetter);
         }
-        let is_held = handle.read(|state, _| state.held_record().is_some());
-        let is_held = is_held || handle.unreadable_records().is_some();
-        if is_held { Ok(()) } else { Err(SkipError::NothingHeld) }
+        match handle.unreadable_records() {
+            Some(records) => handle.check_passing(offset.unwrap_or(records.offset)),
+            None => handle.check_skip(offset),
+        }
     }
 
     fn find(&self, topic: &str, partition: i32) -> Result<Arc<PartitionHandle>, SkipError> {
@@ -171,7 +172,7 @@ impl KafkaHandle {
         partition: i32,
         offset: Option<i64>,
     ) -> Result<SkippedOffsets, SkipError> {
-        self.check_skip(topic, partition)?;
+        self.check_skip(topic, partition, offset)?;
         let handle = self.find(topic, partition)?;
         if let Some(records) = handle.unreadable_records() {
             return self.skip_unreadable(&handle, records, offset).await;

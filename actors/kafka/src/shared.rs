@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use slog::Logger;
 use svc_channels::{BatchProgress, RecordBatch, RecordResult, RecordRun, TopicRecord};
 use svc_connectors::KafkaProducer;
-use svc_registry::Registry;
+use svc_registry::{LoadedChannel, Registry, Snapshot};
 use svc_spans::{SpanDraft, Spans, TraceContext};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
@@ -19,7 +19,7 @@ use crate::metrics::KafkaMetrics;
 use crate::partition::handle::PartitionHandle;
 use crate::partition::trace_shares::TraceShares;
 use crate::settings::Settings;
-use crate::topic_map::TopicMap;
+use crate::topic_map::{TopicMap, TopicRoute};
 
 /// The topic of dead letters and its producer, which nothing else uses.
 pub(crate) struct DeadLetterTopic {
@@ -85,8 +85,7 @@ impl KafkaShared {
             return Some(RecordResult::deferred(reason));
         };
         let snapshot = Arc::clone(&self.registry.snapshot());
-        let channel = snapshot.channel_by_name(&route.channel).filter(|channel| !channel.is_cron());
-        match channel {
+        match find_channel(&snapshot, route) {
             Some(channel) => {
                 let runs = self.record_runs(records, is_failure_traced);
                 let batch = RecordBatch::new(runs, Arc::clone(progress));
@@ -146,6 +145,13 @@ impl KafkaShared {
         written
     }
 
+    /// Counts a record that is finished and that no channel accounted for, for the channel of its topic.
+    pub(crate) fn count_lost_record(&self, topic: &str) {
+        let (routes, snapshot) = (self.routes.load(), self.registry.snapshot());
+        let channel = routes.route(topic).and_then(|route| find_channel(&snapshot, route));
+        self.registry.count_lost_record(channel.map(|channel| channel.name()));
+    }
+
     pub(crate) fn groups(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Arc<GroupHandle>>> {
         self.groups.lock()
     }
@@ -189,6 +195,11 @@ impl KafkaShared {
         }
         troubles
     }
+}
+
+/// Returns the active channel that a route leads to.
+fn find_channel<'s>(snapshot: &'s Snapshot, route: &TopicRoute) -> Option<&'s Arc<LoadedChannel>> {
+    snapshot.channel_by_name(&route.channel).filter(|channel| !channel.is_cron())
 }
 
 /// The order to end a consumer.

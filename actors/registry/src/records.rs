@@ -36,6 +36,12 @@ impl Registry {
         let ended = self.dispatch(first, RunRecords(batch), self.same_channel(channel)).await;
         ended.err().map(|error| failed_dispatch(channel, error))
     }
+
+    /// Counts the message of a record that is finished and whose result has no settlement; `None` for one of no
+    /// active channel.
+    pub fn count_lost_record(&self, channel: Option<&str>) {
+        self.shared.services.metrics.count_lost_job(channel);
+    }
 }
 
 /// Converts the error of a dispatch.

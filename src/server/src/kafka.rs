@@ -38,7 +38,7 @@ impl KafkaIngress {
         match self.never {}
     }
 
-    pub(crate) fn check_skip(&self, _: &str, _: i32) -> Result<(), ServiceError> {
+    pub(crate) fn check_skip(&self, _: &str, _: i32, _: Option<i64>) -> Result<(), ServiceError> {
         match self.never {}
     }
 
@@ -96,12 +96,17 @@ impl KafkaIngress {
         self.handle.partitions().iter().map(|partition| serde_json::json!(partition)).collect()
     }
 
-    /// Checks that a partition holds a record back that can be skipped.
+    /// Checks that a partition holds a record back that can be skipped; `offset` names the record that is meant.
     ///
     /// # Errors
     /// 404 for a partition that this process does not read, 409 otherwise.
-    pub(crate) fn check_skip(&self, topic: &str, partition: i32) -> Result<(), ServiceError> {
-        self.handle.check_skip(topic, partition).map_err(to_service_error)
+    pub(crate) fn check_skip(
+        &self,
+        topic: &str,
+        partition: i32,
+        offset: Option<i64>,
+    ) -> Result<(), ServiceError> {
+        self.handle.check_skip(topic, partition, offset).map_err(to_service_error)
     }
 
     /// Gives up the record that a partition holds back; returns its offset.

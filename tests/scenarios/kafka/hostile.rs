@@ -170,6 +170,8 @@ fn batches_that_cannot_be_unpacked_block_their_partition_until_they_are_skipped(
     assert_eq!(metric(&mut client, completed), Some(3.0));
     eventually(|| client.get("/health").unwrap().json()["components"]["kafka"] == "ok");
     assert_eq!(client.json("POST", &path, &json!({})).unwrap().status, 409);
+    let audit = client.get(&format!("{ADMIN}/audit-logs?action=skip")).unwrap().json();
+    assert_eq!(audit["data"].as_array().unwrap().len(), 1, "a refusal is not recorded: {audit}");
     end(server);
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use rdkafka::types::RDKafkaRespErr;
 use serde_json::json;
 use svc_testkit::postgres::Postgres;
 
@@ -130,6 +131,54 @@ fn skipped_record_becomes_a_dead_letter_and_the_partition_goes_on() {
     let audit = client.get(&format!("{ADMIN}/audit-logs?action=skip")).unwrap().json();
     let row = &audit["data"][0];
     assert_eq!((&row["resource_type"], &row["resource_id"]), (&json!("kafka_partition"), &json!("slow/0")));
+    assert_eq!(audit["data"].as_array().unwrap().len(), 1, "a refusal is not recorded: {audit}");
+    let audited = "svc_admin_audit_events_total{action=\"skip\",resource_type=\"kafka_partition\"}";
+    assert_eq!(metric(&mut client, audited), Some(1.0));
+    let lost = "svc_messages_total{channel=\"slow\",status=\"error\"}";
+    assert_eq!(metric(&mut client, lost), Some(1.0), "it never ran");
+    end(server);
+}
+
+#[test]
+fn skip_that_is_not_acknowledged_leaves_the_dead_letter_pending() {
+    let cluster = Cluster::start(&[("orders", 1)]);
+    let refused = RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+    cluster.mock.topic_error(DEAD, refused).unwrap();
+    // One attempt may last a minute, more than four fifths of six seconds.
+    let launch = with_properties(launch_at(&cluster), &[("max.poll.interval.ms", "6000")]);
+    let (server, sink) = (with_dead_letters(launch).start().unwrap(), sink());
+    let mut client = server.client();
+    connect_sink(&mut client, &sink);
+    let mut tasks = tell().as_array().unwrap().clone();
+    tasks.extend(multiply().as_array().unwrap().clone());
+    serve_topic(&mut client, "orders", "orders", json!({"tracing": {"mode": "sync"}}), json!(tasks));
+    cluster.send("orders", r#"{"n": "x"}"#);
+    wait_state(&mut client, 0, "blocked");
+    for _ in 0..2 {
+        error(&skip(&mut client, "orders/0"), 503, "SERVICE_UNAVAILABLE");
+    }
+    let blocked = wait_state(&mut client, 0, "blocked");
+    let last_error = blocked["last_error"].as_str().unwrap();
+    assert!(last_error.starts_with("boom"), "{blocked}");
+    assert_eq!(last_error.matches("the dead letter was not written").count(), 1, "{blocked}");
+    assert_eq!(cluster.committed_offset("orders", 0), 0);
+
+    cluster.mock.topic_error(DEAD, RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR).unwrap();
+    cluster.wait_committed("orders", 0, 1);
+    let letter = &cluster.read(DEAD, 1)[0];
+    assert!(letter.value["error"].as_str().unwrap().starts_with("boom"), "{letter:?}");
+    assert_eq!(sink.requests().len(), 1, "the run is not repeated");
+    let failed = traces(&mut client, "mode=kafka&status=failed");
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    let trace_id = letter.headers.iter().find(|(name, _)| name == "trace_id").unwrap();
+    assert_eq!(failed[0]["id"], trace_id.1, "it is the letter of that run");
+    for (series, expected) in [
+        ("svc_kafka_records_total{topic=\"orders\",outcome=\"dead_letter\"}", Some(1.0)),
+        ("svc_kafka_records_total{topic=\"orders\",outcome=\"skipped\"}", None),
+        ("svc_messages_total{channel=\"orders\",status=\"error\"}", Some(1.0)),
+    ] {
+        assert_eq!(metric(&mut client, series), expected, "{series}");
+    }
     end(server);
 }
 

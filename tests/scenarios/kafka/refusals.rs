@@ -102,6 +102,39 @@ fn mapping_to_no_active_channel_and_a_quarantined_channel_are_failures() {
 }
 
 #[test]
+fn record_without_a_serving_channel_is_counted_once_it_is_a_dead_letter() {
+    let cluster = Cluster::start(&[("orders", 1), ("lost", 1)]);
+    let refused = RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+    cluster.mock.topic_error(DEAD, refused).unwrap();
+    let launch = with_dead_letters(launch_at(&cluster)).env("SVC_KAFKA__TOPICS", "lost:nobody");
+    let server = launch.start().unwrap();
+    let mut client = server.client();
+    // The name that its credentials come from is unset, so that the channel is quarantined at its load.
+    let config = json!({"auth": {"mode": "api_key", "keys": ["env://NOT_SET_ANYWHERE"]}});
+    serve_topic(&mut client, "orders", "orders", config, multiply());
+    for topic in ["orders", "lost"] {
+        cluster.send(topic, r#"{"n": 1}"#);
+    }
+    eventually(|| {
+        let rows = partitions(&mut client);
+        rows.iter().filter(|row| row["attempts"].as_i64() >= Some(2)).count() == 2
+    });
+    let counted = ["orders", "_unknown"]
+        .map(|name| format!("svc_messages_total{{channel=\"{name}\",status=\"error\"}}"));
+    for series in &counted {
+        assert_eq!(metric(&mut client, series), None, "{series}: it is not finished");
+    }
+    cluster.mock.topic_error(DEAD, RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR).unwrap();
+    for topic in ["orders", "lost"] {
+        cluster.wait_committed(topic, 0, 1);
+    }
+    for series in &counted {
+        assert_eq!(metric(&mut client, series), Some(1.0), "{series}");
+    }
+    end(server);
+}
+
+#[test]
 fn failure_is_reported_to_the_channel_that_is_named_for_it() {
     let cluster = Cluster::start(&[("orders", 1)]);
     let server = with_dead_letters(launch_at(&cluster)).start().unwrap();

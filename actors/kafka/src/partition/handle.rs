@@ -59,6 +59,8 @@ pub(super) struct PartitionShared {
     pub(super) unreadable: Option<UnreadableRecords>,
     high_watermark: Option<i64>,
     skip: Option<SkipRequest>,
+    /// Set while the worker carries a request to skip out.
+    is_skipping: bool,
 }
 
 /// The handle of a partition. It outlives the instances of its worker.
@@ -96,6 +98,7 @@ impl PartitionHandle {
                 unreadable: None,
                 high_watermark: None,
                 skip: None,
+                is_skipping: false,
             }),
             arrived: Notify::new(),
             skip_requested: Notify::new(),
@@ -271,9 +274,18 @@ impl PartitionHandle {
         }
     }
 
-    /// Takes the request of an operator.
+    /// Takes the request of an operator. There is no other until [`end_skip`](Self::end_skip).
     pub(crate) fn take_skip(&self) -> Option<SkipRequest> {
-        self.lock().skip.take()
+        let mut shared = self.lock();
+        let request = shared.skip.take();
+        // An instance of the worker that ended meanwhile left it set.
+        shared.is_skipping = request.is_some();
+        request
+    }
+
+    /// Notes that the request that was taken is carried out, or failed.
+    pub(crate) fn end_skip(&self) {
+        self.lock().is_skipping = false;
     }
 
     // The side of those who look at it.
@@ -293,23 +305,36 @@ impl PartitionHandle {
         Some((end - shared.state.position()?).max(0))
     }
 
-    /// Asks the worker to give up the record that it holds; `offset` names the record that is meant. Returns the
-    /// receiver of the offset that was skipped, which closes if the partition is given up.
+    /// Checks that the worker holds a record that can be skipped; `offset` names the record that is meant.
     ///
     /// # Errors
-    /// [`SkipError`] if no record, or another one, waits for another attempt.
-    pub(crate) fn request_skip(&self, offset: Option<i64>) -> Result<SkipReceiver, SkipError> {
-        let mut shared = self.lock();
+    /// [`SkipError`] if no record, or another one, waits for another attempt, or it is being skipped.
+    pub(crate) fn check_skip(&self, offset: Option<i64>) -> Result<(), SkipError> {
+        self.skippable_offset(&self.lock(), offset).map(|_| ())
+    }
+
+    fn skippable_offset(&self, shared: &PartitionShared, named: Option<i64>) -> Result<i64, SkipError> {
         if self.stage() >= WorkerStage::Closing {
             return Err(SkipError::NotAssigned);
         }
         let held = shared.state.held_record().ok_or(SkipError::NothingHeld)?.offset;
-        if offset.is_some_and(|offset| offset != held) {
+        if named.is_some_and(|named| named != held) {
             return Err(SkipError::OtherOffset { held });
         }
-        if shared.skip.is_some() {
+        if shared.skip.is_some() || shared.is_skipping {
             return Err(SkipError::Busy);
         }
+        Ok(held)
+    }
+
+    /// Asks the worker to give up the record that it holds; `offset` names the record that is meant. Returns the
+    /// receiver of the offset that was skipped, which closes if the partition is given up.
+    ///
+    /// # Errors
+    /// As [`check_skip`](Self::check_skip).
+    pub(crate) fn request_skip(&self, offset: Option<i64>) -> Result<SkipReceiver, SkipError> {
+        let mut shared = self.lock();
+        let held = self.skippable_offset(&shared, offset)?;
         let (answer, skipped) = oneshot::channel();
         shared.skip = Some(SkipRequest { offset: held, answer });
         drop(shared);
@@ -368,6 +393,19 @@ mod tests {
         handle.finish([4].into_iter(), Some(5));
         assert_eq!(skipped.try_recv(), Ok(Err(SkipError::NothingHeld)));
         assert!(handle.take_skip().is_none(), "the next record is not meant");
+    }
+
+    #[test]
+    fn skip_in_progress_admits_no_other_until_it_has_ended() {
+        let handle = holding_partition();
+        assert_eq!(handle.check_skip(Some(5)), Err(SkipError::OtherOffset { held: 4 }));
+        assert_eq!(handle.check_skip(Some(4)), Ok(()));
+        let _skipped = handle.request_skip(None).unwrap();
+        assert_eq!(handle.check_skip(None), Err(SkipError::Busy));
+        let request = handle.take_skip();
+        assert_eq!((request.is_some(), handle.check_skip(None)), (true, Err(SkipError::Busy)));
+        handle.end_skip();
+        assert_eq!(handle.check_skip(None), Ok(()));
     }
 
     #[test]

@@ -54,7 +54,6 @@ struct PendingLetter {
     offset: i64,
     letter: RecordLetter,
     settlement: Option<RecordSettlement>,
-    settled_as: SettledAs,
     error: String,
     /// The place in a distributed trace of the attempt that failed.
     trace_context: TraceContext,
@@ -142,9 +141,9 @@ impl PartitionWork {
     /// Makes another attempt at a record.
     async fn attempt_again(&mut self, record: &Arc<TopicRecord>) -> AttemptEnd {
         if let Some(request) = self.handle.take_skip()
-            && self.skip(record, request).await
+            && let Some(end) = self.skip(record, request).await
         {
-            return AttemptEnd::Finished;
+            return end;
         }
         if let Some(pending) = self.pending.take().filter(|pending| pending.offset == record.offset) {
             return self.write_letter(pending).await;
@@ -281,10 +280,14 @@ impl PartitionWork {
         if self.shared.writes_letters_of(&record.topic) {
             let trace_id = settlement.as_ref().map(|settlement| settlement.trace_id().to_string());
             let letter = RecordLetter::new(record, &error, trace_id);
-            let settled_as = SettledAs::DeadLetter;
             let offset = record.offset;
-            let pending = PendingLetter { offset, letter, settlement, settled_as, error, trace_context };
-            return self.write_letter(pending).await;
+            let pending = PendingLetter { offset, letter, settlement, error, trace_context };
+            let end = self.write_letter(pending).await;
+            if is_traced {
+                // Another instance of the worker has no pending letter, and runs the record again.
+                self.handle.update(|state, _| state.mark_failure_traced());
+            }
+            return end;
         }
         if let Some(settlement) = settlement {
             settlement.release().await;
@@ -302,71 +305,101 @@ impl PartitionWork {
 
     /// Writes a dead letter. Where that fails, the write is tried again, not the run.
     async fn write_letter(&mut self, pending: PendingLetter) -> AttemptEnd {
-        let written = tokio::select! {
-            biased;
-            () = self.handle.wait_for(WorkerStage::Ending) => return AttemptEnd::Stopped,
-            written = self.shared.write_letter(&pending.letter, &pending.trace_context) => written,
-        };
-        match written {
-            Ok(()) => {
-                info!(self.shared.log, "a record became a dead letter"; "topic" => &*self.handle.topic,
-                    "partition" => self.handle.partition, "offset" => pending.offset, "error" => &pending.error);
-                let PendingLetter { offset, mut settlement, settled_as, error, .. } = pending;
-                if let Some(settlement) = &mut settlement {
-                    settlement.report_failure(&error).await;
-                }
-                self.count_records(settled_as, 1);
-                self.finish(vec![FinishedRecord { offset, settlement }], None).await;
+        match self.publish_letter(&pending.letter, &pending.trace_context).await {
+            Some(Ok(())) => {
+                let PendingLetter { offset, settlement, error, .. } = pending;
+                self.finish_as_letter(offset, settlement, &error, SettledAs::DeadLetter).await;
                 AttemptEnd::Finished
             }
-            Err(reason) => {
-                (self.shared.settings.errors)(ErrorReason::KafkaDlq);
-                self.shared.metrics.count_retry(&self.handle.topic, RetryReason::DeadLetterWrite);
-                let error = format!("{}; the dead letter was not written: {reason}", pending.error);
-                self.log_first_failure(pending.offset, &error);
+            Some(Err(reason)) => {
+                let end = self.retry_letter(pending.offset, &pending.error, &reason);
                 self.pending = Some(pending);
-                AttemptEnd::Retry(self.handle.update(|state, now| state.fail(error, now)))
+                end
             }
+            None => AttemptEnd::Stopped,
         }
     }
 
-    /// Gives a record up for an operator: it becomes a dead letter. Returns `false` if it stays.
-    async fn skip(&mut self, record: &Arc<TopicRecord>, request: SkipRequest) -> bool {
+    /// Sends a dead letter to the brokers; `None` if the partition is given up meanwhile.
+    async fn publish_letter(
+        &self,
+        letter: &RecordLetter,
+        trace_context: &TraceContext,
+    ) -> Option<Result<(), String>> {
+        tokio::select! {
+            biased;
+            () = self.handle.wait_for(WorkerStage::Ending) => None,
+            written = self.shared.write_letter(letter, trace_context) => Some(written),
+        }
+    }
+
+    /// Finishes a record whose dead letter is acknowledged.
+    async fn finish_as_letter(
+        &self,
+        offset: i64,
+        mut settlement: Option<RecordSettlement>,
+        error: &str,
+        settled_as: SettledAs,
+    ) {
+        info!(self.shared.log, "a record became a dead letter"; "topic" => &*self.handle.topic,
+            "partition" => self.handle.partition, "offset" => offset, "error" => error);
+        match &mut settlement {
+            Some(settlement) => settlement.report_failure(error).await,
+            None => self.shared.count_lost_record(&self.handle.topic),
+        }
+        self.count_records(settled_as, 1);
+        self.finish(vec![FinishedRecord { offset, settlement }], None).await;
+    }
+
+    /// Notes that the dead letter of a record was not acknowledged. `error` is that of the record.
+    fn retry_letter(&self, offset: i64, error: &str, reason: &str) -> AttemptEnd {
+        (self.shared.settings.errors)(ErrorReason::KafkaDlq);
+        self.shared.metrics.count_retry(&self.handle.topic, RetryReason::DeadLetterWrite);
+        let error = format!("{error}; the dead letter was not written: {reason}");
+        self.log_first_failure(offset, &error);
+        AttemptEnd::Retry(self.handle.update(|state, now| state.fail(error, now)))
+    }
+
+    /// Gives a record up for an operator: it becomes a dead letter. Where that is not acknowledged, the record waits
+    /// for its next attempt, and with it the letter that was pending before. `None` if another record is meant.
+    async fn skip(&mut self, record: &Arc<TopicRecord>, request: SkipRequest) -> Option<AttemptEnd> {
         let SkipRequest { offset, answer } = request;
         if offset != record.offset {
+            self.handle.end_skip();
             let _ = answer.send(Err(SkipError::OtherOffset { held: record.offset }));
-            return false;
+            return None;
         }
-        let error = self.handle.update(|state, _| state.held_record().map(|held| held.last_error.clone()));
-        let error = format!("skipped by an operator: {}", error.unwrap_or_default());
-        let pending = self.pending.take().filter(|pending| pending.offset == record.offset);
-        let settlement = pending.and_then(|pending| pending.settlement);
-        let letter = RecordLetter::new(record, &error, None);
-        let settled_as = SettledAs::Skipped;
+        let pending = self.pending.take().filter(|pending| pending.offset == offset);
+        let error = match &pending {
+            Some(pending) => pending.error.clone(),
+            None => {
+                let held = self.handle.update(|state, _| state.held_record().cloned());
+                held.map(|held| held.last_error).unwrap_or_default()
+            }
+        };
+        let skip_error = format!("skipped by an operator: {error}");
+        let letter = RecordLetter::new(record, &skip_error, None);
         let trace_context = self.shared.trace_context(record);
-        let offset = record.offset;
-        let pending = PendingLetter { offset, letter, settlement, settled_as, error, trace_context };
-        let end = self.write_letter(pending).await;
+        let (end, skipped) = match self.publish_letter(&letter, &trace_context).await {
+            Some(Ok(())) => {
+                let settlement = pending.and_then(|pending| pending.settlement);
+                self.finish_as_letter(offset, settlement, &skip_error, SettledAs::Skipped).await;
+                (AttemptEnd::Finished, Ok(offset))
+            }
+            Some(Err(reason)) => {
+                self.pending = pending;
+                let end = self.retry_letter(offset, &error, &reason);
+                (end, Err(SkipError::NotWritten("the brokers did not acknowledge it".to_owned())))
+            }
+            None => {
+                let reason = "the partition is given up".to_owned();
+                (AttemptEnd::Stopped, Err(SkipError::NotWritten(reason)))
+            }
+        };
+        self.handle.end_skip();
         // An answer that nobody waits for any more changes nothing.
-        match end {
-            AttemptEnd::Finished => {
-                let _ = answer.send(Ok(record.offset));
-                true
-            }
-            AttemptEnd::Retry(_) | AttemptEnd::Stopped => {
-                let reason = match self.pending.take() {
-                    Some(pending) => {
-                        if let Some(settlement) = pending.settlement {
-                            settlement.release().await;
-                        }
-                        "the brokers did not acknowledge it".to_owned()
-                    }
-                    None => "the partition is given up".to_owned(),
-                };
-                let _ = answer.send(Err(SkipError::NotWritten(reason)));
-                false
-            }
-        }
+        let _ = answer.send(skipped);
+        Some(end)
     }
 
     /// Fetches a record again. It blocks its partition, which is logged once.

@@ -37,7 +37,8 @@ pub(super) async fn skip(
     let number: i32 = partition.parse().map_err(|_| unknown())?;
     let offset = query.integer("offset")?;
     let kafka = state.kafka.as_ref().ok_or_else(unknown)?;
-    kafka.check_skip(&topic, number)?;
+    // A refusal is not recorded.
+    kafka.check_skip(&topic, number, offset)?;
     // Recorded before it happens, so that nothing happens unrecorded.
     let entry = caller.audit("skip", PARTITION, &format!("{topic}/{number}"));
     state.store.audit().record(entry).await?;
