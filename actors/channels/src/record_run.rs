@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use svc_engine::{FailureKind, Message, RunOptions, RunOutcome};
 use svc_model::{ErrorReason, ServiceError, Timestamp, rollout};
 use svc_spans::{ActiveSpan, TraceContext};
-use svc_traces::{FailureReport, Record, TraceMode};
+use svc_traces::{FailureReport, Record, TraceMode, Untraced};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -106,6 +106,8 @@ pub struct RecordSettlement {
     took: Duration,
     trace_id: Uuid,
     trace: Option<Record>,
+    /// The reason why the record leaves no trace.
+    untraced: Option<Untraced>,
     claim: Option<IdempotencyClaim>,
     /// The payload of a run that failed.
     failed_payload: Option<Value>,
@@ -173,6 +175,9 @@ impl RecordSettlement {
     /// Counts the message of a record that is done.
     pub fn count(&self) {
         self.channel.meters.count(self.outcome, self.took.as_secs_f64());
+        if let (Some(traces), Some(reason)) = (&self.channel.services.traces, self.untraced) {
+            traces.count_untraced(reason);
+        }
     }
 
     /// Settles the idempotency key. The offset of the record may be committed then.
@@ -202,6 +207,8 @@ struct RecordAttempt {
     started_at: Timestamp,
     started: Instant,
     is_traced: bool,
+    /// The reason why it is not traced, where the channel has a trace policy.
+    untraced: Option<Untraced>,
 }
 
 /// A record with its payload.
@@ -230,16 +237,24 @@ impl CompiledChannel {
     }
 
     async fn parse_record(self: &Arc<Self>, run: RecordRun) -> Result<ParsedRecord, Box<RecordResult>> {
+        let draw = self.draw_trace(&run.record);
         let attempt = RecordAttempt {
             trace_id: Uuid::now_v7(),
             started_at: Timestamp::now(),
             started: Instant::now(),
-            is_traced: self.sampled_trace().is_some(),
+            is_traced: draw == Some(Ok(())),
+            untraced: draw.and_then(Result::err),
         };
         match run.record.parse_value(self.record_format, &self.services.compute_gate).await {
             Ok(payload) => Ok(ParsedRecord { run, attempt, payload }),
             Err(message) => Err(Box::new(self.refuse_record(&attempt, message, run.is_failure_traced))),
         }
+    }
+
+    /// Decides whether a record is traced: alike for every attempt at it. `None` without a trace policy.
+    fn draw_trace(&self, record: &TopicRecord) -> Option<Result<(), Untraced>> {
+        let (traces, policy) = (self.services.traces.as_ref()?, self.tracing.as_ref()?);
+        Some(traces.draw_by_key(policy, &(&*record.topic, record.partition, record.offset)))
     }
 
     async fn run_parsed(self: &Arc<Self>, parsed: ParsedRecord) -> RecordResult {
@@ -327,7 +342,9 @@ impl CompiledChannel {
     }
 
     fn drop_duplicate(self: &Arc<Self>, attempt: &RecordAttempt) -> RecordResult {
-        let settlement = self.settlement(attempt, MessageOutcome::Duplicate, None, None);
+        let mut settlement = self.settlement(attempt, MessageOutcome::Duplicate, None, None);
+        // It never ran.
+        settlement.untraced = None;
         RecordResult::new(RecordOutcome::Duplicate, Some(settlement))
     }
 
@@ -344,6 +361,7 @@ impl CompiledChannel {
             took: attempt.started.elapsed(),
             trace_id: attempt.trace_id,
             trace,
+            untraced: attempt.untraced,
             claim,
             failed_payload: None,
             report_target: None,

@@ -1,5 +1,6 @@
 //! The handle to traces and the queue.
 
+use std::hash::Hash;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::claim::JobClaim;
 use crate::dead_letters::{DeadLetterRetrier, DueTimer, RetryShared};
 use crate::job::{Job, Runner};
 use crate::metrics::TraceMetrics;
-use crate::policy::{Sampler, TracePolicy};
+use crate::policy::{Sampler, TracePolicy, Untraced, sample_key};
 use crate::queue::{
     Adoption, IntakeShared, JobIntake, JobQueue, QueueCapacity, QueueRejection, QueuedJob, RetryLimits,
 };
@@ -213,13 +214,22 @@ impl Traces {
     /// Decides whether a synchronous run is traced, with one random draw per call. Counts the runs that are
     /// not.
     pub fn draw(&self, policy: &TracePolicy) -> bool {
-        let reason = match policy.mode {
-            TracingMode::Off => "off",
-            _ if self.shared.draws.sample(policy.sample_rate) => return true,
-            _ => "sampled_out",
-        };
-        self.shared.metrics.record_drop(reason);
-        false
+        let admitted = policy.admit(|rate| self.shared.draws.sample(rate));
+        admitted.map_err(|reason| self.count_untraced(reason)).is_ok()
+    }
+
+    /// Decides whether a run is traced that may be attempted more than once: alike for every attempt with this
+    /// `key`. Counts nothing.
+    ///
+    /// # Errors
+    /// The reason why it is not, to be counted when the attempts are over.
+    pub fn draw_by_key(&self, policy: &TracePolicy, key: &impl Hash) -> Result<(), Untraced> {
+        policy.admit(|rate| sample_key(key, rate))
+    }
+
+    /// Counts a run that leaves no trace.
+    pub fn count_untraced(&self, reason: Untraced) {
+        self.shared.metrics.record_drop(reason.name());
     }
 
     /// Stores the trace of a sampled run. In mode `sync` the row is on disk when this returns. In the other
@@ -398,13 +408,13 @@ impl TracesShared {
     fn intake_shared(&self, runner: Arc<dyn Runner>) -> Arc<IntakeShared> {
         let adoption = Arc::new(Adoption::new(
             Arc::clone(&self.waiting),
-            self.traces.clone(),
-            self.nodes.clone(),
+            (self.traces.clone(), self.nodes.clone()),
             RetryLimits {
                 max_retries: self.settings.dead_letters.max_retries,
                 max_recoveries: self.settings.queue.max_recoveries,
             },
             runner,
+            (Arc::clone(&self.letters_changed), self.settings.errors.clone()),
             self.metrics.clone(),
             self.log.clone(),
         ));

@@ -38,7 +38,7 @@ mod worker;
 pub use handle::{AcceptedJob, SubmitError, TraceServices, Traces};
 pub use job::{Job, JobFailure, JobHold, JobOutcome, JobResult, JobThread, Runner};
 pub use metrics::TraceMetrics;
-pub use policy::{TracePolicy, TracingDefaults};
+pub use policy::{TracePolicy, TracingDefaults, Untraced};
 pub use record::Record;
 pub use report::{FAILURE_OF, FailureReport, PreparedReport};
 pub use settings::{Callback, DeadLetterSettings, OverflowPolicy, QueueSettings, RecorderSettings, Settings};

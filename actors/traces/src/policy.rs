@@ -1,5 +1,6 @@
 //! Selection of the runs that leave a trace, and the time at which it is written.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use svc_model::config::{TracingConfig, TracingMode};
@@ -40,6 +41,49 @@ impl TracingDefaults {
     }
 }
 
+/// The reason why a run leaves no trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untraced {
+    /// The channel records none.
+    Off,
+    /// The draw excluded it.
+    SampledOut,
+}
+
+impl Untraced {
+    /// Returns the name that metrics use.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::SampledOut => "sampled_out",
+        }
+    }
+}
+
+impl TracePolicy {
+    /// Decides whether a run is traced. `draw` returns true with the probability that it is given.
+    ///
+    /// # Errors
+    /// The reason why it is not.
+    pub(crate) fn admit(&self, draw: impl FnOnce(f64) -> bool) -> Result<(), Untraced> {
+        match self.mode {
+            TracingMode::Off => Err(Untraced::Off),
+            _ if draw(self.sample_rate) => Ok(()),
+            _ => Err(Untraced::SampledOut),
+        }
+    }
+}
+
+/// Returns true for the share `rate` of all keys, and always the same for one key.
+pub(crate) fn sample_key(key: &impl Hash, rate: f64) -> bool {
+    if rate >= 1.0 {
+        return true;
+    }
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    share(hasher.finish()) < rate
+}
+
 /// A random sampler: one number per draw, from any thread, without a lock.
 #[derive(Debug)]
 pub(crate) struct Sampler(AtomicU64);
@@ -58,10 +102,14 @@ impl Sampler {
         let count = self.0.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
         let mixed = (count ^ (count >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        #[expect(clippy::cast_precision_loss, reason = "53 bits are what a double holds")]
-        let share = ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
-        share < rate
+        share(mixed ^ (mixed >> 31)) < rate
     }
+}
+
+/// Returns a number of which every bit is as likely as not as a share from 0 to 1.
+#[expect(clippy::cast_precision_loss, reason = "53 bits are what a double holds")]
+fn share(number: u64) -> f64 {
+    (number >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 #[cfg(test)]
@@ -95,5 +143,17 @@ mod tests {
             assert!((share - rate).abs() < 0.01, "{rate}: {share}");
         }
         assert!(!(0..1000).any(|_| draws.sample(0.0)));
+    }
+
+    #[test]
+    fn keys_are_sampled_as_often_as_the_rate_says_and_each_of_them_alike() {
+        for rate in [0.0, 0.01, 0.5, 0.99, 1.0] {
+            let sampled = |key: &(&str, i32, i64)| sample_key(key, rate);
+            let keys = (0..100_000).map(|offset| ("orders", 3, offset));
+            let hits = keys.clone().filter(sampled).count();
+            let share = f64::from(u32::try_from(hits).unwrap()) / 100_000.0;
+            assert!((share - rate).abs() < 0.01, "{rate}: {share}");
+            assert_eq!(keys.filter(sampled).count(), hits, "again the same");
+        }
     }
 }

@@ -6,8 +6,12 @@ use std::time::Duration;
 use actix_supervision::{Placement, Tree};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
+use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
-use svc_channels::{DataRequest, Delivery, PanicFlag, RunJob, Settings};
+use svc_channels::{
+    BatchProgress, DataRequest, Delivery, PanicFlag, RecordBatch, RecordRun, RecordSettlement, RunJob,
+    RunRecords, Settings, TopicRecord,
+};
 use svc_model::config::TracingMode;
 use svc_nodes::{NodeHandle, NodeMetrics};
 use svc_store::{Store, StoreConfig, TraceQuery, TraceRecord};
@@ -24,6 +28,7 @@ struct World {
     tree: Tree,
     store: Store,
     traces: Traces,
+    metrics: TraceMetrics,
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -81,11 +86,17 @@ fn run<T>(channels: Settings, buffer_size: usize, test: impl AsyncFnOnce(&mut Wo
         let nodes =
             NodeHandle::supervise(&tree, "nodes", at, &store, lease, metrics, log.clone()).await.unwrap();
         let (settings, metrics) = (settings(buffer_size), TraceMetrics::default());
-        let parts = svc_traces::TraceServices { store: store.clone(), nodes, settings, metrics, log };
+        let parts = svc_traces::TraceServices {
+            store: store.clone(),
+            nodes,
+            settings,
+            metrics: metrics.clone(),
+            log,
+        };
         let traces = Traces::supervise(&tree, "traces", Placement::Here, parts).await.unwrap();
         let mut kit = Kit::new(channels);
         kit.services.traces = Some(traces.clone());
-        let mut world = World { kit, tree: tree.clone(), store, traces };
+        let mut world = World { kit, tree: tree.clone(), store, traces, metrics };
         let outcome = tokio::time::timeout(20 * SECOND, test(&mut world)).await.unwrap();
         tree.shutdown(5 * SECOND).await;
         outcome
@@ -107,8 +118,29 @@ impl World {
         self.trace(&json!(row.id)).await.unwrap()
     }
 
+    /// Returns the number of runs that left no trace for this reason.
+    fn dropped(&self, reason: &str) -> usize {
+        let (mut registry, mut page) = (Registry::default(), String::new());
+        self.metrics.register(&mut registry);
+        prometheus_client::encoding::text::encode(&mut page, &registry).unwrap();
+        let prefix = format!("trace_dropped_total{{reason=\"{reason}\"}} ");
+        let line = page.lines().find_map(|line| line.strip_prefix(&prefix));
+        line.map_or(0, |count| count.parse().unwrap())
+    }
+
     async fn count(&self) -> usize {
         self.store.traces().list(TraceQuery::default()).await.unwrap().rows.len()
+    }
+}
+
+fn record_run(offset: i64) -> RecordRun {
+    let (topic, value) = ("orders".into(), Some(b"1".to_vec()));
+    let record = TopicRecord { topic, partition: 0, offset, key: None, value, headers: Vec::new() };
+    RecordRun {
+        record: Arc::new(record),
+        limit: SECOND,
+        is_failure_traced: false,
+        trace_context: Default::default(),
     }
 }
 
@@ -237,6 +269,37 @@ fn a_channel_says_what_is_recorded_of_it() {
             }
         });
     }
+}
+
+#[test]
+fn attempts_at_a_record_are_sampled_alike_and_one_without_a_trace_counts_once() {
+    const RECORDS: i64 = 40;
+    run(Settings::default(), 10, async |world| {
+        let config = json!({"tracing": {"sample_rate": 0.5}});
+        let orders = world.kit.serve(&world.tree, config, &empty_workflow()).await;
+        let attempt = async || {
+            let mut settlements = Vec::new();
+            for offset in 0..RECORDS {
+                let progress = Arc::new(BatchProgress::default());
+                let batch = RecordBatch::new([record_run(offset)], Arc::clone(&progress));
+                orders.0.ask(RunRecords(batch)).await.unwrap();
+                settlements
+                    .extend(progress.take_results().into_iter().filter_map(|result| result.settlement));
+            }
+            settlements
+        };
+        let sampled = |settlements: &[RecordSettlement]| {
+            let traced = settlements.iter().map(|settlement| settlement.trace_bytes().is_some());
+            traced.collect::<Vec<_>>()
+        };
+        let (first, second) = (attempt().await, attempt().await);
+        assert_eq!((sampled(&first), i64::try_from(first.len())), (sampled(&second), Ok(RECORDS)));
+        let untraced = sampled(&first).iter().filter(|is_traced| !**is_traced).count();
+        assert!((1..first.len()).contains(&untraced), "{untraced}");
+        assert_eq!(world.dropped("sampled_out"), 0, "an attempt counts nothing");
+        second.iter().for_each(RecordSettlement::count);
+        assert_eq!(world.dropped("sampled_out"), untraced);
+    });
 }
 
 #[test]
