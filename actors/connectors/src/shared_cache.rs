@@ -17,14 +17,14 @@ use crate::drivers::cache::{
 };
 use crate::drivers::failure::CallFailure;
 use crate::error::NotLoaded;
-use crate::functions::{call_driver, call_with_breaker, check_operation, driver_of};
+use crate::functions::{Caller, call_driver, call_with_breaker, check_operation, driver_of};
 use crate::handle::Connectors;
 
 /// A cache in a server that other processes reach too. Cheap to clone.
 #[derive(Clone, Debug)]
 struct ConnectorCache {
     connectors: ConnectorDirectory,
-    channel: Arc<str>,
+    caller: Caller,
     connector: Arc<str>,
 }
 
@@ -46,7 +46,7 @@ impl ConnectorAccess for Connectors {
         }
         Ok(Arc::new(ConnectorCache {
             connectors: self.directory().clone(),
-            channel: channel.into(),
+            caller: Caller::of_guard(channel.into()),
             connector: connector.into(),
         }))
     }
@@ -108,6 +108,6 @@ impl ConnectorCache {
             let (_, answer) = call_driver(&self.connectors, connector, message).await?;
             answer.map_err(|failure| failure.to_task_error(connector))
         };
-        call_with_breaker(&self.connectors, &self.channel, connector, call).await.map_err(cache_error)
+        call_with_breaker(&self.connectors, &self.caller, connector, call).await.map_err(cache_error)
     }
 }

@@ -10,7 +10,7 @@ use svc_engine::{
 };
 use svc_model::{ConnectorType, FieldError};
 
-use super::call::{call_driver, call_with_breaker, channel_of, check_operation};
+use super::call::{Caller, call_driver, call_with_breaker, check_operation};
 use super::input::{self, text};
 use crate::directory::ConnectorDirectory;
 use crate::drivers::cache::{CacheDriver, ReadEntry, WriteEntry};
@@ -114,7 +114,7 @@ impl CompiledTask for ReadTask {
                 let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
                 answer.map_err(|failure| failure.to_task_error(&self.connector))
             };
-            let entry = call_with_breaker(&self.connectors, &channel_of(cx), &self.connector, call).await?;
+            let entry = call_with_breaker(&self.connectors, &Caller::of_task(cx), &self.connector, call).await?;
             let value = match entry {
                 Some(text) => {
                     let parsed = cx.parse_json(text.as_bytes());
@@ -152,7 +152,7 @@ impl CompiledTask for WriteTask {
                 let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
                 answer.map_err(|failure| failure.to_task_error(&self.connector))
             };
-            call_with_breaker(&self.connectors, &channel_of(cx), &self.connector, call).await?;
+            call_with_breaker(&self.connectors, &Caller::of_task(cx), &self.connector, call).await?;
             Ok(TaskOutcome::Success)
         })
     }

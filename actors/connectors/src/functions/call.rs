@@ -8,7 +8,7 @@ use svc_engine::{ErrorCode, Healing, TaskCx, TaskError};
 use svc_model::config::connector::OperationSwitches;
 use tokio::time::Instant;
 
-use crate::breaker::CallVerdict;
+use crate::breaker::{BreakerPermit, CallVerdict};
 use crate::directory::ConnectorDirectory;
 use crate::driver::Driver;
 use crate::error::NotLoaded;
@@ -19,10 +19,57 @@ const NO_CHANNEL: &str = "_none";
 /// Most times a call follows a connector that is being replaced.
 const REPLACEMENTS: usize = 3;
 
-/// Returns the channel of a run, the last of its call chain. Metadata is writable by workflows, so it chooses
-/// neither a breaker nor a metric label.
-pub(crate) fn channel_of(cx: &TaskCx<'_>) -> Arc<str> {
-    cx.chain().last().cloned().unwrap_or_else(|| NO_CHANNEL.into())
+/// The run, or the guard of a channel, that makes a call.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    channel: Arc<str>,
+    /// The time at which the call is dropped.
+    deadline: Option<Instant>,
+}
+
+impl Caller {
+    /// Returns the run of a task. Its channel is the last of its call chain: metadata is writable by workflows,
+    /// so it chooses neither a breaker nor a metric label.
+    pub(crate) fn of_task(cx: &TaskCx<'_>) -> Self {
+        let channel = cx.chain().last().cloned().unwrap_or_else(|| NO_CHANNEL.into());
+        Self { channel, deadline: cx.deadline() }
+    }
+
+    /// Returns the guard of a channel.
+    pub(crate) const fn of_guard(channel: Arc<str>) -> Self {
+        Self { channel, deadline: None }
+    }
+}
+
+/// A call that the breaker admitted. Counted once: when it ends, or when it is dropped before its end.
+struct AdmittedCall<'c> {
+    connectors: &'c ConnectorDirectory,
+    caller: &'c Caller,
+    connector: &'c str,
+    started: Instant,
+    permit: Option<BreakerPermit<'c>>,
+}
+
+impl AdmittedCall<'_> {
+    fn end(&mut self, is_ok: bool, verdict: CallVerdict) {
+        let Some(permit) = self.permit.take() else { return };
+        let (metrics, channel) = (self.connectors.metrics(), &self.caller.channel);
+        metrics.record_call(channel, self.connector, is_ok, self.started.elapsed());
+        if permit.settle(verdict) {
+            metrics.record_trip(channel, self.connector);
+        }
+    }
+}
+
+impl Drop for AdmittedCall<'_> {
+    fn drop(&mut self) {
+        if self.permit.is_none() {
+            return;
+        }
+        // A backend that lets the deadline of a run pass has failed; a run may be dropped for other reasons too.
+        let is_late = self.caller.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        self.end(false, if is_late { CallVerdict::Failure } else { CallVerdict::Neutral });
+    }
 }
 
 /// Makes one logical call, which may consist of several attempts: admits it through the breaker of channel
@@ -32,28 +79,27 @@ pub(crate) fn channel_of(cx: &TaskCx<'_>) -> Arc<str> {
 /// `circuit_open` while the breaker rejects calls; otherwise the error of the call.
 pub(crate) async fn call_with_breaker<T>(
     connectors: &ConnectorDirectory,
-    channel: &str,
+    caller: &Caller,
     connector: &str,
     call: impl Future<Output = Result<T, TaskError>>,
 ) -> Result<T, TaskError> {
-    let Some(pass) = connectors.breakers().admit(channel, connector) else {
+    let channel = &*caller.channel;
+    let Some(permit) = connectors.breakers().admit(channel, connector) else {
         connectors.metrics().record_rejection(channel, connector);
         let message =
             format!("the circuit breaker of connector '{connector}' is open for channel '{channel}'");
         return Err(TaskError::new(ErrorCode::CircuitOpen, message));
     };
-    let started = Instant::now();
+    let (started, permit) = (Instant::now(), Some(permit));
+    let mut admitted = AdmittedCall { connectors, caller, connector, started, permit };
     let outcome = call.await;
-    connectors.metrics().record_call(channel, connector, outcome.is_ok(), started.elapsed());
     let verdict = match &outcome {
         Ok(_) => CallVerdict::Success,
         Err(error) if error.retryable() => CallVerdict::Failure,
         Err(error) if error.code == ErrorCode::Http => CallVerdict::Answered,
         Err(_) => CallVerdict::Neutral,
     };
-    if pass.settle(verdict) {
-        connectors.metrics().record_trip(channel, connector);
-    }
+    admitted.end(outcome.is_ok(), verdict);
     outcome
 }
 

@@ -9,7 +9,7 @@ use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskEr
 use svc_model::{ConnectorType, FieldError};
 
 use super::QuerySettings;
-use super::call::{call_with_breaker, channel_of, check_operation};
+use super::call::{Caller, call_with_breaker, check_operation};
 use super::input::{self, text};
 use super::sql::run;
 use crate::directory::ConnectorDirectory;
@@ -181,9 +181,9 @@ impl CompiledTask for DbTask {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let params = self.params(cx)?;
-            let channel = channel_of(cx);
+            let caller = Caller::of_task(cx);
             let call = self.outcome(&params);
-            let value = call_with_breaker(&self.connectors, &channel, &self.connector, call).await?;
+            let value = call_with_breaker(&self.connectors, &caller, &self.connector, call).await?;
             cx.write(&self.output, value)?;
             Ok(TaskOutcome::Success)
         })

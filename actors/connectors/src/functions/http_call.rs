@@ -18,7 +18,7 @@ use svc_outbound::{Method, OutboundResponse, PeerRequest, RequestBody};
 use svc_spans::{SpanDraft, TraceContext};
 use tokio::time::{Instant, sleep};
 
-use super::call::{call_driver, call_with_breaker, channel_of, driver_of};
+use super::call::{Caller, call_driver, call_with_breaker, driver_of};
 use super::input::{self, Either, LONGEST_MS, check_timeout, input_value, text};
 use super::request::{self, BodyFormat};
 use super::response::{self, ResponseFormat};
@@ -214,13 +214,13 @@ impl HttpCallTask {
     /// The error of the call. It may contain those secrets: the caller redacts it.
     async fn call(&self, cx: &mut TaskCx<'_>, redaction: &mut Redaction) -> Result<(), TaskError> {
         let parts = self.request_parts(cx, redaction)?;
-        let channel = channel_of(cx);
+        let caller = Caller::of_task(cx);
         let remaining = cx.remaining();
         let call = async {
             let answer = self.attempts(&parts, redaction, remaining).await?;
             self.read(cx, &answer)
         };
-        let result = call_with_breaker(&self.connectors, &channel, &self.connector, call).await?;
+        let result = call_with_breaker(&self.connectors, &caller, &self.connector, call).await?;
         if let (Some(path), Some(mut value)) = (&self.output, result) {
             if self.reads_secrets() {
                 redaction.mask(&mut value);

@@ -9,7 +9,7 @@ use svc_engine::{CompileCx, CompiledTask, Expression, Function, Redaction, TaskC
 use svc_model::{ConnectorType, FieldError};
 use svc_spans::SpanDraft;
 
-use super::call::{call_driver, call_with_breaker, channel_of, check_operation};
+use super::call::{Caller, call_driver, call_with_breaker, check_operation};
 use super::input::text;
 use crate::directory::ConnectorDirectory;
 use crate::drivers::kafka::{KafkaDriver, Publish};
@@ -119,7 +119,7 @@ impl PublishTask {
             let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
             answer.map_err(|failure| failure.to_task_error(&self.connector))
         };
-        let published = call_with_breaker(&self.connectors, &channel_of(cx), &self.connector, call).await;
+        let published = call_with_breaker(&self.connectors, &Caller::of_task(cx), &self.connector, call).await;
         if let Err(error) = &published {
             span.fail(error.code.name());
         }

@@ -12,7 +12,7 @@ use svc_model::{ConnectorType, FieldError};
 use svc_outbound::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED};
 use svc_outbound::{OutboundResponse, StatusCode};
 
-use super::call::{call_driver, call_with_breaker, channel_of, check_operation};
+use super::call::{Caller, call_driver, call_with_breaker, check_operation};
 use super::{input, response};
 use crate::directory::ConnectorDirectory;
 use crate::drivers::storage::{HeadObject, StorageDriver, check_key};
@@ -89,9 +89,9 @@ impl CompiledTask for StorageHeadTask {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let key = key(&self.inputs, cx)?;
-            let channel = channel_of(cx);
+            let caller = Caller::of_task(cx);
             let metadata =
-                call_with_breaker(&self.connectors, &channel, &self.connector, self.read_metadata(&key))
+                call_with_breaker(&self.connectors, &caller, &self.connector, self.read_metadata(&key))
                     .await?;
             cx.write(&self.output, metadata)?;
             Ok(TaskOutcome::Success)

@@ -1,10 +1,11 @@
 //! A backend in trouble is left alone.
 
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_connectors::{BreakerSettings, BreakerState, ConnectorScope};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
 
@@ -53,6 +54,36 @@ fn calls_that_fail_in_a_row_open_it_each_counted_once_whatever_it_tried() {
         status.store(200, Ordering::Relaxed);
         assert!(world.connectors.reset_breaker("ch:c"));
         assert_eq!(world.call(json!({})).await, 1);
+    });
+}
+
+#[test]
+fn a_call_that_the_deadline_of_its_run_cuts_off_is_a_failure() {
+    run_with(settings(Duration::from_secs(3600)), async |world| {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = silent.local_addr().unwrap().port();
+        let config = json!({"url": format!("http://127.0.0.1:{port}"), "allow_private_urls": true});
+        world.connect(config).await;
+        world.put("pg", "db", true, json!({"connection_string": format!("postgres://u@127.0.0.1:{port}/d"), "allow_private_urls": true})).await;
+        for (function, connector) in [("http_call", "c"), ("db_read", "pg")] {
+            let input = match function {
+                "http_call" => json!({}),
+                _ => json!({"connector": "pg", "query": "select 1"}),
+            };
+            let run = async |limit| {
+                let outcome = world.task_within(Some(limit), function, input.clone(), Value::Null).await;
+                outcome.failure.unwrap().error.code.name()
+            };
+            for _ in 0..2 {
+                assert_eq!(run(Duration::from_millis(50)).await, "TIMEOUT_ERROR");
+            }
+            assert_eq!(run(Duration::from_secs(10)).await, "circuit_open");
+            let connector = format!("connector=\"{connector}\"");
+            let failed = ["connector_requests_total", "status=\"error\"", &connector];
+            assert!(world.count(&failed).eq(&2.0), "{function}");
+            assert!(world.count(&["connector_request_duration_seconds_count", &connector]).eq(&2.0));
+            assert!(world.count(&["circuit_breaker_trips_total", &connector]).eq(&1.0));
+        }
     });
 }
 

@@ -251,13 +251,24 @@ impl ConnectorWorld {
 
     /// Runs one task of a function, by default with the connector `c`, over a payload.
     pub(crate) async fn task(&self, function: &str, input: Value, payload: Value) -> RunOutcome {
+        self.task_within(None, function, input, payload).await
+    }
+
+    /// Does the same with a deadline.
+    pub(crate) async fn task_within(
+        &self,
+        deadline: Option<Duration>,
+        function: &str,
+        input: Value,
+        payload: Value,
+    ) -> RunOutcome {
         let workflow = workflow(function, input);
         let material =
             CompileSecrets { references: &Readings::default(), declared: &self.engine.declared_secrets() };
         let flow = Flow::single(self.engine.compile(&workflow, material).unwrap());
         // What stands in the metadata chooses neither breaker nor label.
         let metadata = Map::from_iter([("channel".to_owned(), json!("forged"))]);
-        let options = RunOptions { chain: [Arc::from("ch")].into(), ..RunOptions::default() };
+        let options = RunOptions { chain: [Arc::from("ch")].into(), deadline, ..RunOptions::default() };
         self.engine.run(&flow, Message::new(payload, metadata), options).await
     }
 

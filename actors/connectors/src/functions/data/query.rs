@@ -15,7 +15,7 @@ use super::mongo;
 #[cfg(feature = "sql")]
 use super::sql;
 use crate::directory::ConnectorDirectory;
-use crate::functions::call::{call_with_breaker, channel_of};
+use crate::functions::call::{Caller, call_with_breaker};
 use crate::functions::{CallSettings, QuerySettings};
 
 /// The catalogue entry of `data_query`.
@@ -106,7 +106,7 @@ impl CompiledTask for DataQueryTask {
             let values = self.base.values(cx)?;
             let select = self.query.bind(&values.bindings(), self.bounds);
             let select = select.map_err(|refusal| refusal_error(&refusal, connector))?;
-            let rows = call_with_breaker(connectors, &channel_of(cx), connector, self.rows(&select)).await?;
+            let rows = call_with_breaker(connectors, &Caller::of_task(cx), connector, self.rows(&select)).await?;
             cx.write(output, Value::Array(rows))?;
             Ok(TaskOutcome::Success)
         })

@@ -17,7 +17,7 @@ use super::mongo;
 #[cfg(feature = "sql")]
 use super::sql;
 use crate::directory::ConnectorDirectory;
-use crate::functions::call::{call_with_breaker, channel_of};
+use crate::functions::call::{Caller, call_with_breaker};
 use crate::functions::{CallSettings, WriteSettings};
 
 /// The catalogue entry of `data_write`.
@@ -105,7 +105,7 @@ impl CompiledTask for DataWriteTask {
             let change = self.write.bind(&values.bindings(), self.limits);
             let change = change.map_err(|refusal| refusal_error(&refusal, connector))?;
             let result =
-                call_with_breaker(connectors, &channel_of(cx), connector, self.execute(&change)).await?;
+                call_with_breaker(connectors, &Caller::of_task(cx), connector, self.execute(&change)).await?;
             cx.write(output, result.output)?;
             Ok(if result.partial { TaskOutcome::Partial } else { TaskOutcome::Success })
         })

@@ -14,7 +14,7 @@ use crate::directory::ConnectorDirectory;
 use crate::drivers::mongo::{
     CollectionOperation, InsertedItem, MongoDriver, MongoError, MongoSettings, OperationResult, RunOperation,
 };
-use crate::functions::call::{call_driver, call_with_breaker, channel_of};
+use crate::functions::call::{Caller, call_driver, call_with_breaker};
 use crate::functions::input::{self, text};
 
 /// The inputs that name a collection.
@@ -72,7 +72,7 @@ impl CollectionTarget {
             let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
             answer.map_err(|error| error.to_task_error(&self.connector))
         };
-        call_with_breaker(&self.connectors, &channel_of(cx), &self.connector, call).await
+        call_with_breaker(&self.connectors, &Caller::of_task(cx), &self.connector, call).await
     }
 
     /// Converts the error of a write that stored no document.

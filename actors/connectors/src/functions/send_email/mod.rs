@@ -17,7 +17,7 @@ use svc_model::{ConnectorType, FieldError};
 use svc_outbound::AddressError;
 use uuid::Uuid;
 
-use super::call::{call_driver, call_with_breaker, channel_of, driver_of};
+use super::call::{Caller, call_driver, call_with_breaker, driver_of};
 use super::input;
 use crate::directory::ConnectorDirectory;
 use crate::drivers::smtp::{MailError, SendMail, SmtpDriver, SmtpSettings, mailbox};
@@ -134,9 +134,9 @@ impl CompiledTask for SendEmailTask {
         Box::pin(async move {
             let (draft, from) = (self.draft(cx)?, self.text(cx, "from")?);
             let from = from.map(|text| mailbox(&text).map_err(|why| field_error("from", why))).transpose()?;
-            let channel = channel_of(cx);
+            let caller = Caller::of_task(cx);
             let call = self.send(&draft, from.as_ref());
-            let sent = call_with_breaker(&self.connectors, &channel, &self.connector, call).await?;
+            let sent = call_with_breaker(&self.connectors, &caller, &self.connector, call).await?;
             cx.write(&self.output, sent)?;
             Ok(TaskOutcome::Success)
         })
