@@ -15,7 +15,6 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use datalogic_rs::DataValue;
 use serde_json::{Map, Value};
 use svc_model::WorkflowVersion;
-use svc_model::mask::MASK;
 use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 use tokio::time::Instant;
 
@@ -259,7 +258,7 @@ impl<'e> Run<'e> {
     /// hold.
     fn admits(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>, arena: &Arena) -> bool {
         let mut scope = EvaluationScope::new(arena.bump(), &workflow.reads);
-        if self.passes(&workflow.condition, &mut scope, "") {
+        if self.passes(&workflow.condition, &mut scope, None) {
             self.matched = true;
             return true;
         }
@@ -324,7 +323,7 @@ impl<'e> Run<'e> {
             if let Some(span) = workflow.spans.get(cursor.next_span).filter(|span| span.start == cursor.at) {
                 let entered = cursor.next_span;
                 cursor.next_span += 1;
-                if self.passes(&span.condition, scope, "") {
+                if self.passes(&span.condition, scope, None) {
                     cursor.open.push(entered);
                     continue;
                 }
@@ -339,7 +338,7 @@ impl<'e> Run<'e> {
             }
             let Some(step) = workflow.steps.get(cursor.at) else { return Err(End::Completed) };
             cursor.at += 1;
-            if self.passes(&step.condition, scope, &step.id) {
+            if self.passes(&step.condition, scope, Some(&step.id)) {
                 return Ok(Some(step));
             }
             self.trace_skipped(id, Some(&step.id), scope);
@@ -347,9 +346,14 @@ impl<'e> Run<'e> {
         }
     }
 
-    /// Returns true if the condition evaluates to exactly `true`. A failed evaluation is logged and counts as
-    /// false.
-    fn passes<'w>(&mut self, condition: &'w Condition, scope: &mut EvaluationScope<'w>, task: &str) -> bool {
+    /// Returns true if the condition of a task, or of the workflow, evaluates to exactly `true`. A failed
+    /// evaluation is logged and counts as false.
+    fn passes<'w>(
+        &mut self,
+        condition: &'w Condition,
+        scope: &mut EvaluationScope<'w>,
+        task: Option<&str>,
+    ) -> bool {
         let expression = match condition {
             Condition::Always => return true,
             Condition::Never => return false,
@@ -360,7 +364,7 @@ impl<'e> Run<'e> {
             Ok(DataValue::Bool(passes)) => *passes,
             Ok(_) => false,
             Err(reason) => {
-                let reason = if self.work.redaction.is_empty() { reason } else { MASK.to_owned() };
+                let reason = self.work.reason_for_log(reason);
                 slog::warn!(
                     self.engine.logger, "condition failed";
                     "workflow" => self.workflow_id.as_deref(), "task" => task, "reason" => reason

@@ -201,6 +201,12 @@ impl RunState {
         }
     }
 
+    /// Returns the reason of a failed evaluation, which may quote values, for the log; a mask of a run that was told
+    /// something in confidence.
+    pub(crate) fn reason_for_log(&self, reason: String) -> String {
+        if self.redaction.is_empty() { reason } else { MASK.to_owned() }
+    }
+
     /// Returns a snapshot for the trace, while its budget lasts; none of a run that was told something in
     /// confidence.
     pub(crate) fn snapshot(&mut self, scope: &mut EvaluationScope<'_>) -> Option<Value> {

@@ -38,8 +38,8 @@ impl FilterTask {
             Ok(false) => self.on_reject,
             Err(reason) => {
                 slog::warn!(
-                    cx.logger, "condition failed";
-                    "workflow" => cx.workflow, "task" => cx.task, "reason" => reason
+                    cx.logger, "condition failed"; "workflow" => cx.workflow, "task" => cx.task,
+                    "reason" => cx.work.reason_for_log(reason)
                 );
                 self.on_reject
             }

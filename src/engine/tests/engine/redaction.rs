@@ -108,6 +108,8 @@ fn nothing_a_run_records_shows_what_it_was_told_in_confidence() {
         task("line", "log", json!({"message": {"var": "payload.0"}, "fields": {"all": {"var": "payload"}}})),
         task("rule", "validation", thrown),
         skipped,
+        task("kept", "filter", json!({"condition": {"throw": {"var": "payload.0"}}, "on_reject": "skip"})),
+        task("told", "filter", json!({"condition": {"throw": {"secret": "token"}}, "on_reject": "skip"})),
         task("on", "tell", json!({"logic": {"var": "payload"}})),
     ]);
     let outcome = run(tasks, payload, redaction);
@@ -124,7 +126,7 @@ fn nothing_a_run_records_shows_what_it_was_told_in_confidence() {
         assert!(record.len() > 10, "{record}");
     }
     let steps = outcome.trace.unwrap().steps;
-    assert!(steps.len() == 5 && steps.iter().all(|step| step.message.is_none()));
+    assert!(steps.len() == 7 && steps.iter().all(|step| step.message.is_none()));
     assert!(
         steps[0].changes.iter().all(|change| change.new_value == "******" && change.old_value == "******")
     );
