@@ -425,3 +425,36 @@ fn schedules_and_audit_show_in_the_metrics_from_the_start() {
         assert!(text.contains(line), "{line} not in\n{text}");
     }
 }
+
+/// Returns whether the metrics show this number of occurrences that came to `pending`.
+fn shows_pending(client: &mut HttpClient, count: u64) -> bool {
+    let series = format!("svc_cron_occurrences_total{{status=\"pending\"}} {count}");
+    client.get("/metrics").unwrap().text().lines().any(|line| line == series)
+}
+
+#[test]
+fn trigger_and_retry_count_as_pending_on_the_node_that_wrote_them() {
+    let place = launch();
+    let database = format!("sqlite:{}", place.directory().join("shared.db").display());
+    let node = || launch().env("SVC_STORAGE__URL", &database).env("SVC_METRICS__ENABLED", "true");
+    let first = node().start().unwrap();
+    let mut client = first.client();
+    broken_on(&mut client, "b", json!({"schedule": RARELY}));
+    let failed = run(&mut client, "b");
+    assert!(shows_pending(&mut client, 1));
+    let retry = |id: &str| format!("{OCCURRENCES}/{id}/retry");
+    let again = retry(failed["id"].as_str().unwrap());
+    assert_eq!(client.send("POST", &again, &[], b"").unwrap().status, 200);
+    wait_until_stable(|| read(&mut client, &failed["id"]));
+    for refused in [retry("none"), format!("{CHANNELS}/none/trigger")] {
+        assert!(client.send("POST", &refused, &[], b"").unwrap().status >= 400, "{refused}");
+    }
+    assert!(shows_pending(&mut client, 2));
+    drop(first);
+    let second = node().env("SVC_CRON__ENABLED", "false").start().unwrap();
+    let mut client = second.client();
+    assert!(shows_pending(&mut client, 0));
+    assert_eq!(client.send("POST", &again, &[], b"").unwrap().status, 200);
+    error(&client.send("POST", &again, &[], b"").unwrap(), 409, "CONFLICT");
+    assert!(shows_pending(&mut client, 1));
+}

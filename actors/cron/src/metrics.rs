@@ -97,6 +97,11 @@ impl CronMetrics {
         );
     }
 
+    /// Counts an occurrence that an operator brought to `pending`, by a trigger or a retry.
+    pub fn record_pending(&self) {
+        self.record_occurrences(OccurrenceStatus::Pending, 1);
+    }
+
     pub(crate) fn record_occurrences(&self, status: OccurrenceStatus, count: u64) {
         if count > 0 {
             self.occurrences.get_or_create(&StatusLabels { status: status.name() }).inc_by(count);

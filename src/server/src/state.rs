@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use slog::{Logger, error, info, warn};
 use svc_channels::ComputeGate;
 use svc_connectors::{BrokerHealth, Connectors};
-use svc_cron::CronHandle;
+use svc_cron::{CronHandle, CronMetrics};
 use svc_engine::Engine;
 use svc_epoch::LocalChange;
 use svc_model::{ServiceError, id};
@@ -61,6 +61,8 @@ pub struct AppState {
     pub traces: Traces,
     /// The schedules; `None` on a node that runs none.
     pub cron: Option<CronHandle>,
+    /// The metrics of schedules, on every node: an operator's order is counted where it is given.
+    pub(crate) cron_metrics: CronMetrics,
     /// The engine, which compiles and runs workflows.
     pub engine: Arc<Engine>,
     /// The reader of secret references.
@@ -124,12 +126,12 @@ impl AppState {
     /// # Errors
     /// The configuration could not be loaded, and the previous one serves on; or the other processes could not be told.
     pub(crate) async fn reload_by_order(&self, mut order: AuditEntry) -> Result<ReloadReport, ServiceError> {
-        self.metrics.record_audit_event(&order.action, &order.resource_type);
         match self.reload(ReloadScope::All).await {
             Ok(report) => {
                 let change_id = id::new_ordered_id();
                 let local = self.propagation.local.begin(change_id);
-                self.store.epoch().bump(order, change_id).await?;
+                self.store.epoch().bump(order.clone(), change_id).await?;
+                self.metrics.record_audit_event(&order.action, &order.resource_type);
                 local.record_applied();
                 Ok(report)
             }
@@ -137,8 +139,9 @@ impl AppState {
                 let details = order.details.get_or_insert_with(|| serde_json::json!({}));
                 details["outcome"] = "failed".into();
                 details["reason"] = failure.to_string().into();
-                if let Err(error) = self.store.audit().record(order).await {
-                    error!(self.log, "a failed reload was not recorded"; "error" => %error);
+                match self.store.audit().record(order.clone()).await {
+                    Ok(()) => self.metrics.record_audit_event(&order.action, &order.resource_type),
+                    Err(error) => error!(self.log, "a failed reload was not recorded"; "error" => %error),
                 }
                 Err(failure.into())
             }

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use futures_util::future::join;
 use slog::{Logger, error, info, warn};
+use svc_model::ErrorReason;
 use svc_nodes::{NodeHandle, TAKEOVER_PAGE, TAKEOVER_SHARE, WHOLE_SCAN_INTERVAL};
 use svc_store::{AdoptedRun, NewTrace, Ownership, RowKey, StoreError, TraceFailure, UnfinishedRun};
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 use uuid::Uuid;
@@ -25,6 +26,7 @@ use crate::metrics::TraceMetrics;
 use crate::queue::recovery::Recovery;
 use crate::queue::{JobQueue, QueuedJob};
 use crate::report::{self, FailureReport};
+use crate::settings::Callback;
 
 /// Bounds on the repetitions of a run.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +52,9 @@ pub(crate) struct Adoption {
     task: parking_lot::Mutex<Option<JoinHandle<()>>>,
     runner: Arc<dyn Runner>,
     metrics: TraceMetrics,
+    /// Notified of every dead letter that is written.
+    letters_changed: Arc<Notify>,
+    errors: Callback<ErrorReason>,
     log: Logger,
 }
 
@@ -62,10 +67,10 @@ struct Suspect {
 impl Adoption {
     pub(crate) fn new(
         waiting: Arc<JobQueue>,
-        store: svc_store::TraceRepository,
-        nodes: NodeHandle,
+        (store, nodes): (svc_store::TraceRepository, NodeHandle),
         bounds: RetryLimits,
         runner: Arc<dyn Runner>,
+        (letters_changed, errors): (Arc<Notify>, Callback<ErrorReason>),
         metrics: TraceMetrics,
         log: Logger,
     ) -> Self {
@@ -73,7 +78,22 @@ impl Adoption {
         let share = Arc::new(Semaphore::new(TAKEOVER_SHARE as usize));
         let (line, turn) = (Mutex::new(line), Arc::new(Semaphore::new(1)));
         let task = parking_lot::Mutex::default();
-        Self { waiting, store, nodes, bounds, share, suspects, line, turn, task, runner, metrics, log }
+        Self {
+            waiting,
+            store,
+            nodes,
+            bounds,
+            share,
+            suspects,
+            line,
+            turn,
+            task,
+            runner,
+            metrics,
+            letters_changed,
+            errors,
+            log,
+        }
     }
 
     /// Starts the task that takes over runs, if it is not running.
@@ -255,7 +275,8 @@ impl Adoption {
         }
     }
 
-    /// Ends a run that cannot run (again) and needs an operator. Returns whether it was ended.
+    /// Ends a run that cannot run (again) and needs an operator: its dead letter is exhausted. Returns whether it was
+    /// ended.
     async fn give_up(
         &self,
         id: Uuid,
@@ -279,7 +300,13 @@ impl Adoption {
         let mut backoff = DATABASE_BACKOFF.delays();
         loop {
             let error = match self.store.fail_to_dead_letters(failure.clone()).await {
-                Ok(is_news) => return is_news,
+                Ok(is_news) => {
+                    if is_news {
+                        self.letters_changed.notify_one();
+                        self.errors.tell(ErrorReason::DlqExhausted);
+                    }
+                    return is_news;
+                }
                 Err(error) => error,
             };
             warn!(self.log, "cannot write the end of a job"; "trace_id" => %id, "error" => %error);

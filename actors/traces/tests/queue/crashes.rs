@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use svc_model::ServiceError;
 
-use crate::kit::{run, wait_until};
+use crate::kit::{HOUR, run, wait_until};
 
 #[test]
 fn what_a_crash_interrupts_is_finished_by_the_next_process_within_its_bounds() {
@@ -127,6 +127,29 @@ fn a_row_that_cannot_be_run_becomes_an_exhausted_dead_letter() {
         second.ends(broken, "failed").await;
         let letters = second.letters().await;
         assert_eq!((letters.len(), letters[0].retry_count), (1, letters[0].max_retries));
+        wait_until(async || second.error_count("dlq_exhausted") == 1).await;
+    });
+}
+
+#[test]
+fn run_that_ended_its_node_too_often_counts_as_an_exhausted_letter() {
+    run(async |world| {
+        let first = world.start(|_| {}).await;
+        let id = first.submit(json!({ "do": "wait" })).await.unwrap();
+        first.ends(id, "running").await;
+        first.crash().await;
+        let second = world
+            .start(|settings| {
+                settings.queue.max_recoveries = 0;
+                // The gauge changes only because it is told of the letter.
+                settings.dead_letters.poll_interval = HOUR;
+            })
+            .await;
+        let ended = second.ends(id, "failed").await;
+        assert!(ended.row.error_message.unwrap().starts_with("attempts_exhausted:"));
+        wait_until(async || second.error_count("dlq_exhausted") == 1).await;
+        wait_until(async || second.metric(r#"trace_dlq_depth{state="exhausted"}"#) == 1.0).await;
+        assert_eq!((second.letters().await.len(), second.runner.count()), (1, 0));
     });
 }
 

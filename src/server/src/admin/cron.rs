@@ -62,7 +62,7 @@ pub(super) async fn retry(
     query.refuse_dry_run()?;
     let occurrence = state.store.ledger().retry(&id, caller.audit("retry", OCCURRENCE, &id)).await?;
     state.metrics.record_audit_event("retry", OCCURRENCE);
-    wake_claimer(&state);
+    announce_pending(&state);
     Ok(data_response(to_detail(occurrence)))
 }
 
@@ -79,7 +79,7 @@ pub(super) async fn trigger(
         .ok_or_else(|| ServiceError::validation(format!("No active cron channel '{id}'")))?;
     let occurrence = state.store.ledger().trigger(facts, caller.audit("trigger", CHANNEL, &id)).await?;
     state.metrics.record_audit_event("trigger", CHANNEL);
-    wake_claimer(&state);
+    announce_pending(&state);
     Ok(HttpResponse::Accepted().json(DataEnvelope { data: to_detail(occurrence) }))
 }
 
@@ -106,8 +106,10 @@ pub(super) async fn status(state: Data<AppState>) -> Answer {
     Ok(list_response(rows))
 }
 
-/// Wakes the claimer of this node. Without one, the claimer of another node finds the row.
-fn wake_claimer(state: &AppState) {
+/// Counts an occurrence that came to `pending`, and wakes the claimer of this node. Without one, the claimer of another
+/// node finds the row.
+fn announce_pending(state: &AppState) {
+    state.cron_metrics.record_pending();
     if let Some(cron) = &state.cron {
         cron.nudge();
     }

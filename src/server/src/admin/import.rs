@@ -107,7 +107,13 @@ pub(super) async fn import_batch<W: Future<Output = Result<ImportOutcome, StoreE
         let mut outage = None;
         for outcome in outcomes {
             match outcome {
-                Ok(imported) => record_success(&mut report, index, imported),
+                Ok(imported) => {
+                    // Each item that is written has a row of its own.
+                    if !dry_run && imported.action.writes() {
+                        state.metrics.record_audit_event("import", kind.name());
+                    }
+                    record_success(&mut report, index, imported);
+                }
                 Err(error) => {
                     record_failure(&mut report, index, &error);
                     if error.code() == Code::ServiceUnavailable {
@@ -129,13 +135,12 @@ pub(super) async fn import_batch<W: Future<Output = Result<ImportOutcome, StoreE
         }
     }
     if has_written(&report) {
-        state.metrics.record_audit_event("import", kind.name());
         let summary = format!("{} imported", report.imported);
-        // Each item has its own record already.
-        if let Err(error) =
-            state.store.audit().record(change.caller.audit("import", kind.name(), &summary)).await
-        {
-            slog::error!(state.log, "the summary of an import was not recorded"; "error" => %error);
+        match state.store.audit().record(change.caller.audit("import", kind.name(), &summary)).await {
+            Ok(()) => state.metrics.record_audit_event("import", kind.name()),
+            Err(error) => {
+                slog::error!(state.log, "the summary of an import was not recorded"; "error" => %error);
+            }
         }
     }
     if dry_run {

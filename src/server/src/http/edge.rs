@@ -27,13 +27,16 @@ use tokio::time::Instant;
 
 use super::auth::AuthFailureReason;
 use super::metrics::method_label;
-use super::plane::{ADMIN, DATA_PREFIX, DOCS_FILE, Plane, channel_path_start, reads_trace};
+use super::plane::{ADMIN, DOCS_FILE, Plane, channel_path_start, reads_trace};
 use super::request_id::X_REQUEST_ID;
 use super::security_headers::{DOCS_POLICY, SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY};
 use super::{Error, RequestContext, RequestId};
 use crate::router::described_path;
 use crate::state::AppState;
 use crate::transport::{ConnectionState, TlsPeer};
+
+/// The path of all requests to channels in the metrics: callers choose the real one.
+const DATA_PATH: &str = "/api/v1/data/{path}";
 
 /// Mounts the middleware for one worker.
 #[derive(Debug, Clone)]
@@ -246,7 +249,7 @@ impl Exchange {
             response = ServiceResponse::new(request, error.to_response(Some(&self.id)));
         }
         let path = match self.plane {
-            Plane::Data => Cow::Borrowed("/api/v1/data/{path}"),
+            Plane::Data => Cow::Borrowed(DATA_PATH),
             Plane::Operational(path) => Cow::Borrowed(path),
             Plane::Admin | Plane::Other => {
                 let pattern = response.request().match_pattern();
@@ -260,7 +263,7 @@ impl Exchange {
     /// Completes responses that lost their request: a caught panic, or an error of the framework itself.
     fn finish_without_request(&self, mut answer: HttpResponse) -> actix_web::Error {
         let path = match self.plane {
-            Plane::Data => DATA_PREFIX,
+            Plane::Data => DATA_PATH,
             Plane::Admin => ADMIN,
             Plane::Operational(path) => path,
             Plane::Other => "unmatched",
@@ -417,6 +420,29 @@ mod tests {
 
     async fn boom() -> HttpResponse {
         panic!("planned")
+    }
+
+    #[test]
+    fn a_panic_on_the_data_plane_is_counted_under_the_path_of_its_answers() {
+        let directory = tempfile::tempdir().unwrap();
+        System::new().block_on(async {
+            let mut config = Config::default();
+            config.storage.url = format!("sqlite:{}", directory.path().join("svc.db").display());
+            let log = Logger::root(slog::Discard, o!());
+            let service = Running::start(config, Options { log, ..Options::default() }).await.unwrap();
+            let edge = Edge::for_clients(service.state().clone());
+            let app =
+                init_service(App::new().route("/api/v1/data/boom", web::get().to(boom)).wrap(edge)).await;
+            let request = TestRequest::get().uri("/api/v1/data/boom").to_request();
+            try_call_service(&app, request).await.unwrap_err();
+            let unknown = TestRequest::get().uri("/api/v1/data/unknown").to_request();
+            try_call_service(&app, unknown).await.unwrap();
+            let metrics = service.state().metrics.render().unwrap();
+            let counts = metrics.lines().filter(|line| line.starts_with("svc_http_requests_total{"));
+            let paths: Vec<_> = counts.map(|line| line.contains("path=\"/api/v1/data/{path}\"")).collect();
+            assert_eq!(paths, [true, true], "{metrics}");
+            service.shutdown(std::time::Duration::from_secs(5)).await;
+        });
     }
 
     #[test]
