@@ -1,8 +1,10 @@
 //! The content of one transaction.
 
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 use futures_util::FutureExt;
+use tokio::time::Instant;
 
 use crate::conn::Conn;
 use crate::error::StoreError;
@@ -28,9 +30,9 @@ pub(super) enum Trial {
 }
 
 impl Batch {
-    /// Runs everything after the begin, including the commit. An error belongs to no single caller: nothing
-    /// is known to be kept.
-    pub(super) async fn run(&mut self, conn: &mut Conn) -> Result<(), StoreError> {
+    /// Runs everything after the begin, including the commit; returns the time that the commit took. An error
+    /// belongs to no single caller: nothing is known to be kept.
+    pub(super) async fn run(&mut self, conn: &mut Conn) -> Result<Duration, StoreError> {
         match self.trial {
             Some(Trial::Write) => conn.write_trial().await?,
             Some(Trial::Clear) => conn.clear_trial().await?,
@@ -41,7 +43,7 @@ impl Batch {
             // It has the transaction to itself.
             [unit] if self.rows.is_empty() && self.trial.is_none() => {
                 if !run_unit(unit, conn).await {
-                    return conn.rollback().await;
+                    return conn.rollback().await.map(|()| Duration::ZERO);
                 }
             }
             units => {
@@ -55,7 +57,9 @@ impl Batch {
                 }
             }
         }
-        conn.commit().await.map_err(StoreError::into_commit_failure)
+        let started_at = Instant::now();
+        conn.commit().await.map_err(StoreError::into_commit_failure)?;
+        Ok(started_at.elapsed())
     }
 
     /// Returns the error of a part that failed alone, if the cause is the state of the database itself, such

@@ -58,11 +58,12 @@ impl WriterConnection {
     }
 
     /// Writes the batch in one transaction and answers every caller after the commit. A part that fails is
-    /// rolled back alone; a failed commit fails the whole batch.
+    /// rolled back alone; a failed commit fails the whole batch. Returns the time that the commit took, zero for one
+    /// that failed.
     ///
     /// # Errors
     /// The [`StoreError`] that prevented the begin of a transaction; the callers have received it.
-    pub(crate) async fn run(&self, batch: Batch) -> Result<(), StoreError> {
+    pub(crate) async fn run(&self, batch: Batch) -> Result<Duration, StoreError> {
         let slot = self.conn.lock().await;
         self.write(slot, batch, self.patience).await
     }
@@ -103,7 +104,7 @@ impl WriterConnection {
         mut slot: MutexGuard<'_, Option<Conn>>,
         mut batch: Batch,
         patience: Duration,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Duration, StoreError> {
         let mut at_hand = slot.take();
         let away = loop {
             let (conn, is_new) = match at_hand.take() {
@@ -114,7 +115,7 @@ impl WriterConnection {
                 },
             };
             match attempt(conn, batch).await {
-                Attempt::Ended { conn, batch, outcome } => {
+                Attempt::Ended { conn, batch, outcome, commit_time } => {
                     *slot = conn;
                     drop(slot);
                     let is_trial = batch.trial == Some(Trial::Write);
@@ -123,7 +124,7 @@ impl WriterConnection {
                         None => self.record_outcome(&outcome, is_trial),
                     }
                     batch.settle(&outcome.map_err(StoreError::into_collateral));
-                    return Ok(());
+                    return Ok(commit_time);
                 }
                 Attempt::NotBegun { batch: back, error, is_broken } => {
                     batch = back;
@@ -138,7 +139,7 @@ impl WriterConnection {
         self.record_outcome(&outcome, false);
         let outcome = outcome.map_err(StoreError::into_collateral);
         batch.settle(&outcome);
-        outcome
+        outcome.map(|()| Duration::ZERO)
     }
 
     /// Opens a new connection. Retries for `patience`.
@@ -189,7 +190,7 @@ fn timeout_error() -> StoreError {
 /// The result of trying a batch on one connection.
 enum Attempt {
     /// The transaction ended, successfully or not.
-    Ended { conn: Option<Conn>, batch: Batch, outcome: Result<(), StoreError> },
+    Ended { conn: Option<Conn>, batch: Batch, outcome: Result<(), StoreError>, commit_time: Duration },
     /// No transaction began, so nothing of the batch was tried. `is_broken` tells whether the connection is
     /// the cause.
     NotBegun { batch: Batch, error: StoreError, is_broken: bool },
@@ -213,5 +214,6 @@ async fn attempt(mut conn: Conn, mut batch: Batch) -> Attempt {
     let outcome = outcome.unwrap_or_else(|_| Err(timeout_error().into_commit_failure()));
     // After a failure the state of the connection is uncertain, and a new one is cheap.
     let conn = (outcome.is_ok() && !conn.is_broken()).then_some(conn);
-    Attempt::Ended { conn, batch, outcome }
+    let commit_time = outcome.as_ref().copied().unwrap_or_default();
+    Attempt::Ended { conn, batch, outcome: outcome.map(drop), commit_time }
 }
