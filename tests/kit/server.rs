@@ -1,6 +1,7 @@
 //! The real `svc-server` as a child process with a directory and a free port of its own, killed when dropped.
 
 use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -331,7 +332,18 @@ impl Drop for ServerProcess {
 /// # Errors
 /// No socket can be bound.
 pub fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+    // Below the ports that the kernel gives to whoever asks for any: such a one may be gone a moment later.
+    const LOWEST: u64 = 10_000;
+    const HIGHEST: u64 = 32_000;
+    loop {
+        let number = RandomState::new().build_hasher().finish();
+        let port = u16::try_from(LOWEST + number % (HIGHEST - LOWEST)).map_err(io::Error::other)?;
+        match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+            Ok(_) => return Ok(port),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Checks a state until it holds; returns `false` if the limit passed first.
