@@ -114,7 +114,8 @@ impl CompiledTask for ReadTask {
                 let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
                 answer.map_err(|failure| failure.to_task_error(&self.connector))
             };
-            let entry = call_with_breaker(&self.connectors, &Caller::of_task(cx), &self.connector, call).await?;
+            let entry =
+                call_with_breaker(&self.connectors, &Caller::of_task(cx), &self.connector, call).await?;
             let value = match entry {
                 Some(text) => {
                     let parsed = cx.parse_json(text.as_bytes());

@@ -119,7 +119,8 @@ impl PublishTask {
             let (_, answer) = call_driver(&self.connectors, &self.connector, message).await?;
             answer.map_err(|failure| failure.to_task_error(&self.connector))
         };
-        let published = call_with_breaker(&self.connectors, &Caller::of_task(cx), &self.connector, call).await;
+        let published =
+            call_with_breaker(&self.connectors, &Caller::of_task(cx), &self.connector, call).await;
         if let Err(error) = &published {
             span.fail(error.code.name());
         }

@@ -106,7 +106,8 @@ impl CompiledTask for DataQueryTask {
             let values = self.base.values(cx)?;
             let select = self.query.bind(&values.bindings(), self.bounds);
             let select = select.map_err(|refusal| refusal_error(&refusal, connector))?;
-            let rows = call_with_breaker(connectors, &Caller::of_task(cx), connector, self.rows(&select)).await?;
+            let rows =
+                call_with_breaker(connectors, &Caller::of_task(cx), connector, self.rows(&select)).await?;
             cx.write(output, Value::Array(rows))?;
             Ok(TaskOutcome::Success)
         })
