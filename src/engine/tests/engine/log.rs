@@ -1,62 +1,20 @@
 //! The lines that `log` writes.
 
-#![expect(
-    clippy::disallowed_types,
-    reason = "a drain of slog must be unwind safe, as the lock of std is by its poison"
-)]
-
-use std::fmt::{self, Write};
-use std::sync::{Arc, Mutex};
-
 use serde_json::{Value, json};
-use slog::{Drain, KV, Logger, OwnedKVList, Record, o};
+use slog::{Logger, o};
 use svc_engine::{Engine, RunOutcome};
 
+use crate::engine_log::{EngineLog, Line};
 use crate::support::{message, run};
-
-/// A line with its message and its values, each as ` key=value`.
-struct Line {
-    level: slog::Level,
-    text: String,
-    values: String,
-}
-
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<Line>>>);
-
-struct Values(String);
-
-impl slog::Serializer for Values {
-    fn emit_arguments(&mut self, key: slog::Key, value: &fmt::Arguments<'_>) -> slog::Result {
-        write!(self.0, " {key}={value}").map_err(slog::Error::from)
-    }
-
-    fn emit_none(&mut self, key: slog::Key) -> slog::Result {
-        write!(self.0, " {key}=none").map_err(slog::Error::from)
-    }
-}
-
-impl Drain for Lines {
-    type Ok = ();
-    type Err = slog::Never;
-
-    fn log(&self, record: &Record<'_>, _: &OwnedKVList) -> Result<(), slog::Never> {
-        let mut values = Values(String::new());
-        record.kv().serialize(record, &mut values).unwrap();
-        let line = Line { level: record.level(), text: record.msg().to_string(), values: values.0 };
-        self.0.lock().unwrap().push(line);
-        Ok(())
-    }
-}
 
 /// Runs a workflow and returns the first line that it logs.
 fn first_line(document: &Value) -> (Line, RunOutcome) {
-    let lines = Lines::default();
+    let lines = EngineLog::default();
     let engine = Engine::builder().logger(Logger::root(lines.clone(), o!())).build();
     let mut message = message(Value::Null);
     message.data = json!({"id": 7, "list": [1, "a"]});
     let outcome = run(&engine, document, message);
-    (lines.0.lock().unwrap().remove(0), outcome)
+    (lines.take().remove(0), outcome)
 }
 
 fn run_log(input: Value) -> (slog::Level, String) {

@@ -6,6 +6,7 @@ mod bounds;
 mod checks;
 mod declared;
 mod dependencies;
+mod engine_log;
 mod flow;
 mod groups;
 mod growth;
