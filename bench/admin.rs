@@ -10,6 +10,7 @@ use serde_json::json;
 use svc_testkit::example;
 use svc_testkit::http::HttpClient;
 
+use crate::figures::Figure;
 use crate::paced::paced;
 use crate::population::{IMPORT_BATCH, channel, expect};
 use crate::process::measure_time;
@@ -57,6 +58,8 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
         expect(client.json("POST", &format!("{ADMIN}/engine/reload"), &json!({}))?, 200).map(drop)
     })?;
     println!("  activation, one reload          {:>10.0} ms", millis(activation));
+    let work = format!("activation of {CHANNELS} channels, one reload");
+    setting.note([Figure::new(work, "5 s", format!("{:.1} s", activation.as_secs_f64()))]);
     let (mut creations, mut activations) = (Vec::new(), Vec::new());
     for number in CHANNELS..CHANNELS + SINGLES {
         let create =

@@ -5,6 +5,7 @@ use std::io;
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
 
+use crate::figures::{self, Figure};
 use crate::load::Load;
 use crate::population::expect;
 use crate::{BenchContext, compare};
@@ -12,8 +13,19 @@ use crate::{BenchContext, compare};
 /// Channels of the chain, each of which calls the next.
 const LINKS: usize = 5;
 
-/// A chain of calls and one workflow that counts as far, in one service.
+/// Compares a chain of calls with one workflow that counts as far, in each release.
+#[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
 pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
+    let mut measured = vec![compare_chain(setting)?];
+    if let Some(earlier) = setting.earlier() {
+        println!("The same of the earlier release: calls between channels");
+        figures::set_beside(&mut measured, vec![compare_chain(&earlier)?]);
+    }
+    setting.note(measured);
+    Ok(())
+}
+
+fn compare_chain(setting: &BenchContext) -> io::Result<Figure> {
     let server = setting.launch()?.env("SVC_TRACE_STORAGE__MODE", "off").start()?;
     let mut client = server.client().keep_alive();
     for link in (1..=LINKS).rev() {
@@ -33,7 +45,9 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
         ("5 tasks in one workflow", server.address(), to("single")),
         ("a chain of 5 channels, 1 task each", server.address(), to("link-1")),
     ];
-    compare("Calls between channels", &sides).map(drop)
+    let rounds = compare("Calls between channels", &sides)?;
+    let ratio = rounds[1].requests_per_second / rounds[0].requests_per_second;
+    Ok(Figure::new("a chain of 5 channels beside 5 tasks", "0.85", format!("{ratio:.2}")))
 }
 
 /// Counts on from what stands at a path.

@@ -17,6 +17,7 @@ use svc_testkit::redis::Redis;
 use svc_testkit::server::ServerProcess;
 
 use crate::BenchContext;
+use crate::figures::Figure;
 use crate::population::expect;
 use crate::process::{Companion, processor_time};
 
@@ -79,6 +80,8 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
         let bare = fastest(|| own_time(|| (side.bare)(REQUESTS * TASKS)))?;
         let own = service.saturating_sub(bare);
         println!("  {:<16} {} {} {}", side.function, micros(service), micros(bare), micros(own));
+        let work = format!("own part of a call, {}", side.function);
+        setting.note([Figure::new(work, "10 µs", micros(own).trim())]);
     }
     Ok(())
 }

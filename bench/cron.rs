@@ -12,6 +12,7 @@ use svc_testkit::postgres::Postgres;
 use svc_testkit::server::{ServerCommand, ServerProcess};
 
 use crate::BenchContext;
+use crate::figures::Figure;
 use crate::population::{create_channels, expect};
 use crate::process::{let_run, measure_time, processor_time, resident_mib, restarted_in};
 
@@ -103,7 +104,10 @@ fn run_many(setting: &BenchContext, backend: &Backend) -> io::Result<()> {
     println!("  runs in a second             {:.0}", during.completed);
     println!("  begin after the instant      p50 ≤ {} s, p99 ≤ {} s", during.lag(0.5), during.lag(0.99));
     println!("  processor                    {:.1} % of one core", during.processor * 100.0);
-    println!("  resident memory              {:.1} MiB", resident_mib(server.pid())?);
+    let memory = resident_mib(server.pid())?;
+    println!("  resident memory              {memory:.1} MiB");
+    let work = format!("memory of {SCHEDULES} schedules, {}", backend.name());
+    setting.note([Figure::new(work, "100 MiB", format!("{memory:.0} MiB"))]);
     Ok(())
 }
 
@@ -118,6 +122,9 @@ fn run_saturated(setting: &BenchContext, backend: &Backend, due: usize) -> io::R
     println!("  put on record in a second    {:.0}", during.recorded);
     println!("  claimed, run and settled     {:.0}", during.completed);
     println!("  processor                    {:.1} % of one core", during.processor * 100.0);
+    let work = format!("settled a second of {due} due, {}", backend.name());
+    let settled = format!("{:.0}, {:.0} on record", during.completed, during.recorded);
+    setting.note([Figure::new(work, "5,000", settled)]);
     Ok(())
 }
 
@@ -156,6 +163,11 @@ fn long(setting: &BenchContext, backend: &Backend) -> io::Result<()> {
         }
         times.sort();
         println!("  {title:<28} {:?}, at most {:?}", times[READS / 2], times[READS - 1]);
+        if filter.is_empty() {
+            let work = format!("total of a million occurrences, {}", backend.name());
+            let median = times[READS / 2].as_secs_f64() * 1e3;
+            setting.note([Figure::new(work, "5 ms", format!("{median:.1} ms"))]);
+        }
     }
     Ok(())
 }

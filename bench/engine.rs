@@ -6,18 +6,19 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::BenchContext;
+use crate::figures::Figure;
 
 /// Runs of one measurement of wall time; the fastest of [`ROUNDS`] counts, which what else the machine does
 /// disturbed least.
 const RUNS: u32 = 500;
 const ROUNDS: usize = 9;
 /// The measured workflows, with names and the number of runs under callgrind, which is large enough to hide
-/// variations of the start. Beside each, its expressions are evaluated by the underlying library alone.
-const CASES: [(&str, &str, u32); 4] = [
-    ("quickstart", "quickstart, 2 tasks run", 1000),
-    ("mappings", "20 tasks, 57 mappings", 200),
-    ("large", "payload of 100 KiB, 3 mappings", 10),
-    ("groups", "1 task in 8 groups", 1000),
+/// variations of the start; the aim of some. Beside each, its expressions are evaluated by the underlying library alone.
+const CASES: [(&str, &str, u32, Option<&str>); 4] = [
+    ("quickstart", "quickstart, 2 tasks run", 1000, None),
+    ("mappings", "20 tasks, 57 mappings", 200, Some("8 µs")),
+    ("large", "payload of 100 KiB, 3 mappings", 10, Some("100 µs")),
+    ("groups", "1 task in 8 groups", 1000, None),
 ];
 
 /// Time and instructions of one run.
@@ -46,13 +47,17 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
         instructions: one.instructions.zip(many.instructions).map(|(few, many)| between(few, many)),
     };
     show("a task that does nothing", &idle);
-    for (case, name, counted) in CASES {
+    let figure =
+        |name: &str, aim, cost: &Cost| Figure::new(name, aim, format!("{:.2} µs", cost.microseconds));
+    setting.note([figure("a task that does nothing", "0.1 µs", &idle)]);
+    for (case, name, counted, aim) in CASES {
         let mut whole = cost(&format!("run-{case}"), counted)?;
         let payload = cost(&format!("payload-{case}"), counted)?;
         // Callgrind counts the making of the payload too; the clock does not.
         whole.instructions =
             whole.instructions.zip(payload.instructions).map(|(all, given)| all.saturating_sub(given));
         show(name, &whole);
+        setting.note(aim.map(|aim| figure(name, aim, &whole)));
         show("  its expressions alone", &cost(&format!("bare-{case}"), counted)?);
         show("  a copy of its payload", &payload);
     }

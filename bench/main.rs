@@ -11,6 +11,7 @@ mod connectors;
 mod credentials;
 mod cron;
 mod engine;
+mod figures;
 mod kafka;
 mod load;
 mod paced;
@@ -23,6 +24,7 @@ mod submissions;
 mod tls;
 mod traces;
 
+use std::cell::RefCell;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -31,6 +33,7 @@ use std::time::Duration;
 use svc_testkit::example;
 use svc_testkit::server::{ServerCommand, ServerProcess, free_port};
 
+use crate::figures::Figure;
 use crate::load::{Load, Round, wrk};
 use crate::process::Bare;
 
@@ -43,7 +46,7 @@ const CONNECTIONS: usize = 50;
 /// The bare handler and the quickstart channel listen on the same path.
 const ORDERS: &str = "/api/v1/data/orders";
 
-/// A part of the report.
+/// A part of the report. It prints what it measures, and notes the figures that have an aim.
 type Part = fn(&BenchContext) -> io::Result<()>;
 
 /// The parts that can be measured; soaks take minutes and run only if named.
@@ -64,36 +67,44 @@ const PARTS: [(&str, Part); 14] = [
     ("soak-kafka", kafka::soak::measure),
 ];
 const ON_DEMAND: [&str; 2] = ["soak", "soak-kafka"];
+/// Parts that are measured a second time for the earlier release; in those with a yardstick it takes part in the rounds.
+const REPEATED: [&str; 4] = ["population", "admin", "connectors", "cron"];
 
 /// The variable that names the `svc-server` of an earlier release, which is measured beside this one.
 const PREVIOUS: &str = "SVC_BENCH_PREVIOUS";
 
-/// The locations of binaries and inputs.
+/// The locations of binaries and inputs, and the figures noted so far.
 struct BenchContext {
     binaries: PathBuf,
+    /// The service under measurement.
+    server: PathBuf,
     quickstart: PathBuf,
-    previous: Option<PathBuf>,
+    /// The service of the earlier release.
+    earlier: Option<PathBuf>,
+    figures: RefCell<Vec<Figure>>,
 }
 
 impl BenchContext {
     /// A server without logs, not yet started.
     fn launch(&self) -> io::Result<ServerCommand> {
-        Self::launch_of(&self.binaries.join("svc-server"))
+        Ok(ServerCommand::new(&self.server)?.env("RUST_LOG", "warn"))
     }
 
-    fn launch_of(binary: &Path) -> io::Result<ServerCommand> {
-        Ok(ServerCommand::new(binary)?.env("RUST_LOG", "warn"))
+    /// The same measurements of the earlier release, where one is named.
+    fn earlier(&self) -> Option<Self> {
+        let server = self.earlier.clone()?;
+        let (binaries, quickstart) = (self.binaries.clone(), self.quickstart.clone());
+        Some(Self { binaries, server, quickstart, earlier: None, figures: RefCell::default() })
+    }
+
+    /// Notes figures that have an aim.
+    fn note(&self, figures: impl IntoIterator<Item = Figure>) {
+        self.figures.borrow_mut().extend(figures);
     }
 
     /// A server that stores traces in this mode, with the quickstart loaded.
     fn serve(&self, traces: &str) -> io::Result<ServerProcess> {
         self.load(self.launch()?, traces)
-    }
-
-    /// The same of the earlier release, where one is named.
-    fn serve_previous(&self, traces: &str) -> Option<io::Result<ServerProcess>> {
-        let binary = self.previous.as_deref()?;
-        Some(Self::launch_of(binary).and_then(|launch| self.load(launch, traces)))
     }
 
     /// Starts a server that stores traces in this mode, and loads the quickstart.
@@ -115,6 +126,7 @@ impl BenchContext {
     }
 }
 
+#[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
 fn main() -> io::Result<()> {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from);
     let (Some(binaries), Some(quickstart)) = (args.next(), args.next()) else {
@@ -122,8 +134,9 @@ fn main() -> io::Result<()> {
             "usage: bench DIRECTORY_OF_RELEASE_BINARIES QUICKSTART_DIRECTORY [PART…]",
         ));
     };
-    let previous = std::env::var_os(PREVIOUS).filter(|path| !path.is_empty()).map(PathBuf::from);
-    let setting = BenchContext { binaries, quickstart, previous };
+    let earlier = std::env::var_os(PREVIOUS).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let server = binaries.join("svc-server");
+    let setting = BenchContext { binaries, server, quickstart, earlier, figures: RefCell::default() };
     let wanted: Vec<PathBuf> = args.collect();
     if let Some(unknown) = wanted.iter().find(|name| !PARTS.iter().any(|(part, _)| Path::new(part) == *name))
     {
@@ -135,8 +148,14 @@ fn main() -> io::Result<()> {
         let asked = wanted.iter().any(|part| part == Path::new(name));
         if asked || (wanted.is_empty() && !ON_DEMAND.contains(&name)) {
             measure(&setting)?;
+            if let Some(earlier) = setting.earlier().filter(|_| REPEATED.contains(&name)) {
+                println!("The same of the earlier release: {name}");
+                measure(&earlier)?;
+                figures::set_beside(&mut setting.figures.borrow_mut(), earlier.figures.take());
+            }
         }
     }
+    figures::report(&setting.figures.borrow());
     Ok(())
 }
 
@@ -151,10 +170,10 @@ fn compare(title: &str, sides: &[(&str, SocketAddr, Load)]) -> io::Result<Vec<Ro
     }
     let medians: Vec<Round> = rounds.into_iter().map(Round::median).collect();
     println!("{title}, {CONNECTIONS} connections, closed loop, median of {ROUNDS} alternating rounds");
-    println!("  {:<34} {:>10} {:>11} {:>11} {:>6}", "", "requests/s", "p50", "p99", "ratio");
+    println!("  {:<41} {:>10} {:>11} {:>11} {:>6}", "", "requests/s", "p50", "p99", "ratio");
     for ((name, ..), median) in sides.iter().zip(&medians) {
         let ratio = median.requests_per_second / medians[0].requests_per_second;
-        println!("  {name:<34} {median} {ratio:>6.2}");
+        println!("  {name:<41} {median} {ratio:>6.2}");
     }
     Ok(medians)
 }

@@ -8,20 +8,22 @@ use svc_testkit::example;
 use svc_testkit::http::{HttpClient, HttpResponse};
 
 use crate::BenchContext;
+use crate::figures::Figure;
 use crate::process::{measure_time, resident_mib, restarted_in, started_in};
 
 /// Items of one import request.
 pub(crate) const IMPORT_BATCH: usize = 1_000;
 /// Changes measured; the median is reported.
 const CHANGES: usize = 21;
-const MANY: usize = 5_000;
 const FEW: usize = 10;
+const MANY: usize = 5_000;
+const MOST: usize = 50_000;
 
 /// Measures start time, change time and memory of a service by the number of its channels.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
 pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let mut changes = Vec::new();
-    for count in [0, FEW, MANY] {
+    for count in [0, FEW, MANY, MOST] {
         let launch = setting.launch()?.env("SVC_TRACE_STORAGE__MODE", "off");
         let (server, empty_start) = started_in(launch)?;
         if count == 0 {
@@ -35,17 +37,27 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
         create_channels(&mut client, &(0..count).map(channel).collect::<Vec<_>>())?;
         expect(order(&mut client, count - 1)?, 200)?;
         let change = median_change(&mut client)?;
-        changes.push(change);
+        setting.note([Figure::new(
+            format!("one changed channel live among {count}"),
+            "2 ms",
+            format!("{:.1} ms", change.as_secs_f64() * 1e3),
+        )]);
+        changes.push((count, change));
         println!("{count} channels");
         println!("  one changed channel live in  {change:?}");
         println!("  resident memory              {:.1} MiB", resident_mib(server.pid())?);
         let (server, start) = restarted_in(server)?;
         println!("  start until ready            {start:?}");
-        println!("  resident memory after start  {:.1} MiB", resident_mib(server.pid())?);
+        let memory = resident_mib(server.pid())?;
+        println!("  resident memory after start  {memory:.1} MiB");
+        if count == MANY {
+            let work = format!("resident memory of {MANY} channels");
+            setting.note([Figure::new(work, "80 MiB", format!("{memory:.0} MiB"))]);
+        }
     }
-    if let [few, many] = changes[..] {
-        let ratio = many.as_secs_f64() / few.as_secs_f64();
-        println!("One changed channel: {MANY} against {FEW} channels  {ratio:.2}");
+    if let [(few, fast), .., (most, slow)] = changes[..] {
+        let ratio = slow.as_secs_f64() / fast.as_secs_f64();
+        println!("One changed channel: {most} against {few} channels  {ratio:.2}");
     }
     Ok(())
 }

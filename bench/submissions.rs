@@ -6,6 +6,7 @@ use std::time::Duration;
 use svc_testkit::postgres::Postgres;
 use svc_testkit::server::{ServerProcess, wait_until};
 
+use crate::figures::{self, Figure};
 use crate::load::{Load, Round, wrk};
 use crate::process::measure_time;
 use crate::{BenchContext, CONNECTIONS, ROUND, ROUNDS};
@@ -15,7 +16,9 @@ const DRAIN: Duration = Duration::from_secs(60);
 
 /// A server that takes submissions, and the figures of its rounds.
 struct Side {
-    name: &'static str,
+    work: &'static str,
+    aim: &'static str,
+    is_earlier: bool,
     server: ServerProcess,
     answered: Vec<Round>,
     /// Submissions that were run and on record, in a second.
@@ -24,8 +27,8 @@ struct Side {
 }
 
 impl Side {
-    fn new(name: &'static str, server: ServerProcess) -> Self {
-        Self { name, server, answered: Vec::new(), recorded: Vec::new(), shed: 0 }
+    fn new(work: &'static str, aim: &'static str, is_earlier: bool, server: ServerProcess) -> Self {
+        Self { work, aim, is_earlier, server, answered: Vec::new(), recorded: Vec::new(), shed: 0 }
     }
 
     /// Submits for one round and waits until all of it is on record.
@@ -41,14 +44,18 @@ impl Side {
         Ok(())
     }
 
+    /// Prints the figures of its rounds, and returns the one with an aim.
     #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
-    fn report(mut self, yardstick: &Round) {
+    fn report(mut self, yardstick: &Round) -> Figure {
         self.recorded.sort_by(f64::total_cmp);
         let recorded = self.recorded[self.recorded.len() / 2];
-        println!("  {}, {} shed", self.name, self.shed);
-        println!("    {:<32} {}", "answered", Round::median(self.answered));
+        let earlier = if self.is_earlier { "earlier: " } else { "" };
+        println!("  {earlier}{}, {} shed", self.work, self.shed);
+        let answered = Round::median(self.answered);
+        println!("    {:<32} {answered}", "answered");
         let ratio = recorded / yardstick.requests_per_second;
         println!("    {:<32} {recorded:>10.0}   ratio {ratio:.2}", "run and on record");
+        Figure::new(self.work, self.aim, format!("{ratio:.2}, p99 {:.1} ms", answered.p99))
     }
 }
 
@@ -56,15 +63,17 @@ impl Side {
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
 pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let bare = setting.bare()?;
-    let mut sides = vec![Side::new("the service", setting.serve("sync")?)];
-    let postgres = Postgres::own();
-    if let Some(postgres) = &postgres {
-        let database = postgres.database().map_err(io::Error::other)?;
-        let launch = setting.launch()?.env("SVC_STORAGE__URL", database.url());
-        sides.push(Side::new("the service on PostgreSQL", setting.load(launch, "sync")?));
-    }
-    if let Some(server) = setting.serve_previous("sync") {
-        sides.push(Side::new("the earlier release", server?));
+    let (postgres, earlier) = (Postgres::own(), setting.earlier());
+    let mut sides = Vec::new();
+    for (is_earlier, release) in [(false, Some(setting)), (true, earlier.as_ref())] {
+        let Some(release) = release else { continue };
+        sides.push(Side::new("/async, on record, SQLite", "0.4", is_earlier, release.serve("sync")?));
+        if let Some(postgres) = &postgres {
+            let database = postgres.database().map_err(io::Error::other)?;
+            let launch = release.launch()?.env("SVC_STORAGE__URL", database.url());
+            let server = release.load(launch, "sync")?;
+            sides.push(Side::new("/async, on record, PostgreSQL", "-", is_earlier, server));
+        }
     }
     let order = setting.order()?;
     let mut submission = order.clone();
@@ -79,7 +88,11 @@ pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let yardstick = Round::median(yardstick);
     println!("Asynchronous submissions, {CONNECTIONS} connections, median of {ROUNDS} alternating rounds");
     println!("  {:<34} {yardstick}", "bare actix-web handler");
-    sides.into_iter().for_each(|side| side.report(&yardstick));
+    let (before, now): (Vec<_>, Vec<_>) = sides.into_iter().partition(|side| side.is_earlier);
+    let report = |sides: Vec<Side>| sides.into_iter().map(|side| side.report(&yardstick)).collect();
+    let mut measured: Vec<_> = report(now);
+    figures::set_beside(&mut measured, report(before));
+    setting.note(measured);
     Ok(())
 }
 

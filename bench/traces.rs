@@ -5,43 +5,67 @@ use std::io;
 use svc_testkit::postgres::Postgres;
 use svc_testkit::server::ServerProcess;
 
+use crate::figures::{self, Figure};
 use crate::process::resident_mib;
 use crate::{BenchContext, compare};
 
-/// The modes, and what the report calls them.
-const MODES: [(&str, &str); 3] = [
-    ("off", "the service, traces off"),
-    ("sync", "traces sync (row before answer)"),
-    ("batch", "traces batch (row behind answer)"),
+/// The modes, each with its name in the report and its aim: a ratio to the bare handler.
+const MODES: [(&str, &str, &str); 3] = [
+    ("off", "traces off", "0.9"),
+    ("sync", "traces sync (row before answer)", "0.5, p99 below 5 ms"),
+    ("batch", "traces batch (row behind answer)", "0.7"),
 ];
+
+/// A release in one mode.
+struct Side {
+    work: &'static str,
+    aim: &'static str,
+    is_earlier: bool,
+    server: ServerProcess,
+}
+
+impl Side {
+    fn name(&self) -> String {
+        if self.is_earlier { format!("earlier: {}", self.work) } else { self.work.to_owned() }
+    }
+}
 
 /// The quickstart order with traces off, stored before the answer, and stored behind it; stored before the answer in
 /// PostgreSQL; and the earlier release beside these.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
 pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let bare = setting.bare()?;
+    let (postgres, earlier) = (Postgres::own(), setting.earlier());
     let mut servers = Vec::new();
-    for (mode, name) in MODES {
-        servers.push((name.to_owned(), setting.serve(mode)?));
-    }
-    let postgres = Postgres::own();
-    if let Some(postgres) = &postgres {
-        let database = postgres.database().map_err(io::Error::other)?;
-        let launch = setting.launch()?.env("SVC_STORAGE__URL", database.url());
-        servers.push(("traces sync, PostgreSQL".to_owned(), setting.load(launch, "sync")?));
-    }
-    for (mode, _) in MODES {
-        if let Some(server) = setting.serve_previous(mode) {
-            servers.push((format!("earlier release, traces {mode}"), server?));
+    for (is_earlier, release) in [(false, Some(setting)), (true, earlier.as_ref())] {
+        let Some(release) = release else { continue };
+        for (mode, work, aim) in MODES {
+            servers.push(Side { work, aim, is_earlier, server: release.serve(mode)? });
+        }
+        if let Some(postgres) = &postgres {
+            let database = postgres.database().map_err(io::Error::other)?;
+            let launch = release.launch()?.env("SVC_STORAGE__URL", database.url());
+            let server = release.load(launch, "sync")?;
+            servers.push(Side { work: "traces sync, PostgreSQL", aim: "0.35", is_earlier, server });
         }
     }
     let order = setting.order()?;
+    let names: Vec<_> = servers.iter().map(Side::name).collect();
     let mut sides = vec![("bare actix-web handler", bare.address(), order.clone())];
-    sides.extend(servers.iter().map(|(name, server)| (name.as_str(), server.address(), order.clone())));
-    compare("The quickstart order", &sides)?;
-    for (name, server) in &servers {
-        println!("  {name:<34} {:>7} rows, {:.1} MiB", count_stored(server)?, resident_mib(server.pid())?);
+    sides.extend(
+        names.iter().zip(&servers).map(|(name, side)| (&**name, side.server.address(), order.clone())),
+    );
+    let rounds = compare("The quickstart order", &sides)?;
+    let (mut measured, mut before) = (Vec::new(), Vec::new());
+    for ((name, side), round) in names.iter().zip(&servers).zip(&rounds[1..]) {
+        let (stored, memory) = (count_stored(&side.server)?, resident_mib(side.server.pid())?);
+        println!("  {name:<41} {stored:>7} rows, {memory:.1} MiB");
+        let ratio = round.requests_per_second / rounds[0].requests_per_second;
+        let figure = Figure::new(side.work, side.aim, format!("{ratio:.2}, p99 {:.1} ms", round.p99));
+        if side.is_earlier { before.push(figure) } else { measured.push(figure) }
     }
+    figures::set_beside(&mut measured, before);
+    setting.note(measured);
     Ok(())
 }
 

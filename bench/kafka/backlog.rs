@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::{COMMIT_EVERY, CommitWatcher, PATIENCE, SIDES, Side};
 use super::{bare_consumer, commit, io_error, order, producer, serve, start_cluster};
 use crate::BenchContext;
+use crate::figures::Figure;
 use crate::process::let_run;
 
 /// Records of one measurement: as many as a partition of the mock cluster holds.
@@ -26,7 +27,7 @@ const LONGEST: Duration = Duration::from_secs(180);
 pub(super) fn measure(setting: &BenchContext, partitions: i32) -> io::Result<Vec<f64>> {
     let mut rates = vec![Vec::new(); SIDES.len()];
     for _ in 0..ROUNDS {
-        for ((_, side), rates) in SIDES.iter().zip(&mut rates) {
+        for ((_, side, _), rates) in SIDES.iter().zip(&mut rates) {
             let (_cluster, brokers) = start_cluster(partitions)?;
             fill(&brokers, partitions)?;
             rates.push(match side {
@@ -38,8 +39,11 @@ pub(super) fn measure(setting: &BenchContext, partitions: i32) -> io::Result<Vec
     let medians: Vec<f64> = rates.into_iter().map(median).collect();
     println!("{RECORDS} records of {partitions} partitions, median of {ROUNDS} alternating rounds");
     println!("  {:<34} {:>10} {:>6}", "", "records/s", "ratio");
-    for ((name, _), rate) in SIDES.iter().zip(&medians) {
-        println!("  {name:<34} {rate:>10.0} {:>6.2}", rate / medians[0]);
+    for ((name, _, aim), rate) in SIDES.iter().zip(&medians) {
+        let ratio = rate / medians[0];
+        println!("  {name:<34} {rate:>10.0} {ratio:>6.2}");
+        let work = format!("records of {partitions} partitions, {name}");
+        setting.note(aim.map(|aim| Figure::new(work, aim, format!("{ratio:.2}"))));
     }
     Ok(medians)
 }

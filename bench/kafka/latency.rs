@@ -30,7 +30,7 @@ type Look = (Instant, Vec<i64>);
 pub(super) fn measure(setting: &BenchContext, partitions: i32, rates: &[f64]) -> io::Result<()> {
     println!("Latency up to the committed offset at half load, {partitions} partitions");
     println!("  {:<34} {:>10} {:>11} {:>11}", "", "records/s", "p50", "p99");
-    for ((name, side), rate) in SIDES.iter().zip(rates) {
+    for ((name, side, _), rate) in SIDES.iter().zip(rates) {
         let rate = (rate / 2.0).min(RECORDS * f64::from(partitions) / LENGTH.as_secs_f64());
         let (_cluster, brokers) = start_cluster(partitions)?;
         let mut latencies = match side {
