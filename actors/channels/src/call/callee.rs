@@ -34,6 +34,11 @@ pub(super) struct IncomingCall {
 }
 
 impl CompiledChannel {
+    /// Returns `true` if a call may look at the metadata that it inherits.
+    pub(super) fn reads_metadata_of_calls(&self) -> bool {
+        self.reads_metadata || self.guards.read_metadata_of_calls()
+    }
+
     /// Runs the workflow for another channel and returns its data. Nothing of the run is recorded, and what
     /// it was told in confidence does not come back.
     ///
@@ -51,6 +56,7 @@ impl CompiledChannel {
             chain,
             redaction: redaction.clone(),
             trace_context,
+            ignores_metadata: true,
             ..RunOptions::default()
         };
         let message = Message::new(admitted.payload, admitted.metadata);

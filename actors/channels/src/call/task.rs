@@ -83,9 +83,14 @@ impl CallTask {
         // Looked up last: what serves at the moment of the call.
         let callee = self.calls.find(&name).map_err(absent)?;
         let chain: Arc<[Arc<str>]> = cx.chain().iter().chain([&callee.name]).cloned().collect();
+        let metadata = if callee.reads_metadata_of_calls() {
+            inherited_metadata(&cx.message().metadata, &chain, cx.call_path())
+        } else {
+            Map::new()
+        };
         let call = IncomingCall {
             payload,
-            metadata: inherited_metadata(&cx.message().metadata, &chain, cx.call_path()),
+            metadata,
             caller: cx.chain().last().cloned().unwrap_or_default(),
             chain,
             redaction: redaction.clone(),
@@ -143,8 +148,8 @@ fn check_chain(chain: &[Arc<str>], name: &str, max_depth: usize) -> Result<(), T
 
 /// The metadata of the caller, as the called channel sees it.
 fn inherited_metadata(metadata: &Map<String, Value>, chain: &[Arc<str>], path: String) -> Map<String, Value> {
-    let own = metadata.iter().filter(|(key, _)| *key != "_svc_errors");
-    let mut inherited: Map<_, _> = own.map(|(key, value)| (key.clone(), value.clone())).collect();
+    let mut inherited = metadata.clone();
+    inherited.shift_remove("_svc_errors");
     inherited.insert("channel".into(), chain.last().map(|name| &**name).into());
     inherited.insert("_svc_call_depth".into(), chain.len().saturating_sub(1).into());
     inherited.insert(CALL_PATH.into(), path.into());
