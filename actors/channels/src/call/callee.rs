@@ -36,7 +36,7 @@ pub(super) struct IncomingCall {
 impl CompiledChannel {
     /// Returns `true` if a call may look at the metadata that it inherits.
     pub(super) fn reads_metadata_of_calls(&self) -> bool {
-        self.reads_metadata || self.guards.read_metadata_of_calls()
+        self.reads_metadata || self.guards.limit_rate_of_calls()
     }
 
     /// Runs the workflow for another channel and returns its data. Nothing of the run is recorded, and what

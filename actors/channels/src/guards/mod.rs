@@ -157,10 +157,10 @@ impl Guards {
         self.validation.is_some() || self.deduplication.is_some() || self.response_cache.is_some()
     }
 
-    /// Returns `true` if a guard looks at the metadata of a call: its rate limit finds the headers there, that of a request has
-    /// them.
-    pub(crate) fn read_metadata_of_calls(&self) -> bool {
-        self.read_metadata() || self.rate_limit.is_some()
+    /// Returns `true` if calls are limited in their rate, which needs their metadata: the headers of a call
+    /// are there only.
+    pub(crate) fn limit_rate_of_calls(&self) -> bool {
+        self.rate_limit.is_some()
     }
 
     /// Acquires a permit for work that passed the guards before; `None` if the channel limits no concurrency.
