@@ -9,7 +9,7 @@ use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::postgres::{Postgres, PostgresDatabase};
 use svc_testkit::server::{ServerProcess, wait_until};
 
-use crate::support::{echo, launch};
+use crate::support::{echo, eventually, launch};
 
 /// Requests at the same time, each with a body of a mebibyte.
 const CLIENTS: usize = 150;
@@ -94,4 +94,15 @@ fn memory_stays_within_the_bound_while_the_database_stalls() {
         wait_until(Duration::from_secs(60), || Ok(metric(&mut client, "svc_in_flight_bytes") == 0.0));
     assert!(is_idle.unwrap(), "everything is given back");
     assert_eq!(client.json("POST", "/api/v1/data/orders", &json!({"a": 1})).unwrap().status, 200);
+}
+
+#[test]
+fn expired_entries_of_local_caches_are_removed_again_and_again() {
+    let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
+    let mut client = server.client();
+    let mut removed =
+        || metric(&mut client, "svc_job_last_success_timestamp_seconds{job=\"local_cache_cleanup\"}");
+    eventually(|| removed() > 0.0);
+    let first = removed();
+    eventually(|| removed() > first);
 }

@@ -9,7 +9,7 @@ use svc_spans::Spans;
 use svc_traces::Traces;
 
 use crate::compute_gate::ComputeGate;
-use crate::guards::RateGroups;
+use crate::guards::{LocalCaches, RateGroups};
 use crate::metrics::ChannelMetrics;
 use crate::settings::Settings;
 use crate::shared_cache::{ClusterStore, ConnectorAccess};
@@ -39,6 +39,8 @@ pub struct ChannelServices {
     pub compute_gate: ComputeGate,
     /// The rate limits shared by several channels.
     pub rate_groups: RateGroups,
+    /// The caches of channels in the memory of this process.
+    pub local_caches: LocalCaches,
     /// Maximum number of entries that a channel keeps in the memory of the process: idempotency keys, cached
     /// responses.
     pub memory_entries: u64,

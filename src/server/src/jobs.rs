@@ -1,11 +1,11 @@
-//! The recurring jobs of the service, which delete expired rows.
+//! The recurring jobs of the service, which delete what has expired: rows, and cached entries of channels.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use slog::{Logger, warn};
-use svc_channels::ChannelMetrics;
+use svc_channels::{ChannelMetrics, LocalCaches};
 use svc_housekeeping::{JobPass, JobSpec};
 use svc_model::ErrorReason;
 use svc_nodes::NodeHandle;
@@ -15,6 +15,9 @@ use crate::config::Config;
 
 /// Rows deleted in one step; others write between two steps.
 const CHUNK: i64 = 500;
+
+/// Time between two removals of expired entries of local caches: what is left to requests stays small.
+const LOCAL_CACHE_CLEANUP: Duration = Duration::from_secs(1);
 
 /// Time by which the lease of a job outlasts its interval.
 const LEASE_MARGIN: Duration = Duration::from_secs(60);
@@ -47,9 +50,14 @@ impl JobLease {
 }
 
 /// Returns the configured jobs; rows that are kept for ever need none.
-pub(crate) fn housekeeping_jobs(config: &Config, store: &Store, lease: &JobLease) -> Vec<JobSpec> {
+pub(crate) fn housekeeping_jobs(
+    config: &Config,
+    store: &Store,
+    lease: &JobLease,
+    local_caches: LocalCaches,
+) -> Vec<JobSpec> {
     let (traces, audit) = (&config.trace_queue, &config.audit);
-    let mut jobs = Vec::new();
+    let mut jobs = vec![local_cache_cleanup(local_caches)];
     if traces.retention_hours > 0 {
         let (store, hours) = (store.clone(), traces.retention_hours);
         jobs.push(job("trace_cleanup", traces.cleanup_interval_secs, lease, move || {
@@ -82,6 +90,17 @@ pub(crate) fn housekeeping_jobs(config: &Config, store: &Store, lease: &JobLease
     jobs
 }
 
+/// Makes the job that every process does for itself.
+fn local_cache_cleanup(caches: LocalCaches) -> JobSpec {
+    let work = move || {
+        let caches = caches.clone();
+        Box::pin(async move { caches.remove_expired().await.map(|()| JobPass::Done).map_err(Into::into) })
+            as _
+    };
+    JobSpec { name: "local_cache_cleanup", every: LOCAL_CACHE_CLEANUP, work: Arc::new(work) }
+}
+
+/// Makes a job that one process does for all that share the database.
 fn job<F>(
     name: &'static str,
     every_secs: u64,

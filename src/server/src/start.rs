@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use slog::{Logger, info};
 use svc_auth::KeySets;
 use svc_channels::call::{self, DirectoryHandle};
-use svc_channels::{ChannelMetrics, ChannelServices, ClusterStore, ComputeGate, RateGroups};
+use svc_channels::{ChannelMetrics, ChannelServices, ClusterStore, ComputeGate, LocalCaches, RateGroups};
 use svc_connectors::{BrokerHealth, ConnectorMetrics, Connectors};
 use svc_cron::{CronHandle, CronMetrics};
 use svc_engine::{Engine, EngineBuilder, Function};
@@ -84,7 +84,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         Functions { config: &config, connectors: &connectors, key_sets: core.key_sets.clone(), functions };
     let (engine, directory) = functions.register(engine)?;
 
-    let compute_gate = ComputeGate::default();
+    let (compute_gate, local_caches) = (ComputeGate::default(), LocalCaches::default());
     let services = ChannelServices {
         engine: Arc::clone(&engine),
         settings: Arc::new(settings::channel_settings(&config)),
@@ -98,6 +98,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         traces: Some(core.traces.clone()),
         compute_gate: compute_gate.clone(),
         rate_groups: RateGroups::default(),
+        local_caches: local_caches.clone(),
         memory_entries: settings::memory_entries(&config),
         spans: spans.clone(),
         log: log.clone(),
@@ -105,7 +106,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     let store = core.store;
     let registry = start_registry(&assembly, &config, &store, (services, directory), &metrics).await?;
     let lease = jobs::JobLease::new(&store, &core.nodes, metrics.channels.clone(), &log);
-    let jobs = jobs::housekeeping_jobs(&config, &store, &lease);
+    let jobs = jobs::housekeeping_jobs(&config, &store, &lease, local_caches);
     assembly.start_accepting_work(&core.traces, &registry, jobs, metrics.jobs.clone()).await?;
     let cron = start_schedules(&assembly, &config, &node_id, (&store, &registry), &io, &metrics).await?;
 

@@ -341,7 +341,7 @@ const fn task(
 /// Every kind of thread or task outside the tree. Futures of an actor's own context are not listed: they end
 /// with it.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with the source"))]
-pub(crate) static TASKS: [TaskRow; 45] = [
+pub(crate) static TASKS: [TaskRow; 46] = [
     // The process.
     task(
         "runner of each supervised actor",
@@ -434,7 +434,13 @@ pub(crate) static TASKS: [TaskRow; 45] = [
     ),
     // Computation.
     task("parse of a large body", ("actors/channels", 1), RunsOn::BlockingPool, EndedBy::Caller),
-    // Guards over a shared cache.
+    // Guards.
+    task(
+        "removal of expired idempotency keys and cached responses",
+        ("actors/channels", 1),
+        RunsOn::BlockingPool,
+        EndedBy::Caller,
+    ),
     task("release of an unanswered claim", ("actors/channels", 1), RunsOn::HttpWorkers, EndedBy::ProcessExit),
     task("key derivation and signatures", ("src/functions", 1), RunsOn::BlockingPool, EndedBy::Caller),
     // The database and the secret store.

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use svc_engine::path::{self, Segment};
 use tokio::time::Instant;
 
+use super::local_caches::ExpiringCache;
 use crate::digest::{self, Digest, DigestBuilder};
 use crate::response::ChannelResponse;
 
@@ -163,6 +164,12 @@ impl ResponseCache {
             return;
         }
         self.entries.insert(key, Entry { answer: answer.clone(), until: Instant::now() + self.ttl });
+    }
+}
+
+impl ExpiringCache for ResponseCache {
+    fn remove_expired(&self) {
+        self.entries.run_pending_tasks();
     }
 }
 

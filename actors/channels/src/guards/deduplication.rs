@@ -179,11 +179,11 @@ impl DeduplicationGuard {
                 }
             }
             None => {
-                let window = Duration::from_secs(self.window_secs);
-                self.keys
-                    .get_or_init(|| IdempotencyKeys::new(window, self.capacity))
-                    .claim(&name, owner)
-                    .map(IdempotencyClaim::Local)
+                let create = || {
+                    services.local_caches.add(&self.keys);
+                    IdempotencyKeys::new(Duration::from_secs(self.window_secs), self.capacity)
+                };
+                self.keys.get_or_init(create).claim(&name, owner).map(IdempotencyClaim::Local)
             }
         };
         let duplicate =

@@ -13,6 +13,7 @@ use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use tokio::time::Instant;
 
+use super::local_caches::ExpiringCache;
 use crate::digest::{self, Digest};
 
 /// Longest window, a hundred years: beyond it instants cannot be computed safely.
@@ -62,6 +63,12 @@ impl IdempotencyKeys {
             }
             _ => None,
         }
+    }
+}
+
+impl ExpiringCache for IdempotencyKeys {
+    fn remove_expired(&self) {
+        self.held.run_pending_tasks();
     }
 }
 

@@ -125,8 +125,11 @@ impl ResponseCacheGuard {
         }
         let outcome = match self.shared.cache(channel, services) {
             Ok(None) => {
-                let ttl = Duration::from_secs(self.block.ttl_secs);
-                self.answers.get_or_init(|| ResponseCache::new(ttl, self.capacity)).put(key, answer);
+                let create = || {
+                    services.local_caches.add(&self.answers);
+                    ResponseCache::new(Duration::from_secs(self.block.ttl_secs), self.capacity)
+                };
+                self.answers.get_or_init(create).put(key, answer);
                 Ok(())
             }
             Ok(Some(cache)) => match CachedResponse::text(answer) {

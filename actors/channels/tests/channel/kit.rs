@@ -16,7 +16,7 @@ use svc_auth::{KeySet, KeySets};
 use svc_channels::call::{self, CallLimits, DirectoryHandle};
 use svc_channels::{
     ChannelActor, ChannelMetrics, ChannelResponse, ChannelServices, CompiledChannel, ComputeGate,
-    DataRequest, Ingress, RateGroups, Settings, Submit, refusal,
+    DataRequest, Ingress, LocalCaches, RateGroups, Settings, Submit, refusal,
 };
 use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{
@@ -162,6 +162,7 @@ impl Kit {
             traces: None,
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),
+            local_caches: LocalCaches::default(),
             memory_entries: 1000,
             spans: Default::default(),
             log: slog::Logger::root(slog::Discard, slog::o!()),

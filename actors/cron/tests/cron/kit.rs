@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use slog::{Discard, Logger, o};
 use svc_auth::{KeySet, KeySets};
-use svc_channels::{ChannelMetrics, ChannelServices, ComputeGate, RateGroups};
+use svc_channels::{ChannelMetrics, ChannelServices, ComputeGate, LocalCaches, RateGroups};
 use svc_cron::{CronHandle, CronMetrics, CronServices, EventCallback, Settings};
 use svc_engine::Engine;
 use svc_model::config::TracingMode;
@@ -203,6 +203,7 @@ impl CronFixture {
             traces: Some(traces.clone()),
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),
+            local_caches: LocalCaches::default(),
             memory_entries: 1000,
             spans: Default::default(),
             log: log(),

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use svc_auth::{KeySet, KeySets};
 use svc_channels::call::{self, CallLimits, DirectoryHandle};
 use svc_channels::{
-    ChannelMetrics, ChannelResponse, ChannelServices, ComputeGate, DataRequest, Ingress, RateGroups, Settings,
+    ChannelMetrics, ChannelResponse, ChannelServices, ComputeGate, DataRequest, Ingress, LocalCaches,
+    RateGroups, Settings,
 };
 use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, Engine, Function, TaskCx, TaskError, TaskOutcome};
@@ -112,6 +113,7 @@ impl RegistryWorld {
             traces: None,
             compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),
+            local_caches: LocalCaches::default(),
             memory_entries: 1000,
             spans: Default::default(),
             log: slog::Logger::root(slog::Discard, slog::o!()),

@@ -182,3 +182,17 @@ fn entries_and_bytes_are_bounded() {
     let (entries, bytes) = fill(0, 1 << 20);
     assert!((32..64).contains(&entries) && bytes <= MAX_BYTES, "{entries} entries, {bytes} bytes");
 }
+
+#[test]
+fn expired_responses_are_removed_without_a_request() {
+    let cache = ResponseCache::new(Duration::from_secs(1), 0);
+    cache.put(whole(&json!({"n": 1})), &answer(1));
+    cache.remove_expired();
+    assert_eq!(cache.entries.entry_count(), 1);
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    while cache.entries.entry_count() > 0 {
+        assert!(std::time::Instant::now() < deadline, "the response is still there");
+        cache.remove_expired();
+        std::thread::yield_now();
+    }
+}

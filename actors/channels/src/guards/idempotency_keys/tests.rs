@@ -120,3 +120,17 @@ async fn owner_gets_its_key_again_until_it_is_settled() {
     assert!(keys.claim("b", Some("record-4")).is_some(), "it belongs to another by then");
     drop(other);
 }
+
+#[test]
+fn expired_keys_are_removed_without_another_claim() {
+    let keys = idempotency_keys(1);
+    assert!(keys.claim("a", None).is_some());
+    keys.remove_expired();
+    assert_eq!(keys.held.entry_count(), 1);
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    while keys.held.entry_count() > 0 {
+        assert!(std::time::Instant::now() < deadline, "the key is still there");
+        keys.remove_expired();
+        std::thread::yield_now();
+    }
+}
