@@ -1,4 +1,7 @@
 //! The life of a connection, from an accepted socket to its end.
+//!
+//! Its future lives as long as the connection. What most connections never do (a handshake, HTTP/2, a refusal) is boxed, so
+//! that an idle connection does not hold the room for it.
 
 use std::fmt;
 use std::future::ready;
@@ -120,7 +123,14 @@ impl Transport {
     {
         let peer = stream.peer_addr().ok();
         let open = self.reports.metrics().open();
-        let Some((stream, tls)) = self.secure(stream, peer.map(|peer| peer.ip())).await else { return };
+        let (stream, tls) = match &self.certificates {
+            None => (ClientStream::Plain(Socket::new(stream)), None),
+            Some(certificates) => {
+                let secured = Box::pin(self.secure(certificates, stream, peer.map(|peer| peer.ip()))).await;
+                let Some((stream, tls)) = secured else { return };
+                (stream, Some(tls))
+            }
+        };
         if let (Some(tls), true) = (tls, stream.is_http2()) {
             let report =
                 |refusal: ConnectionRefusal| self.reports.record(refusal, peer.map(|peer| peer.ip()));
@@ -135,7 +145,8 @@ impl Transport {
                 refuse: &refuse,
                 lifecycle: &self.state.lifecycle,
             };
-            http2::serve::<S, B>(stream, application, Http2Client { address: peer, tls }, &limits).await;
+            let client = Http2Client { address: peer, tls };
+            Box::pin(http2::serve::<S, B>(stream, application, client, &limits)).await;
             return;
         }
         let state = Rc::new(match tls {
@@ -149,15 +160,13 @@ impl Transport {
         drop(permit);
     }
 
-    /// Completes the handshake where the listener speaks TLS; `None` if it failed, which is reported.
+    /// Completes the handshake; `None` if it failed, which is reported.
     async fn secure(
         &self,
+        certificates: &Certificates,
         stream: TcpStream,
         peer: Option<IpAddr>,
-    ) -> Option<(ClientStream, Option<TlsPeer>)> {
-        let Some(certificates) = &self.certificates else {
-            return Some((ClientStream::Plain(Socket::new(stream)), None));
-        };
+    ) -> Option<(ClientStream, TlsPeer)> {
         let accepting = certificates.acceptor().accept(Socket::expecting_tls(stream)).into_fallible();
         let Some(accepted) = timeout(self.timeouts.head, accepting).await else {
             self.reports.record(ConnectionRefusal::SlowHandshake, peer);
@@ -166,7 +175,7 @@ impl Transport {
         match accepted {
             Ok(stream) => {
                 let has_certificate = stream.get_ref().1.peer_certificates().is_some();
-                Some((ClientStream::Tls(Box::new(stream)), Some(TlsPeer { has_certificate })))
+                Some((ClientStream::Tls(Box::new(stream)), TlsPeer { has_certificate }))
             }
             Err((error, socket)) => {
                 let refusal = ConnectionRefusal::from_handshake(&error)?;
@@ -195,7 +204,8 @@ impl Transport {
     async fn refuse(&self, refusal: ConnectionRefusal, stream: ClientStream) {
         let Some(error) = self.count_refusal(refusal) else { return };
         let is_tls = matches!(stream, ClientStream::Tls(_));
-        refusal::deliver(stream, &refusal::encode(&error, is_tls)).await;
+        let response = refusal::encode(&error, is_tls);
+        Box::pin(refusal::deliver(stream, &response)).await;
     }
 
     /// Counts the response to a refusal, and returns its error; `None` if the client gets no response.
