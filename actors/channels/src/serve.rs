@@ -18,7 +18,7 @@ impl CompiledChannel {
     /// An `async fn` would hold the request twice, and the future is moved for every message.
     pub(crate) fn serve(
         self: Arc<Self>,
-        mut request: DataRequest,
+        mut request: Box<DataRequest>,
     ) -> impl Future<Output = Result<ChannelResponse, ServiceError>> {
         let request_id = request.request_id.clone();
         let trace_context = std::mem::take(&mut request.trace_context);

@@ -152,7 +152,7 @@ impl Registry {
         &self,
         worker: Option<WorkerId>,
         resolution: &Resolution,
-        request: DataRequest,
+        request: Box<DataRequest>,
     ) -> Result<ChannelResponse, ServiceError> {
         self.deliver(worker, self.require_callable(resolution)?, request).await
     }
@@ -165,7 +165,7 @@ impl Registry {
         &self,
         worker: Option<WorkerId>,
         channel: &str,
-        request: DataRequest,
+        request: Box<DataRequest>,
     ) -> Result<ChannelResponse, ServiceError> {
         let resolution = Resolution::of_name(&self.snapshot(), channel);
         self.deliver(worker, self.require_callable(&resolution)?, request).await
@@ -186,7 +186,7 @@ impl Registry {
         &self,
         worker: Option<WorkerId>,
         channel: &Arc<LoadedChannel>,
-        request: DataRequest,
+        request: Box<DataRequest>,
     ) -> Result<ChannelResponse, ServiceError> {
         let first = FirstWorker { own: worker, offset: 0 };
         let answer = self.dispatch(first, Submit(request), self.same_channel(channel)).await;

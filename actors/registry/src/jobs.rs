@@ -1,5 +1,6 @@
 //! Accepted jobs: the registry as the queue of the traces crate sees it.
 
+use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -35,11 +36,11 @@ impl Runner for Registry {
     }
 
     fn on_failure(&self, channel_id: Option<Arc<str>>, channel: Arc<str>) -> BoxFuture<'_, Option<Arc<str>>> {
+        if let Some(entry) = self.find_channel(channel_id.as_deref(), &channel) {
+            return Box::pin(ready(failure_target::target(&entry.row)));
+        }
         Box::pin(async move {
-            let row = match self.find_channel(channel_id.as_deref(), &channel) {
-                Some(entry) => Arc::clone(&entry.row),
-                None => self.stored_channel(channel_id.as_deref(), &channel).await?,
-            };
+            let row = self.stored_channel(channel_id.as_deref(), &channel).await?;
             failure_target::target(&row)
         })
     }

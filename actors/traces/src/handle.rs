@@ -322,7 +322,8 @@ impl Traces {
         let queued = QueuedJob::new(job, slot, 0, JobClaim::for_accepted(owner));
         match written {
             Ok(()) => waiting.push(queued),
-            Err(StoreError::Unanswered(outage)) => self.settle(queued, outage).await?,
+            // Rare: by value it would make the future of every submission larger.
+            Err(StoreError::Unanswered(outage)) => Box::pin(self.settle(queued, outage)).await?,
             Err(refused) => return Err(SubmitError::Failed(refused.into())),
         }
         // The job is accepted whether the queue calmed down or the time ran out.

@@ -107,7 +107,7 @@ impl Service {
         let mut span = self.state.spans.new_trace().begin(|| SpanDraft::submission(channel));
         let trace_context = span.context().clone();
         let message = DataRequest { reservation, trace_context, ..DataRequest::embedded(payload) };
-        let answer = self.state.registry.submit_to(worker, channel, message).await;
+        let answer = self.state.registry.submit_to(worker, channel, Box::new(message)).await;
         if let Err(error) = &answer {
             span.fail(error.code().name());
         }

@@ -16,9 +16,11 @@ use crate::response::ChannelResponse;
 use crate::scheduled_run::{ScheduledRun, ScheduledRunResult};
 
 /// Serves one message. Read-only: a payload that makes the run panic costs its own response and nothing else.
+///
+/// Boxed, because many futures hold it on its way.
 #[derive(Debug, Message)]
 #[rtype(result = "Result<ChannelResponse, ServiceError>")]
-pub struct Submit(pub DataRequest);
+pub struct Submit(pub Box<DataRequest>);
 
 /// Runs an accepted job. Read-only, as [`Submit`] is.
 #[derive(Debug, Message)]

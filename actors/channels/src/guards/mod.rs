@@ -247,7 +247,7 @@ impl From<ServiceError> for ShortCircuit {
 
 impl CompiledChannel {
     /// Passes a message through the guards.
-    pub(crate) async fn admit(&self, mut request: DataRequest) -> Result<AdmittedMessage, ShortCircuit> {
+    pub(crate) async fn admit(&self, mut request: Box<DataRequest>) -> Result<AdmittedMessage, ShortCircuit> {
         let (guards, services, ingress) = (&self.guards, &self.services, request.ingress);
         // Headers arrive in any order; keys and stored rows must not depend on it.
         request.headers.sort_by(|(one, _), (other, _)| one.cmp(other));

@@ -227,7 +227,7 @@ impl Orders {
     }
 
     pub(crate) async fn submit(&self, request: DataRequest) -> Result<ChannelResponse, ServiceError> {
-        match self.0.ask(Submit(request)).await {
+        match self.0.ask(Submit(Box::new(request))).await {
             Ok(answer) => answer,
             Err(error) => Err(refusal::from_call_error("orders", &error)),
         }

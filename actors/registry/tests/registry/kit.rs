@@ -221,7 +221,7 @@ impl RunningRegistry {
         let mut request = DataRequest::embedded(json!({}));
         request.ingress = Ingress::Http;
         request.params = resolution.params.clone();
-        let answer = self.registry.submit(Some(self.worker), &resolution, request).await?;
+        let answer = self.registry.submit(Some(self.worker), &resolution, Box::new(request)).await?;
         Ok(data(&answer))
     }
 

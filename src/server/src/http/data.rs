@@ -189,10 +189,10 @@ fn build_message(
     (raw, mut permit): (Bytes, BytesPermit),
     parsed: Option<Value>,
     resolution: &mut Resolution,
-) -> Result<DataRequest, ServiceError> {
+) -> Result<Box<DataRequest>, ServiceError> {
     permit.grow_for_run(raw.len(), parsed.as_ref())?;
     let profile = asks_for_profile(request.headers(), &query);
-    Ok(DataRequest {
+    Ok(Box::new(DataRequest {
         ingress: Ingress::Http,
         delivery: if resolution.is_async { Delivery::Async } else { Delivery::Sync },
         method: request.method().as_str().to_owned(),
@@ -207,7 +207,7 @@ fn build_message(
         profile,
         reservation: Some(Reservation::new(permit)),
         trace_context: TraceContext::default(),
-    })
+    }))
 }
 
 fn to_http_response(answer: ChannelResponse) -> HttpResponse {
