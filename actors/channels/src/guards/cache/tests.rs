@@ -189,9 +189,9 @@ fn expired_responses_are_removed_without_a_request() {
     cache.put(whole(&json!({"n": 1})), &answer(1));
     cache.remove_expired();
     assert_eq!(cache.entries.entry_count(), 1);
-    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(30);
     while cache.entries.entry_count() > 0 {
-        assert!(std::time::Instant::now() < deadline, "the response is still there");
+        assert!(Instant::now() < deadline, "the response is still there");
         cache.remove_expired();
         std::thread::yield_now();
     }

@@ -127,9 +127,9 @@ fn expired_keys_are_removed_without_another_claim() {
     assert!(keys.claim("a", None).is_some());
     keys.remove_expired();
     assert_eq!(keys.held.entry_count(), 1);
-    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(30);
     while keys.held.entry_count() > 0 {
-        assert!(std::time::Instant::now() < deadline, "the key is still there");
+        assert!(Instant::now() < deadline, "the key is still there");
         keys.remove_expired();
         std::thread::yield_now();
     }
