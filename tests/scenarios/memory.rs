@@ -97,7 +97,7 @@ fn memory_stays_within_the_bound_while_the_database_stalls() {
 }
 
 #[test]
-fn expired_entries_of_local_caches_are_removed_again_and_again() {
+fn cleanup_of_local_caches_runs_again_and_again() {
     let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
     let mut client = server.client();
     let mut removed =

@@ -12,7 +12,8 @@ use tokio::task::{JoinError, spawn_blocking};
 
 /// A cache whose entries expire.
 pub(super) trait ExpiringCache: Send + Sync {
-    /// Removes the entries that have expired. Others may use the cache meanwhile.
+    /// Removes the entries that have expired. Others may use the cache meanwhile; those that write far more than its log of
+    /// writes holds wait for the end.
     fn remove_expired(&self);
 }
 
@@ -47,6 +48,11 @@ impl LocalCaches {
             return Ok(());
         }
         spawn_blocking(move || caches.iter().for_each(|cache| cache.remove_expired())).await
+    }
+
+    /// Returns the number of caches that channels use now.
+    pub fn count(&self) -> usize {
+        self.in_use().len()
     }
 
     /// Returns the caches that channels still use, and forgets the others.

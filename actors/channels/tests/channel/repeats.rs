@@ -79,6 +79,35 @@ fn keeping() -> Value {
 }
 
 #[test]
+fn local_caches_are_listed_as_long_as_a_channel_uses_them() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let listed = || kit.services.local_caches.count();
+        let mut config = keeping();
+        config["deduplication"] = json!({"header": "idempotency-key"});
+        let first = kit.build(config.clone(), &empty_workflow()).unwrap();
+        config["timeout_ms"] = json!(1000);
+        let same = kit.definition(&row(config), kit.flow(&empty_workflow()), Some(&first)).unwrap();
+        let other = kit.build(json!({}), &empty_workflow()).unwrap();
+        let orders = Orders::start(&tree, first).await;
+        assert!(orders.post(json!({})).await.is_ok());
+        assert_eq!(listed(), 1, "an answer is kept and no key claimed yet");
+        for key in ["k-1", "k-2"] {
+            assert!(post_with_key(&orders, key).await.is_ok());
+            assert_eq!(listed(), 2);
+        }
+        replace(&tree, &orders, same).await;
+        assert!(post_with_key(&orders, "k-3").await.is_ok());
+        assert!(orders.post(json!({"another": "answer"})).await.is_ok());
+        assert_eq!(listed(), 2, "a channel with the same settings goes on with the same caches");
+        replace(&tree, &orders, other).await;
+        while listed() > 0 {
+            tokio::task::yield_now().await;
+        }
+    });
+}
+
+#[test]
 fn an_equal_request_gets_the_very_same_answer_until_it_is_too_old() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
