@@ -12,8 +12,8 @@ use tokio::task::{JoinError, spawn_blocking};
 
 /// A cache whose entries expire.
 pub(super) trait ExpiringCache: Send + Sync {
-    /// Removes the entries that have expired. Others may use the cache meanwhile; those that write far more than its log of
-    /// writes holds wait for the end.
+    /// Removes the entries that have expired. Others may use the cache meanwhile; if they fill its log of writes, further
+    /// writes block their thread until there is room.
     fn remove_expired(&self);
 }
 
