@@ -19,7 +19,7 @@ pub(crate) struct AdmissionControl {
     in_flight: AtomicUsize,
     high_water: AtomicUsize,
     bound: usize,
-    tree_clock: TreeClock,
+    pub(crate) tree_clock: TreeClock,
     /// End of the backoff in microseconds since the start of the tree; 0 outside a backoff.
     retry_at: AtomicU64,
     reason: Mutex<Option<Arc<str>>>,

@@ -1,10 +1,10 @@
 //! The context of an actor and the traits it implements.
 
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use actix::dev::channel::AddressSender;
 use actix::dev::{Envelope as ActixEnvelope, EnvelopeProxy, MessageResponse, OneshotSender, ToEnvelope};
 use actix::{
     Actor, ActorContext, ActorFuture, ActorState, Addr, AsyncContext, Handler, Message, SpawnHandle,
@@ -14,6 +14,7 @@ use futures_util::future::LocalBoxFuture;
 use crate::address::Address;
 use crate::envelope::Envelope;
 use crate::path::NodePath;
+use crate::side_mailbox::SideMailbox;
 use crate::tasks::{ActorTask, ActorTaskFuture};
 use crate::vitals::NodeVitals;
 
@@ -95,7 +96,7 @@ impl fmt::Debug for HandledCounter {
 /// do not compile, so no such actor runs unsupervised.
 pub struct Context<A: Supervised> {
     address: Address<A>,
-    side: AddressSender<A>,
+    side: Rc<SideMailbox<A>>,
     generation: u64,
     pub(crate) ending: Option<Ending>,
     /// Futures that the instance has not yet added to its task set.
@@ -113,7 +114,7 @@ pub struct Context<A: Supervised> {
 }
 
 impl<A: Supervised> Context<A> {
-    pub(crate) fn new(address: Address<A>, side: AddressSender<A>, generation: u64) -> Self {
+    pub(crate) fn new(address: Address<A>, side: Rc<SideMailbox<A>>, generation: u64) -> Self {
         Self {
             address,
             side,
@@ -206,7 +207,7 @@ impl<A: Supervised> AsyncContext<A> for Context<A> {
     /// Returns the actix address, for streams and recipients. Only actix's soft bound limits it, and its
     /// errors say less; everything else uses [`supervised_address`](Self::supervised_address).
     fn address(&self) -> Addr<A> {
-        Addr::new(self.side.clone())
+        Addr::new(self.side.sender())
     }
 
     fn spawn<F>(&mut self, future: F) -> SpawnHandle

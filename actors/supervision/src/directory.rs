@@ -33,15 +33,17 @@ impl NodeDirectory {
     /// nearest one, searching outwards.
     pub(crate) fn resolve(&self, path: &NodePath, need: &str) -> Option<NodePath> {
         let nodes = self.0.read();
+        // The path that the node has, not another copy of it for each node that needs it.
+        let key = |candidate: NodePath| nodes.get_key_value(&candidate).map(|(path, _)| path.clone());
         let mut above = path.parent();
         if let Some(full) = need.strip_prefix('/') {
             let root = std::iter::successors(above, NodePath::parent).last()?;
-            return Some(root.child(full)).filter(|candidate| nodes.contains_key(candidate));
+            return key(root.child(full));
         }
         while let Some(group) = above {
-            let candidate = group.child(need);
-            if nodes.contains_key(&candidate) {
-                return Some(candidate);
+            let found = key(group.child(need));
+            if found.is_some() {
+                return found;
             }
             above = group.parent();
         }

@@ -1,11 +1,11 @@
 //! One built actor with its context and its futures: a generation of a node.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context as Waking, Poll};
 
-use actix::dev::channel::AddressSender;
 use actix::dev::{Envelope as ActixEnvelope, EnvelopeProxy};
 use futures_util::future::LocalBoxFuture;
 
@@ -16,6 +16,7 @@ use crate::envelope::Envelope;
 use crate::fault::MessageFault;
 use crate::instance_count::InstanceCountGuard;
 use crate::panic::{self, Panic};
+use crate::side_mailbox::SideMailbox;
 use crate::tasks::{ActorTask, TaskSet};
 use crate::vitals::NodeVitals;
 
@@ -28,7 +29,8 @@ pub(crate) struct Instance<A: Supervised> {
     /// Taken on drop, so that a panic of one part does not keep the others from being dropped.
     actor: Option<A>,
     pub(crate) ctx: Context<A>,
-    tasks: TaskSet<A>,
+    /// Made by the first spawned future: most actors have none.
+    tasks: Option<Box<TaskSet<A>>>,
     waits: Vec<ActorTask<A>>,
     pub(crate) generation: u64,
     pub(crate) recent: VecDeque<&'static str>,
@@ -44,7 +46,7 @@ impl<A: Supervised> Instance<A> {
     pub(crate) fn start(
         actor: A,
         address: Address<A>,
-        side: AddressSender<A>,
+        side: Rc<SideMailbox<A>>,
         generation: u64,
         living: InstanceCountGuard,
     ) -> (Self, TurnResult) {
@@ -52,7 +54,7 @@ impl<A: Supervised> Instance<A> {
         let mut instance = Self {
             actor: Some(actor),
             ctx: Context::new(address, side, generation),
-            tasks: TaskSet::new(),
+            tasks: None,
             waits: Vec::new(),
             generation,
             recent: VecDeque::new(),
@@ -70,7 +72,7 @@ impl<A: Supervised> Instance<A> {
 
     /// Returns `true` while futures still work on answers.
     pub(crate) fn answering(&self) -> bool {
-        self.waiting() || self.tasks.answering()
+        self.waiting() || self.tasks.as_ref().is_some_and(|tasks| tasks.answering())
     }
 
     /// Handles a envelope. A panic while reading is returned beside the turn.
@@ -101,7 +103,7 @@ impl<A: Supervised> Instance<A> {
 
     /// Polls the waits, the last one first, and then the futures that are ready.
     pub(crate) fn poll_futures(&mut self, cx: &mut Waking<'_>) -> Poll<Exit> {
-        self.tasks.register(cx.waker());
+        let mut registered = false;
         for _ in 0..POLLS {
             if let Some(mut wait) = self.waits.pop() {
                 let below = self.waits.len();
@@ -123,7 +125,12 @@ impl<A: Supervised> Instance<A> {
                 }
                 continue;
             }
-            let Some((handle, mut spawned)) = self.tasks.next_ready() else { return Poll::Pending };
+            let Some(tasks) = self.tasks.as_mut() else { return Poll::Pending };
+            if !registered {
+                tasks.register(cx.waker());
+                registered = true;
+            }
+            let Some((handle, mut spawned)) = tasks.next_ready() else { return Poll::Pending };
             self.resume(spawned.task.label);
             let waker = spawned.waker.clone();
             match self.poll_task(&mut spawned.task, &mut Waking::from_waker(&waker)) {
@@ -131,8 +138,8 @@ impl<A: Supervised> Instance<A> {
                     panic::drop_caught(spawned.task);
                     return Poll::Ready(exit);
                 }
-                Ok(Poll::Ready(())) => self.tasks.finish(spawned),
-                Ok(Poll::Pending) => self.tasks.put_back(handle, spawned),
+                Ok(Poll::Ready(())) => self.task_set().finish(spawned),
+                Ok(Poll::Pending) => self.task_set().put_back(handle, spawned),
             }
             self.cancel();
         }
@@ -197,8 +204,10 @@ impl<A: Supervised> Instance<A> {
     }
 
     fn stage(&mut self) {
-        for (handle, task) in self.ctx.spawned.drain(..) {
-            self.tasks.insert(handle, task);
+        if !self.ctx.spawned.is_empty() {
+            let spawned = std::mem::take(&mut self.ctx.spawned);
+            let tasks = self.task_set();
+            spawned.into_iter().for_each(|(handle, task)| tasks.insert(handle, task));
         }
         self.waits.append(&mut self.ctx.waits);
         self.cancel();
@@ -206,8 +215,12 @@ impl<A: Supervised> Instance<A> {
 
     fn cancel(&mut self) {
         while let Some(handle) = self.ctx.cancelled.pop() {
-            self.tasks.cancel(handle);
+            self.task_set().cancel(handle);
         }
+    }
+
+    fn task_set(&mut self) -> &mut TaskSet<A> {
+        self.tasks.get_or_insert_with(|| Box::new(TaskSet::new()))
     }
 }
 

@@ -23,6 +23,7 @@ mod recorder;
 mod replace;
 mod runner;
 mod shared;
+mod side_mailbox;
 mod spec;
 mod state;
 mod supervisor;

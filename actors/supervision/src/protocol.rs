@@ -10,8 +10,9 @@ use tokio::sync::oneshot;
 use crate::context::Supervised;
 use crate::decide::Exit;
 use crate::error::{NotRunningError, OrderError, RetireError, SpawnError, StartError};
-use crate::instance_count::{InstanceCount, InstanceCountGuard};
+use crate::instance_count::InstanceCountGuard;
 use crate::path::NodePath;
+use crate::shared::TreeContext;
 use crate::spec::{ChildSpec, GroupSpec};
 use crate::vitals::NodeVitals;
 
@@ -162,7 +163,7 @@ pub(crate) struct ReplacementCommit {
 pub(crate) struct ExitReporter {
     pub(crate) node_id: u64,
     pub(crate) supervisor: UnboundedSender<SupervisorCommand>,
-    pub(crate) instance_count: InstanceCount,
+    pub(crate) context: Arc<TreeContext>,
     pub(crate) ended: bool,
     pub(crate) _count_guard: InstanceCountGuard,
 }

@@ -5,15 +5,15 @@
 //! that a flood cannot starve the neighbours on the thread.
 
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context as Waking, Poll};
 use std::time::Duration;
 
-use actix::dev::channel::{AddressReceiver, AddressSender};
 use futures_channel::mpsc::UnboundedReceiver;
 use futures_util::future::LocalBoxFuture;
-use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::oneshot;
 use tokio::time::Sleep;
 
@@ -30,6 +30,7 @@ use crate::panic::{self, CatchPanic};
 use crate::protocol::{
     Built, ExitReporter, Factory, LifecycleCommand, RunnerCommand, RunnerReport, StartContext,
 };
+use crate::side_mailbox::SideMailbox;
 use crate::state::NodeState;
 use crate::vitals::NodeVitals;
 
@@ -42,31 +43,31 @@ pub(crate) struct RunnerParts<A: Supervised> {
     pub(crate) envelopes: UnboundedReceiver<Arc<dyn Envelope<A>>>,
     pub(crate) control: UnboundedReceiver<RunnerCommand<A>>,
     pub(crate) factory: Factory<A>,
-    pub(crate) faults: Option<NodeFaults>,
-    pub(crate) log: slog::Logger,
+    pub(crate) faults: Option<Box<NodeFaults>>,
     pub(crate) reporter: ExitReporter,
 }
 
 impl<A: Supervised> RunnerParts<A> {
     /// Runs the node on this thread until it is ordered to end.
-    pub(crate) async fn run(self) {
+    ///
+    /// Not an `async fn`, whose future would hold the parts twice, in each of thousands of nodes.
+    pub(crate) fn run(self) -> impl Future<Output = ()> {
         let node = Arc::clone(&self.inner.node);
         node.record_thread();
-        let (side_sender, side_messages) = actix::dev::channel::channel(node.admission.bound());
+        let side = Rc::new(SideMailbox::new(node.admission.bound()));
         let mut runner = Runner {
             parts: self,
             node,
-            side_messages,
-            side_sender,
+            side,
             starting: None,
             instance: None,
             preparing: Vec::new(),
             prepared: Vec::new(),
             draining: Vec::new(),
-            reads: FuturesUnordered::new(),
+            reads: None,
             drain_deadline: None,
         };
-        std::future::poll_fn(|cx| runner.poll(cx)).await;
+        std::future::poll_fn(move |cx| runner.poll(cx))
     }
 }
 
@@ -97,14 +98,14 @@ fn refuse<A: Supervised>(envelope: Arc<dyn Envelope<A>>, kind: CallErrorKind) {
 struct Runner<A: Supervised> {
     parts: RunnerParts<A>,
     node: Arc<NodeVitals>,
-    side_messages: AddressReceiver<A>,
-    side_sender: AddressSender<A>,
+    side: Rc<SideMailbox<A>>,
     starting: Option<(u64, CatchPanic<Built<A>>)>,
     instance: Option<Instance<A>>,
     preparing: Vec<Preparing<A>>,
     prepared: Vec<(u64, A, Factory<A>)>,
     draining: Vec<DrainingInstance<A>>,
-    reads: FuturesUnordered<PendingRead>,
+    /// Made by the first read that takes time.
+    reads: Option<FuturesUnordered<PendingRead>>,
     drain_deadline: Option<Pin<Box<Sleep>>>,
 }
 
@@ -129,11 +130,16 @@ impl<A: Supervised> Runner<A> {
                 return Poll::Ready(());
             }
         }
+        let was_open = self.side.is_open();
         self.poll_starting(cx);
         self.poll_preparing(cx);
         self.poll_instance(cx);
         self.poll_draining(cx);
         self.poll_reads(cx);
+        if !was_open && self.side.is_open() {
+            // It wakes this runner only once it was polled.
+            cx.waker().wake_by_ref();
+        }
         if !self.instance.as_ref().is_some_and(Instance::waiting) {
             self.node.end();
         }
@@ -176,7 +182,7 @@ impl<A: Supervised> Runner<A> {
     /// Calls a factory on the first poll, so that its panic is caught as well.
     fn build(&self, factory: Factory<A>, generation: u64, attempt: u32) -> CatchPanic<Built<A>> {
         let start = StartContext { path: self.node.path.clone(), generation, attempt };
-        let fault = self.parts.faults.as_ref().and_then(NodeFaults::start);
+        let fault = self.parts.faults.as_deref().and_then(NodeFaults::start);
         CatchPanic::new(Box::pin(async move {
             match fault {
                 Some(error) => Err(error),
@@ -251,9 +257,9 @@ impl<A: Supervised> Runner<A> {
     fn install(&mut self, actor: A, generation: u64) {
         self.node.generation.store(generation, Ordering::Release);
         let address = Address { inner: Arc::clone(&self.parts.inner) };
-        let living = self.parts.reporter.instance_count.instance();
-        let side_messages = self.side_sender.clone();
-        match Instance::start(actor, address, side_messages, generation, living) {
+        let living = self.parts.reporter.context.instance_count.instance();
+        let side = Rc::clone(&self.side);
+        match Instance::start(actor, address, side, generation, living) {
             (instance, Ok(())) => {
                 self.report(RunnerReport::Started { generation });
                 self.instance = Some(instance);
@@ -345,11 +351,11 @@ impl<A: Supervised> Runner<A> {
                 let (turn, read_panic) = instance.deliver(envelope, fault);
                 if let Some(panic) = read_panic {
                     let exit = panic.into_exit(instance.ctx.label);
-                    slog::warn!(self.parts.log, "read failed"; "actor" => self.node.path.as_str(), "exit" => %exit);
+                    slog::warn!(self.log(), "read failed"; "actor" => self.node.path.as_str(), "exit" => %exit);
                 }
                 self.take_reads(instance);
                 turn?;
-            } else if let Poll::Ready(Some(message)) = Pin::new(&mut self.side_messages).poll_next(cx) {
+            } else if let Poll::Ready(Some(message)) = self.side.poll_next(cx) {
                 instance.deliver_side_message(message)?;
             } else {
                 *empty = true;
@@ -361,11 +367,12 @@ impl<A: Supervised> Runner<A> {
     }
 
     fn take_reads(&mut self, instance: &mut Instance<A>) {
+        if instance.ctx.reads.is_empty() {
+            return;
+        }
         let node = &self.node;
-        self.reads.extend(instance.ctx.reads.drain(..).map(|(label, answer)| PendingRead {
-            label,
-            answer: CatchPanic::new(answer),
-            node: Arc::clone(node),
+        self.reads.get_or_insert_default().extend(instance.ctx.reads.drain(..).map(|(label, answer)| {
+            PendingRead { label, answer: CatchPanic::new(answer), node: Arc::clone(node) }
         }));
     }
 
@@ -380,7 +387,7 @@ impl<A: Supervised> Runner<A> {
         while let Poll::Ready(Some(envelope)) = self.parts.envelopes.poll_next_unpin(cx) {
             refuse(envelope, kind.clone());
         }
-        while let Poll::Ready(Some(message)) = Pin::new(&mut self.side_messages).poll_next(cx) {
+        while let Poll::Ready(Some(message)) = self.side.poll_next(cx) {
             panic::drop_caught(message);
         }
     }
@@ -395,7 +402,7 @@ impl<A: Supervised> Runner<A> {
             let mut instance = self.draining.swap_remove(index);
             let (generation, recent) = (instance.generation(), instance.recent());
             if let Some(exit) = &broken {
-                slog::warn!(self.parts.log, "drain failed"; "actor" => self.node.path.as_str(),
+                slog::warn!(self.log(), "drain failed"; "actor" => self.node.path.as_str(),
                     "generation" => generation, "exit" => %exit);
             }
             let reported = instance.exit.take();
@@ -408,10 +415,11 @@ impl<A: Supervised> Runner<A> {
 
     fn poll_reads(&mut self, cx: &mut Waking<'_>) {
         for _ in 0..MESSAGES_PER_POLL {
-            let Poll::Ready(Some((label, outcome))) = self.reads.poll_next_unpin(cx) else { return };
+            let Some(reads) = self.reads.as_mut() else { return };
+            let Poll::Ready(Some((label, outcome))) = reads.poll_next_unpin(cx) else { return };
             if let Err(panic) = outcome {
                 let exit = panic.into_exit(label);
-                slog::warn!(self.parts.log, "read failed"; "actor" => self.node.path.as_str(), "exit" => %exit);
+                slog::warn!(self.log(), "read failed"; "actor" => self.node.path.as_str(), "exit" => %exit);
             }
         }
         cx.waker().wake_by_ref();
@@ -420,7 +428,9 @@ impl<A: Supervised> Runner<A> {
     /// Returns `true` once an ordered drain is over or its deadline has passed.
     fn is_drained(&mut self, cx: &mut Waking<'_>) -> bool {
         let Some(deadline) = self.drain_deadline.as_mut() else { return false };
-        let idle = self.instance.is_none() && self.draining.is_empty() && self.reads.is_empty();
+        let idle = self.instance.is_none()
+            && self.draining.is_empty()
+            && self.reads.as_ref().is_none_or(|reads| reads.is_empty());
         let late = !idle && deadline.as_mut().poll(cx).is_ready();
         if late {
             self.node.forced.store(true, Ordering::Release);
@@ -433,7 +443,7 @@ impl<A: Supervised> Runner<A> {
         self.starting = None;
         self.preparing.clear();
         self.prepared.drain(..).for_each(|(_, actor, _)| panic::drop_caught(actor));
-        self.reads.clear();
+        self.reads = None;
         let mut ended: Vec<_> =
             self.draining.drain(..).map(|draining| (draining.generation(), draining.recent())).collect();
         ended.extend(self.instance.take().map(|i| (i.generation, i.recent.iter().copied().collect())));
@@ -444,6 +454,10 @@ impl<A: Supervised> Runner<A> {
         self.node.end();
         self.parts.reporter.ended = true;
         self.report(RunnerReport::Ended);
+    }
+
+    fn log(&self) -> &slog::Logger {
+        &self.parts.reporter.context.log
     }
 
     fn report(&self, report: RunnerReport) {

@@ -132,8 +132,13 @@ impl TreeBuilder {
         });
         let (commands, received) = unbounded_channel();
         let (ended, end) = watch::channel(None);
-        let root =
-            NodeVitals::new(NodePath::root(), NodeKind::Group, Vec::new(), (0, Duration::ZERO), tree_clock);
+        let root = NodeVitals::new(
+            NodePath::root(),
+            NodeKind::Group,
+            Box::default(),
+            (0, Duration::ZERO),
+            tree_clock,
+        );
         let supervisor = Supervisor::new(Arc::clone(&context), self.root, Arc::new(root), self.seed, ended);
         // On a dead arbiter the tree has already ended, which `wait_until_ended` returns.
         let _ = self.supervisor.spawn(move || supervisor.run(received));
@@ -229,7 +234,7 @@ impl Tree {
             node.ok_or_else(|| SpawnError::UnknownNeed { need: need.clone() })
         };
         // The node has the paths from here on; the supervisor keeps no second copy.
-        let needs = std::mem::take(&mut spec.needs).iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
+        let needs = std::mem::take(&mut spec.needs).iter().map(resolve).collect::<Result<Box<[_]>, _>>()?;
         let bounds = (spec.mailbox, spec.drain_deadline);
         let mut node = NodeVitals::new(path, NodeKind::Actor, needs, bounds, self.context.tree_clock);
         node.essential = spec.essential;
@@ -247,12 +252,11 @@ impl Tree {
             envelopes: queued,
             control: controls,
             factory: erase(factory),
-            faults: self.context.faults.for_node(&node.path),
-            log: self.context.log.clone(),
+            faults: self.context.faults.for_node(&node.path).map(Box::new),
             reporter: ExitReporter {
                 node_id,
                 supervisor: self.commands.clone(),
-                instance_count: self.context.instance_count.clone(),
+                context: Arc::clone(&self.context),
                 ended: false,
                 _count_guard: self.context.instance_count.runner(),
             },
@@ -276,7 +280,7 @@ impl Tree {
     pub async fn add_group(&self, path: &str, spec: GroupSpec) -> Result<(), SpawnError> {
         let bounds = (0, Duration::ZERO);
         let node =
-            NodeVitals::new(parse(path)?, NodeKind::Group, Vec::new(), bounds, self.context.tree_clock);
+            NodeVitals::new(parse(path)?, NodeKind::Group, Box::default(), bounds, self.context.tree_clock);
         let node = Arc::new(node);
         self.command(|answer| SupervisorCommand::Group { node, spec, answer })
             .await

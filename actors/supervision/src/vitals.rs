@@ -23,7 +23,7 @@ pub(crate) struct NodeVitals {
     pub(crate) path: NodePath,
     pub(crate) kind: NodeKind,
     pub(crate) admission: AdmissionControl,
-    pub(crate) needs: Vec<NodePath>,
+    pub(crate) needs: Box<[NodePath]>,
     pub(crate) drain_deadline: Duration,
     pub(crate) essential: bool,
     /// Generation of the current or last instance.
@@ -37,7 +37,6 @@ pub(crate) struct NodeVitals {
     activity: Mutex<Activity>,
     thread: Mutex<Option<Arc<str>>>,
     status: Mutex<LifecycleInfo>,
-    tree_clock: TreeClock,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -54,11 +53,19 @@ pub(crate) struct LifecycleInfo {
     pub(crate) started_at: Option<Duration>,
 }
 
+thread_local! {
+    /// The name of this thread, shared by the nodes that run on it.
+    static THREAD_NAME: Arc<str> = {
+        let thread = std::thread::current();
+        thread.name().map_or_else(|| format!("{:?}", thread.id()).into(), Arc::from)
+    };
+}
+
 impl NodeVitals {
     pub(crate) fn new(
         path: NodePath,
         kind: NodeKind,
-        needs: Vec<NodePath>,
+        needs: Box<[NodePath]>,
         (bound, drain_deadline): (usize, Duration),
         tree_clock: TreeClock,
     ) -> Self {
@@ -77,7 +84,6 @@ impl NodeVitals {
             activity: Mutex::default(),
             thread: Mutex::default(),
             status: Mutex::default(),
-            tree_clock,
         }
     }
 
@@ -98,9 +104,7 @@ impl NodeVitals {
 
     /// Records the current thread as that of the node.
     pub(crate) fn record_thread(&self) {
-        let thread = std::thread::current();
-        let name = thread.name().map_or_else(|| format!("{:?}", thread.id()).into(), Arc::from);
-        *self.thread.lock() = Some(name);
+        *self.thread.lock() = Some(THREAD_NAME.with(Arc::clone));
     }
 
     pub(crate) fn update_status(&self, change: impl FnOnce(&mut LifecycleInfo)) {
@@ -111,7 +115,7 @@ impl NodeVitals {
         let Activity { handling, since } = *self.activity.lock();
         let state = self.admission.state();
         let status = self.status.lock();
-        let uptime = status.started_at.map(|at| self.tree_clock.elapsed().saturating_sub(at));
+        let uptime = status.started_at.map(|at| self.admission.tree_clock.elapsed().saturating_sub(at));
         NodeView {
             path: self.path.clone(),
             kind: self.kind,
@@ -133,7 +137,7 @@ impl NodeVitals {
                 _ => None,
             },
             retry_in_ms: self.admission.retry_after().map(millis),
-            needs: self.needs.clone(),
+            needs: self.needs.to_vec(),
             fingerprint: status.fingerprint.clone(),
             uptime_ms: uptime.map_or(0, millis),
         }

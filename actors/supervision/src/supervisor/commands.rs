@@ -107,7 +107,7 @@ impl Supervisor {
         actor.order(LifecycleCommand::Commit {
             id: commit.id,
             generation: commit.generation,
-            deadline: actor.spec.drain_deadline,
+            deadline: actor.node.drain_deadline,
         });
         self.commits.insert(commit.id, commit);
         if quarantined {

@@ -117,12 +117,12 @@ impl Supervisor {
         let Some(parent) = path.parent() else { return };
         let Some(group) = self.groups.get_mut(&parent) else { return };
         let Some(actor) = self.actors.get_mut(path) else { return };
-        let (shared, essential) = (actor.spec.shared_budget, actor.spec.essential);
+        let (shared, essential) = (actor.shared_budget, actor.node.essential);
         let (policy, history) = match shared {
             true => (&group.spec.policy, &mut group.history),
-            false => (&actor.spec.policy, &mut actor.history),
+            false => (&actor.policy, &mut actor.history),
         };
-        let action = decide(policy, actor.spec.restart, history, exit, now, jitter);
+        let action = decide(policy, actor.restart, history, exit, now, jitter);
         match action {
             Directive::Restart { after } => {
                 history.record(policy, now, after);
@@ -224,7 +224,7 @@ impl Supervisor {
         if actor.phase == ActorPhase::Gone {
             return;
         }
-        let (generation, essential) = (actor.generation, actor.spec.essential);
+        let (generation, essential) = (actor.generation, actor.node.essential);
         let reason = "its thread has ended".to_owned();
         let exit = Exit::Failed { reason: reason.clone() };
         actor.node.update_status(|status| {

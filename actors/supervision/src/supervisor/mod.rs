@@ -45,9 +45,9 @@ enum Timer {
 
 pub(crate) struct Supervisor {
     context: Arc<TreeContext>,
-    /// Boxed: the nodes of the map are half empty.
+    /// Boxed, as the groups are: the nodes of the map are half empty.
     actors: BTreeMap<NodePath, Box<ActorEntry>>,
-    groups: BTreeMap<NodePath, GroupEntry>,
+    groups: BTreeMap<NodePath, Box<GroupEntry>>,
     ids: HashMap<u64, NodePath>,
     timers: BTreeMap<(Duration, u64), Timer>,
     terminations: BTreeMap<u64, Termination>,
@@ -81,7 +81,7 @@ impl Supervisor {
         Self {
             context,
             actors: BTreeMap::new(),
-            groups: BTreeMap::from([(NodePath::root(), GroupEntry::new(root_node, root))]),
+            groups: BTreeMap::from([(NodePath::root(), Box::new(GroupEntry::new(root_node, root)))]),
             ids: HashMap::new(),
             timers: BTreeMap::new(),
             terminations: BTreeMap::new(),
@@ -160,7 +160,7 @@ impl Supervisor {
         let path = node.path.clone();
         self.context.directory.insert(Arc::clone(&node));
         self.ids.insert(node_id, path.clone());
-        self.actors.insert(path.clone(), Box::new(ActorEntry::new(node, node_id, spec, orders)));
+        self.actors.insert(path.clone(), Box::new(ActorEntry::new(node, node_id, &spec, orders)));
         self.count_unready(&path, true);
         if self.needs_ready(&path) {
             self.start(&path);
@@ -174,7 +174,7 @@ impl Supervisor {
         self.check_place(&node.path)?;
         self.context.directory.insert(Arc::clone(&node));
         node.admission.enter(NodeState::Running);
-        self.groups.insert(node.path.clone(), GroupEntry::new(node, spec));
+        self.groups.insert(node.path.clone(), Box::new(GroupEntry::new(node, spec)));
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{Supervisor, Timer, reply};
-use crate::decide::History;
+use crate::decide::{History, Restart, RestartPolicy};
 use crate::error::OrderError;
 use crate::path::NodePath;
 use crate::protocol::LifecycleCommand;
@@ -17,7 +17,10 @@ use crate::vitals::{NodeVitals, millis};
 pub(crate) struct ActorEntry {
     pub(crate) node: Arc<NodeVitals>,
     pub(crate) node_id: u64,
-    pub(crate) spec: ChildSpec,
+    pub(crate) policy: RestartPolicy,
+    pub(crate) restart: Restart,
+    /// Set if the exits count in the budget of the group.
+    pub(crate) shared_budget: bool,
     orders: Box<dyn Fn(LifecycleCommand) + Send>,
     pub(crate) phase: ActorPhase,
     /// Generation of the instance that runs or is being started. Reports of earlier ones are stale.
@@ -71,13 +74,15 @@ impl ActorEntry {
     pub(crate) fn new(
         node: Arc<NodeVitals>,
         node_id: u64,
-        spec: ChildSpec,
+        spec: &ChildSpec,
         orders: Box<dyn Fn(LifecycleCommand) + Send>,
     ) -> Self {
         Self {
             node,
             node_id,
-            spec,
+            policy: spec.policy.clone(),
+            restart: spec.restart,
+            shared_budget: spec.shared_budget,
             orders,
             phase: ActorPhase::Waiting,
             generation: 0,
@@ -166,7 +171,7 @@ impl Supervisor {
     pub(super) fn cycle(&mut self, path: &NodePath) {
         let Some(actor) = self.actors.get(path) else { return };
         if matches!(actor.phase, ActorPhase::Running | ActorPhase::Starting) {
-            actor.order(LifecycleCommand::Halt { deadline: actor.spec.drain_deadline });
+            actor.order(LifecycleCommand::Halt { deadline: actor.node.drain_deadline });
             self.enter(path, ActorPhase::Halting(AfterHalt::Start));
         }
     }
@@ -184,7 +189,7 @@ impl Supervisor {
     pub(super) fn halt_and_quarantine(&mut self, path: &NodePath, reason: &Arc<str>) {
         let Some(actor) = self.actors.get(path) else { return };
         actor.node.admission.quarantine(Arc::clone(reason));
-        actor.order(LifecycleCommand::Halt { deadline: actor.spec.drain_deadline });
+        actor.order(LifecycleCommand::Halt { deadline: actor.node.drain_deadline });
         self.enter(path, ActorPhase::Halting(AfterHalt::Quarantine));
         self.record(path, EventKind::Quarantined { reason: reason.to_string() });
     }
