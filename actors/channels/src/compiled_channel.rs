@@ -35,7 +35,7 @@ pub struct CompiledChannel {
     /// Set if the workflow may shape the response.
     pub(crate) shaper: Option<ResponseShaper>,
     /// Set for a scheduled channel.
-    cron: Option<CronConfig>,
+    cron: Option<Box<CronConfig>>,
     /// The bodies of error responses.
     pub(crate) response: ResponseConfig,
     /// The tracing policy; `None` if nothing is recorded.
@@ -48,7 +48,7 @@ pub struct CompiledChannel {
     pub(crate) flow_meters: FlowMeters,
     version: i64,
     /// Content hash of the stored channel; set if responses are cached.
-    content_hash: Option<String>,
+    content_hash: Option<Box<str>>,
 }
 
 impl CompiledChannel {
@@ -85,7 +85,7 @@ impl CompiledChannel {
         let cron = is_cron.then(|| CronConfig::parse(&row.channel_id, &row.content)).transpose();
         let cron = cron.map_err(|reason| format!("cron schedule: {reason}"))?;
         let keeps = config.cache.as_ref().is_some_and(|cache| cache.enabled);
-        let content_hash = keeps.then(|| row.content.content_hash());
+        let content_hash = keeps.then(|| row.content.content_hash().into_boxed_str());
         let unchanged = previous.is_some_and(|previous| {
             previous.content_hash == content_hash && is_same_flow(&previous.flow, &flow)
         });
@@ -116,7 +116,7 @@ impl CompiledChannel {
             guards,
             timeout: config.timeout_ms.map(Duration::from_millis),
             shaper: shaped.then(|| ResponseShaper::new(&config.response)),
-            cron,
+            cron: cron.map(Box::new),
             response: config.response,
             tracing,
             reads_metadata,
@@ -129,7 +129,7 @@ impl CompiledChannel {
 
     /// Returns the schedule configuration; `None` for a channel that is not scheduled.
     pub fn cron(&self) -> Option<&CronConfig> {
-        self.cron.as_ref()
+        self.cron.as_deref()
     }
 
     /// The name callers use.

@@ -89,13 +89,13 @@ impl Guard {
 
 /// The guards a channel has.
 pub(crate) struct Guards {
-    rate_limit: Option<RateGuard>,
+    rate_limit: Option<Box<RateGuard>>,
     credentials: Option<Arc<CredentialGuard>>,
-    quota: Option<RateGuard>,
+    quota: Option<Box<RateGuard>>,
     origins: Option<OriginGuard>,
-    validation: Option<ValidationGuard>,
-    deduplication: Option<DeduplicationGuard>,
-    response_cache: Option<ResponseCacheGuard>,
+    validation: Option<Box<ValidationGuard>>,
+    deduplication: Option<Box<DeduplicationGuard>>,
+    response_cache: Option<Box<ResponseCacheGuard>>,
     permits: Option<Permits>,
 }
 
@@ -116,11 +116,11 @@ impl Guards {
     ) -> Result<Self, String> {
         let name = row.content.name.as_str();
         let rate_limit = config.rate_limit.as_ref().map(|block| {
-            let before = previous.and_then(|previous| previous.rate_limit.as_ref());
+            let before = previous.and_then(|previous| previous.rate_limit.as_deref());
             RateGuard::limit(name, block, services, before)
         });
         let quota = config.principal_rate_limit.as_ref().map(|block| {
-            let before = previous.and_then(|previous| previous.quota.as_ref());
+            let before = previous.and_then(|previous| previous.quota.as_deref());
             RateGuard::quota(name, block, services, before)
         });
         let credentials = config.auth.as_ref().map(|auth| match references {
@@ -130,24 +130,25 @@ impl Guards {
                 previous_credentials.ok_or_else(|| "auth: its secrets were not read".to_owned())
             }
         });
-        let logic = config.validation_logic.as_ref();
+        let validation =
+            config.validation_logic.as_ref().map(|logic| ValidationGuard::build(logic, services));
         let deduplication = config.deduplication.as_ref().map(|block| {
-            let before = previous.and_then(|previous| previous.deduplication.as_ref());
+            let before = previous.and_then(|previous| previous.deduplication.as_deref());
             DeduplicationGuard::build(name, block, services, before)
         });
         let response_cache = config.cache.as_ref().filter(|block| block.enabled).map(|block| {
-            let before = previous.and_then(|previous| previous.response_cache.as_ref());
+            let before = previous.and_then(|previous| previous.response_cache.as_deref());
             let personal = caller_specific_setting(config);
             ResponseCacheGuard::build(name, block, personal, inputs, services, before)
         });
         Ok(Self {
-            rate_limit: rate_limit.transpose()?,
+            rate_limit: rate_limit.transpose()?.map(Box::new),
             credentials: credentials.transpose()?,
-            quota: quota.transpose()?,
+            quota: quota.transpose()?.map(Box::new),
             origins: config.origin_allow_list.clone().map(OriginGuard::new),
-            validation: logic.map(|logic| ValidationGuard::build(logic, services)).transpose()?,
-            deduplication: deduplication.transpose()?,
-            response_cache: response_cache.transpose()?,
+            validation: validation.transpose()?.map(Box::new),
+            deduplication: deduplication.transpose()?.map(Box::new),
+            response_cache: response_cache.transpose()?.map(Box::new),
             permits: config
                 .backpressure
                 .map(|block| Permits::build(block, previous.and_then(|previous| previous.permits.as_ref()))),

@@ -34,7 +34,10 @@ pub(super) fn strings(text: &str) -> Vec<String> {
         Value::String(text) => text,
         other => other.to_string(),
     };
-    values(text).into_iter().map(name).collect()
+    let mut names: Vec<_> = values(text).into_iter().map(name).collect();
+    // They are collected in the memory of the values, which are larger, and the rows of live channels stay.
+    names.shrink_to_fit();
+    names
 }
 
 #[cfg(test)]

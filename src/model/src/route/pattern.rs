@@ -14,7 +14,7 @@ enum Segment {
 /// A parsed route pattern of static segments and parameters, each of which matches one path segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutePattern {
-    segments: Vec<Segment>,
+    segments: Box<[Segment]>,
 }
 
 impl RoutePattern {
@@ -32,7 +32,7 @@ impl RoutePattern {
         if let Some(bad) = pattern.chars().find(|c| c.is_whitespace() || matches!(c, '?' | '#' | '%')) {
             return Err(format!("a route pattern cannot hold {bad:?}"));
         }
-        let segments = rest.split('/').map(segment).collect::<Result<Vec<_>, _>>()?;
+        let segments = rest.split('/').map(segment).collect::<Result<Box<[_]>, _>>()?;
         let mut names = HashSet::new();
         for name in params(&segments) {
             if !names.insert(name) {
