@@ -10,7 +10,7 @@ use svc_model::{
     RoutePattern, ServiceError, Timestamp,
 };
 
-use crate::conn::{Conn, on};
+use crate::conn::{Conn, load_rows, on};
 use crate::error::StoreError;
 use crate::prepared::Prepared;
 use crate::repo::gates::{self, ChannelGates, Objection};
@@ -231,7 +231,7 @@ impl Versioned for Channel {
         let order = (channels::channel_id.asc(), channels::version.asc());
         let all = channels::table.filter(channels::status.eq("active")).order(order);
         let Some(ids) = ids else {
-            return Ok(channels_of(on!(conn, c => all.load::<Row>(c).await)?));
+            return Ok(load_rows!(conn, all => Row).await?);
         };
         let mut rows = Vec::new();
         for ids in ids.chunks(IDS_PER_QUERY) {

@@ -8,7 +8,7 @@ use svc_model::{
     EntityKind, EntityTag, LifecycleStatus, Page, ServiceError, Timestamp, Workflow, WorkflowContent,
 };
 
-use crate::conn::{Conn, on};
+use crate::conn::{Conn, load_rows, on};
 use crate::error::StoreError;
 use crate::prepared::Prepared;
 use crate::repo::channel_rows;
@@ -161,8 +161,7 @@ impl Versioned for Workflow {
             .filter(workflows::status.eq("active"))
             .order((workflows::workflow_id.asc(), workflows::version.desc()));
         let Some(ids) = ids else {
-            let rows = on!(conn, c => all.load::<Row>(c).await)?;
-            return Ok(rows.into_iter().map(Workflow::from).collect());
+            return Ok(load_rows!(conn, all => Row).await?);
         };
         let mut loaded = Vec::new();
         for ids in ids.chunks(IDS_PER_QUERY) {
