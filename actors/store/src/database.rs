@@ -215,9 +215,36 @@ impl Database {
         self.measure(operation, self.commit_row(change)).await
     }
 
+    /// Changes many rows as [`change`](Self::change) does each. Returns the results in their order, after the last
+    /// commit.
+    pub(crate) async fn change_each(
+        &self,
+        operation: QueryOperation,
+        changes: impl Iterator<Item = TraceWrite>,
+    ) -> Vec<Result<bool, StoreError>> {
+        let started_at = Instant::now();
+        let mut answers = Vec::new();
+        let rows: Vec<_> = changes
+            .map(|change| {
+                let (caller, answer) = oneshot::channel();
+                answers.push(answer);
+                (change, caller)
+            })
+            .collect();
+        self.inner.queue.push_rows(rows.into_iter());
+        let mut results = Vec::with_capacity(answers.len());
+        // The last is answered last, so that this wakes up for one answer and not for each.
+        for answer in answers.into_iter().rev() {
+            results.push(answer.await.unwrap_or_else(|_| Err(abandoned_batch_error())));
+            self.inner.queries.observe(operation, started_at.elapsed());
+        }
+        results.reverse();
+        results
+    }
+
     async fn commit_row(&self, change: TraceWrite) -> Result<bool, StoreError> {
         let (caller, answer) = oneshot::channel();
-        self.inner.queue.push_row(change, caller);
+        self.inner.queue.push_row((change, caller));
         answer.await.unwrap_or_else(|_| Err(abandoned_batch_error()))
     }
 

@@ -27,7 +27,7 @@ const MOMENT: Duration = Duration::from_millis(1);
 const LINGER: Duration = Duration::from_millis(50);
 
 /// A waiting row with its caller.
-type Row = (TraceWrite, oneshot::Sender<RowResult>);
+pub(crate) type Row = (TraceWrite, oneshot::Sender<RowResult>);
 
 /// The waiting writes, shared by the callers that add them and the task that writes them. The task is started by the
 /// first write and ends some time after the last one.
@@ -49,14 +49,19 @@ impl WriterQueue {
     }
 
     /// Adds a row. Its caller is answered after the commit, or at once if too much waits.
-    pub(crate) fn push_row(self: &Arc<Self>, change: TraceWrite, caller: oneshot::Sender<RowResult>) {
-        let bytes = change.bytes();
+    pub(crate) fn push_row(self: &Arc<Self>, row: Row) {
+        self.push_rows(std::iter::once(row));
+    }
+
+    /// Adds rows at once, so that they share transactions as far as those reach.
+    pub(crate) fn push_rows(self: &Arc<Self>, rows: impl Iterator<Item = Row>) {
         let mut state = self.lock();
-        if let Err((_, caller)) = state.push_row((change, caller), bytes) {
-            drop(state);
-            // The caller may be gone.
-            let _gone = caller.send(Err(queue_full()));
-            return;
+        for (change, caller) in rows {
+            let bytes = change.bytes();
+            if let Err((_, caller)) = state.push_row((change, caller), bytes) {
+                // The caller may be gone.
+                let _gone = caller.send(Err(queue_full()));
+            }
         }
         let wake = state.wake();
         drop(state);

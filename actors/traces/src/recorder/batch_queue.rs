@@ -2,13 +2,13 @@
 //! restart of an actor loses a waiting row.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use prometheus_client::metrics::gauge::Gauge;
 use slog::{Logger, warn};
 use svc_store::{NewTrace, StoreError};
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::backoff::DATABASE_BACKOFF;
@@ -42,6 +42,10 @@ pub(crate) struct BatchCapacity {
 pub(crate) struct BatchQueue {
     into: mpsc::Sender<QueuedRow>,
     line: Mutex<mpsc::Receiver<QueuedRow>>,
+    /// Number of waiting rows that complete the batch which is being collected; the maximum if none is.
+    wanted: AtomicUsize,
+    /// Wakes the writer that collects when that many wait.
+    full: Notify,
     most_bytes: u32,
     bytes: Arc<Semaphore>,
     overflow: OverflowPolicy,
@@ -79,7 +83,17 @@ impl BatchQueue {
     ) -> Self {
         let (into, line) = mpsc::channel(room.rows.max(1));
         let bytes = Arc::new(Semaphore::new(room.bytes as usize));
-        Self { into, line: Mutex::new(line), most_bytes: room.bytes, bytes, overflow, pace, depth }
+        Self {
+            into,
+            line: Mutex::new(line),
+            wanted: AtomicUsize::new(usize::MAX),
+            full: Notify::new(),
+            most_bytes: room.bytes,
+            bytes,
+            overflow,
+            pace,
+            depth,
+        }
     }
 
     /// Queues a row, and waits for room if the overflow policy says so. Returns `false` if the row was
@@ -90,13 +104,25 @@ impl BatchQueue {
             let bytes = Arc::clone(&self.bytes).acquire_many_owned(self.bytes_of(&row)).await.ok()?;
             self.into.send(self.new_queued_row(row, bytes)).await.ok()
         };
-        timeout(limit, waits).await.is_ok_and(|put| put.is_some())
+        let is_queued = timeout(limit, waits).await.is_ok_and(|put| put.is_some());
+        self.wake_writer();
+        is_queued
     }
 
     /// Queues a row if there is room at once.
     pub(crate) fn try_enqueue(&self, row: NewTrace) -> bool {
         let bytes = Arc::clone(&self.bytes).try_acquire_many_owned(self.bytes_of(&row));
-        bytes.is_ok_and(|bytes| self.into.try_send(self.new_queued_row(row, bytes)).is_ok())
+        let is_queued = bytes.is_ok_and(|bytes| self.into.try_send(self.new_queued_row(row, bytes)).is_ok());
+        self.wake_writer();
+        is_queued
+    }
+
+    /// Wakes the writer that collects a batch, once it is complete.
+    fn wake_writer(&self) {
+        let waiting = self.into.max_capacity() - self.into.capacity();
+        if waiting >= self.wanted.load(Ordering::SeqCst) {
+            self.full.notify_one();
+        }
     }
 
     fn bytes_of(&self, row: &NewTrace) -> u32 {
@@ -135,16 +161,25 @@ impl BatchQueue {
             _ = line.recv_many(&mut rows, batch) => {}
             _ = stop.wait_for(|stop| *stop) => return rows,
         }
-        let late = sleep(flush);
-        tokio::pin!(late);
-        while rows.len() < batch {
-            let room = batch - rows.len();
-            tokio::select! {
-                biased;
-                _ = line.recv_many(&mut rows, room) => {}
-                _ = stop.wait_for(|stop| *stop) => break,
-                () = &mut late => break,
+        // To wake up for every row would cost more than the row.
+        let wanted = (batch - rows.len()).min(line.max_capacity());
+        self.wanted.store(wanted, Ordering::SeqCst);
+        let filled = async {
+            while line.len() < wanted {
+                self.full.notified().await;
             }
+        };
+        tokio::select! {
+            biased;
+            () = filled => {}
+            _ = stop.wait_for(|stop| *stop) => {}
+            () = sleep(flush) => {}
+        }
+        self.wanted.store(usize::MAX, Ordering::SeqCst);
+        while rows.len() < batch
+            && let Ok(row) = line.try_recv()
+        {
+            rows.push(row);
         }
         rows
     }
@@ -166,7 +201,7 @@ impl TraceWriter {
         self.metrics.batch_size.observe(rows.len() as f64);
         let mut backoff = DATABASE_BACKOFF.delays();
         for attempt in 1..=ATTEMPTS {
-            let written = join_all(rows.iter().map(|row| self.store.insert(row.clone()))).await;
+            let written = self.store.insert_each(rows.clone()).await;
             let mut away = Vec::new();
             for (row, written) in rows.into_iter().zip(written) {
                 match written {
@@ -224,6 +259,34 @@ mod tests {
         drop(batch);
         assert_eq!(queue.depth.get(), 0, "it counts no more, written or not");
         assert!(queue.try_enqueue(row(5000)) && !queue.try_enqueue(row(1)));
+    }
+
+    /// Returns the size of the batch that is collected while `rows` rows arrive one by one, and the time that took.
+    async fn collected(queue: &BatchQueue, rows: usize) -> (usize, Duration) {
+        let (_go_on, mut stop) = watch::channel(false);
+        let started_at = tokio::time::Instant::now();
+        let arrivals = async {
+            for _ in 0..rows {
+                assert!(queue.try_enqueue(row(1)));
+                tokio::task::yield_now().await;
+            }
+        };
+        let (batch, ()) = tokio::join!(queue.collect(&mut stop), arrivals);
+        (batch.len(), started_at.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_is_written_when_it_is_full_and_a_part_of_one_after_the_interval() {
+        let flush = Duration::from_secs(60);
+        let queue = |rows, batch| {
+            let pace = BatchSettings { batch, flush, writers: 1 };
+            BatchQueue::new(BatchCapacity { rows, bytes: 1000 }, OverflowPolicy::Drop, pace, Gauge::default())
+        };
+        let roomy = queue(10, 4);
+        assert_eq!(collected(&roomy, 3).await, (3, flush));
+        assert_eq!(collected(&roomy, 5).await, (4, Duration::ZERO));
+        assert_eq!(collected(&roomy, 0).await, (1, flush), "what was left");
+        assert_eq!(collected(&queue(2, 10), 4).await, (4, Duration::ZERO), "no more has room");
     }
 
     #[tokio::test(start_paused = true)]

@@ -81,7 +81,11 @@ fn run_that_was_recovered_too_often_is_reported() {
         second.begin().await;
         wait_until(async || second.count("completed").await == 1).await;
         let report = second.runner.runs.lock()[0].payload.clone();
-        assert_eq!((&report["trace_id"], &report["channel"]), (&json!(id), &json!("orders")), "{report}");
+        assert_eq!(
+            (&report["trace_id"], &report["channel"]),
+            (&json!(id.to_string()), &json!("orders")),
+            "{report}"
+        );
         assert!(report["error"].as_str().unwrap().starts_with("attempts_exhausted:"), "{report}");
     });
 }

@@ -57,8 +57,18 @@ impl TraceRepository {
     /// # Errors
     /// The first error, if rows could not be written. The other rows are written.
     pub async fn insert_all(&self, traces: Vec<NewTrace>) -> Result<(), StoreError> {
-        let writes = traces.into_iter().map(|trace| self.insert(trace));
-        futures_util::future::join_all(writes).await.into_iter().collect()
+        self.insert_each(traces).await.into_iter().collect()
+    }
+
+    /// Writes traces and returns the result of each, as of [`insert`](Self::insert), when all that can be written are
+    /// on disk.
+    pub async fn insert_each(&self, traces: Vec<NewTrace>) -> Vec<Result<(), StoreError>> {
+        let changes = traces.into_iter().map(|mut trace| {
+            trace.error_message = trace.error_message.map(storable);
+            TraceWrite::Insert(trace)
+        });
+        let written = self.0.change_each(operation("insert"), changes).await;
+        written.into_iter().map(|written| written.map(drop)).collect()
     }
 
     /// Marks a pending run as running. Returns whether it was pending, under this claim if one is given.
