@@ -444,7 +444,7 @@ pub(crate) static TASKS: [TaskRow; 46] = [
     task("release of an unanswered claim", ("actors/channels", 1), RunsOn::HttpWorkers, EndedBy::ProcessExit),
     task("key derivation and signatures", ("src/functions", 1), RunsOn::BlockingPool, EndedBy::Caller),
     // The database and the secret store.
-    task("statements and migrations", ("actors/store", 9), RunsOn::IoRuntime, EndedBy::Caller),
+    task("statements and migrations", ("actors/store", 10), RunsOn::IoRuntime, EndedBy::Caller),
     task("copy of a SQLite file", ("actors/store", 1), RunsOn::BlockingPool, EndedBy::Caller),
     task("batches of writes", ("actors/store", 2), RunsOn::IoRuntime, EndedBy::Caller),
     task("groups of calls of the ledger", ("actors/store", 2), RunsOn::IoRuntime, EndedBy::Caller),
