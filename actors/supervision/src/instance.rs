@@ -215,7 +215,9 @@ impl<A: Supervised> Instance<A> {
 
     fn cancel(&mut self) {
         while let Some(handle) = self.ctx.cancelled.pop() {
-            self.task_set().cancel(handle);
+            if let Some(tasks) = self.tasks.as_mut() {
+                tasks.cancel(handle);
+            }
         }
     }
 

@@ -137,7 +137,7 @@ impl<A: Supervised> Runner<A> {
         self.poll_draining(cx);
         self.poll_reads(cx);
         if !was_open && self.side.is_open() {
-            // It wakes this runner only once it was polled.
+            // The side mailbox wakes this runner only once it was polled.
             cx.waker().wake_by_ref();
         }
         if !self.instance.as_ref().is_some_and(Instance::waiting) {

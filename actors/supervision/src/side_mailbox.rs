@@ -16,10 +16,10 @@ use crate::context::Supervised;
 /// Belongs to the node, so that it outlives the instances; used on the node's thread only.
 pub(crate) struct SideMailbox<A: Supervised> {
     bound: usize,
-    channel: OnceCell<Box<Channel<A>>>,
+    channel: OnceCell<Box<SideChannel<A>>>,
 }
 
-struct Channel<A: Supervised> {
+struct SideChannel<A: Supervised> {
     sender: AddressSender<A>,
     receiver: RefCell<AddressReceiver<A>>,
 }
@@ -39,7 +39,7 @@ impl<A: Supervised> SideMailbox<A> {
     pub(crate) fn sender(&self) -> AddressSender<A> {
         let channel = self.channel.get_or_init(|| {
             let (sender, receiver) = channel(self.bound);
-            Box::new(Channel { sender, receiver: RefCell::new(receiver) })
+            Box::new(SideChannel { sender, receiver: RefCell::new(receiver) })
         });
         channel.sender.clone()
     }

@@ -27,12 +27,12 @@ const MOMENT: Duration = Duration::from_millis(1);
 const LINGER: Duration = Duration::from_millis(50);
 
 /// A waiting row with its caller.
-pub(crate) type Row = (TraceWrite, oneshot::Sender<RowResult>);
+pub(crate) type WaitingRow = (TraceWrite, oneshot::Sender<RowResult>);
 
 /// The waiting writes, shared by the callers that add them and the task that writes them. The task is started by the
 /// first write and ends some time after the last one.
 pub(crate) struct WriterQueue {
-    state: Mutex<WriteQueue<Box<dyn WriteUnit>, Row>>,
+    state: Mutex<WriteQueue<Box<dyn WriteUnit>, WaitingRow>>,
     /// Wakes the writing task of a file, which has a thread to itself.
     thread: Condvar,
     /// Wakes the writing task of a server.
@@ -49,12 +49,12 @@ impl WriterQueue {
     }
 
     /// Adds a row. Its caller is answered after the commit, or at once if too much waits.
-    pub(crate) fn push_row(self: &Arc<Self>, row: Row) {
+    pub(crate) fn push_row(self: &Arc<Self>, row: WaitingRow) {
         self.push_rows(std::iter::once(row));
     }
 
     /// Adds rows at once, so that they share transactions as far as those reach.
-    pub(crate) fn push_rows(self: &Arc<Self>, rows: impl Iterator<Item = Row>) {
+    pub(crate) fn push_rows(self: &Arc<Self>, rows: impl Iterator<Item = WaitingRow>) {
         let mut state = self.lock();
         for (change, caller) in rows {
             let bytes = change.bytes();
@@ -142,7 +142,7 @@ impl WriterQueue {
         batch_of(waiting).settle(&Err(error.into_collateral()));
     }
 
-    fn lock(&self) -> MutexGuard<'_, WriteQueue<Box<dyn WriteUnit>, Row>> {
+    fn lock(&self) -> MutexGuard<'_, WriteQueue<Box<dyn WriteUnit>, WaitingRow>> {
         self.state.lock()
     }
 }
@@ -180,7 +180,7 @@ impl Drop for WritingTask {
     }
 }
 
-fn batch_of((units, rows): (Vec<Box<dyn WriteUnit>>, Vec<Row>)) -> Batch {
+fn batch_of((units, rows): (Vec<Box<dyn WriteUnit>>, Vec<WaitingRow>)) -> Batch {
     Batch { units, rows: RowBatch::new(rows.into_iter()), trial: None }
 }
 

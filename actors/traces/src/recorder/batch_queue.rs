@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use prometheus_client::metrics::gauge::Gauge;
 use slog::{Logger, warn};
 use svc_store::{NewTrace, StoreError};
@@ -42,7 +43,7 @@ pub(crate) struct BatchCapacity {
 pub(crate) struct BatchQueue {
     into: mpsc::Sender<QueuedRow>,
     line: Mutex<mpsc::Receiver<QueuedRow>>,
-    /// Number of waiting rows that complete the batch which is being collected; the maximum if none is.
+    /// Number of waiting rows for which the writer that collects a batch is woken; means nothing while none collects.
     wanted: AtomicUsize,
     /// Wakes the writer that collects when that many wait.
     full: Notify,
@@ -117,7 +118,7 @@ impl BatchQueue {
         is_queued
     }
 
-    /// Wakes the writer that collects a batch, once it is complete.
+    /// Wakes the writer that collects a batch, once as many rows wait as it wants.
     fn wake_writer(&self) {
         let waiting = self.into.max_capacity() - self.into.capacity();
         if waiting >= self.wanted.load(Ordering::SeqCst) {
@@ -161,26 +162,32 @@ impl BatchQueue {
             _ = line.recv_many(&mut rows, batch) => {}
             _ = stop.wait_for(|stop| *stop) => return rows,
         }
-        // To wake up for every row would cost more than the row.
-        let wanted = (batch - rows.len()).min(line.max_capacity());
-        self.wanted.store(wanted, Ordering::SeqCst);
-        let filled = async {
-            while line.len() < wanted {
-                self.full.notified().await;
+        let late = sleep(flush);
+        tokio::pin!(late);
+        while rows.len() < batch {
+            // To wake up for every row would cost more than the row. Half of the queue stays free meanwhile.
+            let missing = batch - rows.len();
+            let wanted = missing.min(line.max_capacity().div_ceil(2));
+            self.wanted.store(wanted, Ordering::SeqCst);
+            let filled = async {
+                while line.len() < wanted {
+                    self.full.notified().await;
+                }
+            };
+            let is_over = tokio::select! {
+                biased;
+                () = filled => false,
+                _ = stop.wait_for(|stop| *stop) => true,
+                () = &mut late => true,
+            };
+            let rest = line.recv_many(&mut rows, missing);
+            if is_over {
+                let _none_waits = rest.now_or_never();
+                break;
             }
-        };
-        tokio::select! {
-            biased;
-            () = filled => {}
-            _ = stop.wait_for(|stop| *stop) => {}
-            () = sleep(flush) => {}
+            rest.await;
         }
         self.wanted.store(usize::MAX, Ordering::SeqCst);
-        while rows.len() < batch
-            && let Ok(row) = line.try_recv()
-        {
-            rows.push(row);
-        }
         rows
     }
 }
@@ -286,7 +293,7 @@ mod tests {
         assert_eq!(collected(&roomy, 3).await, (3, flush));
         assert_eq!(collected(&roomy, 5).await, (4, Duration::ZERO));
         assert_eq!(collected(&roomy, 0).await, (1, flush), "what was left");
-        assert_eq!(collected(&queue(2, 10), 4).await, (4, Duration::ZERO), "no more has room");
+        assert_eq!(collected(&queue(4, 10), 10).await, (10, Duration::ZERO), "more than has room at once");
     }
 
     #[tokio::test(start_paused = true)]
