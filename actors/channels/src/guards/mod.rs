@@ -87,7 +87,7 @@ impl Guard {
     }
 }
 
-/// The guards a channel has.
+/// The guards a channel has. Large ones are boxed: most channels have few of them.
 pub(crate) struct Guards {
     rate_limit: Option<Box<RateGuard>>,
     credentials: Option<Arc<CredentialGuard>>,
