@@ -165,9 +165,9 @@ impl BatchQueue {
         let late = sleep(flush);
         tokio::pin!(late);
         while rows.len() < batch {
-            // To wake up for every row would cost more than the row. Half of the queue stays free meanwhile.
+            // To wake up for every row would cost more than the row. Most of the queue stays free meanwhile.
             let missing = batch - rows.len();
-            let wanted = missing.min(line.max_capacity().div_ceil(2));
+            let wanted = missing.min((line.max_capacity() / 8).max(1));
             self.wanted.store(wanted, Ordering::SeqCst);
             let filled = async {
                 while line.len() < wanted {
