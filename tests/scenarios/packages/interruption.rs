@@ -164,11 +164,36 @@ fn of_two_that_go_back_at_once_one_is_told() {
         assert_eq!(exit(&verb("apply", &target, &["-f", file.to_str().unwrap()])), 0);
     }
     apply_at_once(&target, &files[..2]);
-    let detail = target.client().get("/api/v1/admin/packages/shop").unwrap().json();
+    check_current(&target, &directory);
+}
+
+#[test]
+fn rollback_that_begins_later_takes_over() {
+    let (target, directory) = (start(), TempDir::new().unwrap());
+    let files = [1, 2, 3].map(|version| package(&directory, version));
+    for file in &files {
+        assert_eq!(exit(&verb("apply", &target, &["-f", file.to_str().unwrap()])), 0);
+    }
+    let applied = receipt(&target, 3);
+    let earlier = thread::scope(|scope| {
+        let earlier = scope.spawn(|| verb("apply", &target, &["-f", files[0].to_str().unwrap()]));
+        crate::support::eventually(|| receipt(&target, 3) != applied);
+        let later = verb("apply", &target, &["-f", files[1].to_str().unwrap()]);
+        assert_eq!(exit(&later), 0, "{}", stderr(&later));
+        earlier.join().unwrap()
+    });
+    assert!(exit(&earlier) == 0 || stderr(&earlier).contains("has taken over"), "{}", stderr(&earlier));
+    assert_eq!(check_current(&target, &directory), "2");
+}
+
+/// Checks that a server holds the content of its current version, and returns that.
+fn check_current(server: &ServerProcess, directory: &TempDir) -> String {
+    let detail = server.client().get("/api/v1/admin/packages/shop").unwrap().json();
     let current = detail["data"]["current"]["version"].as_str().unwrap().to_owned();
     let file = directory.path().join(format!("package-{current}.json"));
-    let drift = verb("diff", &target, &["-f", file.to_str().unwrap()]);
+    let drift = verb("diff", server, &["-f", file.to_str().unwrap()]);
     assert_eq!(exit(&drift), 0, "version {current} is a mixture: {}", stdout(&drift));
+    current
 }
 
 /// Applies packages at once. At least one reaches its end; another is told why it does not.

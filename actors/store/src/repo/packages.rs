@@ -1,5 +1,7 @@
 //! Receipts of packages: the record by which an apply finds what an earlier one has done.
 
+use std::time::Duration;
+
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
@@ -113,6 +115,9 @@ impl PackageReceipts {
             .0
             .read(operation("find"), move |conn| Box::pin(async move { find(conn, &name, &version).await }))
             .await?;
+        if let Some(current) = &current_receipt {
+            pass_time_of(current).await;
+        }
         let principal = mutation.audit.principal.clone();
         mutate(&self.0, operation("put"), mutation, move |conn| {
             Box::pin(async move {
@@ -130,6 +135,15 @@ impl PackageReceipts {
             })
         })
         .await
+    }
+}
+
+/// Waits until the clock shows another millisecond than the last change of a receipt. Whoever wrote it tells by its time
+/// that another request wrote it since, and SQLite stores milliseconds.
+async fn pass_time_of(receipt: &PackageReceipt) {
+    let milliseconds = |time: Timestamp| time.naive().and_utc().timestamp_millis();
+    if milliseconds(Timestamp::now()) == milliseconds(receipt.updated_at) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 

@@ -1,8 +1,8 @@
 //! `svc-server package apply`: brings a server to the state of a package.
 //!
 //! Every step can be repeated without harm, and the receipt stays `staged` until the last one, so a run that ended
-//! early is finished by the next. Before each step the receipt is read again: a run that another one has taken over
-//! stops. At the end everything is read back and compared, so that `applied` is never stored for a mixture. The current
+//! early is finished by the next. A run claims the package by the receipt that it writes first. Before each step the
+//! receipts are read again: a run that another one has taken over stops. At the end everything is read back and compared, so that `applied` is never stored for a mixture. The current
 //! version is compared too: an apply of another one that ended early has left a mixture below its receipt.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,6 @@ use serde::Serialize;
 use svc_api::{Inventory, PackageDetail, Receipt, ReceiptRequest};
 use svc_model::{EntityKind, ReceiptState};
 use svc_project::{IMPORT_ORDER, PackageArtifact, PackageItem};
-use tokio::time::{Instant, sleep};
 
 use super::diff::{Drift, compare};
 use super::error::PackageError;
@@ -23,11 +22,9 @@ use super::state::PackageState;
 use super::{ApplyArgs, PackageFormat, Streams, progress};
 use crate::exit::{EXIT_FAILURE, EXIT_OK};
 
-/// Number of times that a run with a claim brings everything about: a run that it took over from may have had a request
-/// under way, and stops after it.
-const CLAIMED_ATTEMPTS: u32 = 2;
-/// Number of times that a run without a claim brings everything about.
-const UNCLAIMED_ATTEMPTS: u32 = 8;
+/// Number of times that a run brings everything about: a run that it took over from may have had a request under way,
+/// and stops after it.
+const ATTEMPTS: u32 = 2;
 
 /// The result of an apply.
 #[derive(Debug, Default, Serialize)]
@@ -132,27 +129,28 @@ impl ApplyRun<'_> {
         }
         let mut report = self.empty_report(&state);
         if state == PackageState::Current {
-            let is_restored = self.restore(&state, &mut report).await?;
+            let is_restored = self.restore(detail.as_ref(), &mut report).await?;
             report.pruned = self.prune(detail.as_ref(), &mut report.kept).await?;
             let is_unchanged = !is_restored && report.pruned.is_empty();
             report.result = if is_unchanged { "unchanged" } else { "applied" };
             return Ok(report);
         }
-        let claim = self.claim(&state, detail.clone()).await?;
-        self.complete(&state, &claim, &mut report).await?;
+        let claim = self.claim(detail.as_ref()).await?;
+        self.complete(&claim, &mut report).await?;
         self.check_claim(&claim).await?;
         report.pruned = self.prune(detail.as_ref(), &mut report.kept).await?;
         self.check_claim(&claim).await?;
         self.put(ReceiptState::Applied).await?;
-        if matches!(state, PackageState::Former { .. }) {
-            self.settle(&state, &mut report).await?;
-        }
         Ok(report)
     }
 
     /// Brings the server back to the current version if it holds something else: what an apply of another version left
     /// that did not end, or changes by hand. Returns whether it did.
-    async fn restore(&self, state: &PackageState, report: &mut ApplyReport) -> Result<bool, PackageError> {
+    async fn restore(
+        &self,
+        detail: Option<&PackageDetail>,
+        report: &mut ApplyReport,
+    ) -> Result<bool, PackageError> {
         let changed = match self.verify().await {
             Ok(()) => return Ok(false),
             Err(PackageError::Changed(changed)) => changed,
@@ -163,42 +161,16 @@ impl ApplyRun<'_> {
             self.artifact.version,
             changed.join(", ")
         ));
-        // The receipt is written anew, so that another run that is under way stops.
-        self.put(ReceiptState::Applied).await?;
-        let claim = self.receipts().await?;
-        self.complete(state, &claim, report).await?;
+        let claim = self.claim(detail).await?;
+        self.complete(&claim, report).await?;
         self.check_claim(&claim).await?;
         Ok(true)
     }
 
-    /// Checks once more after the receipt: another run without a claim learns of this one by it, and stops after the request
-    /// under way.
-    async fn settle(&self, state: &PackageState, report: &mut ApplyReport) -> Result<(), PackageError> {
-        let receipts = self.receipts().await?;
-        let current = receipts.iter().find(|receipt| receipt.state == ReceiptState::Applied);
-        if let Some(other) = current.filter(|current| current.version != self.artifact.version) {
-            return Err(self.overtaken_error(other));
-        }
-        match self.verify().await {
-            Ok(()) => Ok(()),
-            Err(_) => self.complete(state, &receipts, report).await,
-        }
-    }
-
-    /// Brings everything about until the server holds what the package says. Runs that go back to former versions have no
-    /// claim on the package: of several at once, each waits for a time of its own and tries again, until one has reached
-    /// its end and the others are told.
-    async fn complete(
-        &self,
-        state: &PackageState,
-        claim: &[Receipt],
-        report: &mut ApplyReport,
-    ) -> Result<(), PackageError> {
-        let is_claimed = !matches!(state, PackageState::Former { .. });
-        let attempts = if is_claimed { CLAIMED_ATTEMPTS } else { UNCLAIMED_ATTEMPTS };
+    /// Brings everything about until the server holds what the package says.
+    async fn complete(&self, claim: &[Receipt], report: &mut ApplyReport) -> Result<(), PackageError> {
         let mut attempt = 1;
         loop {
-            let started = Instant::now();
             let error = match self.bring_about(claim, report).await {
                 Ok(()) => match self.verify().await {
                     Ok(()) => return Ok(()),
@@ -206,16 +178,10 @@ impl ApplyRun<'_> {
                 },
                 Err(error) => error,
             };
-            // What was applied before is refused only for what another run does at the same time.
-            let is_passing =
-                error.is_interference() || (!is_claimed && matches!(error, PackageError::Items(_)));
-            if attempt == attempts || !is_passing {
+            if attempt == ATTEMPTS || !error.is_interference() {
                 return Err(error);
             }
             self.check_claim(claim).await?;
-            if !is_claimed {
-                sleep(started.elapsed().mul_f64(random_share() * f64::from(attempt))).await;
-            }
             attempt += 1;
         }
     }
@@ -228,7 +194,6 @@ impl ApplyRun<'_> {
             self.import(kind, report).await?;
         }
         for kind in [EntityKind::Workflow, EntityKind::Channel] {
-            self.check_claim(claim).await?;
             self.activate(kind, claim, report).await?;
         }
         self.reload(report).await
@@ -255,23 +220,25 @@ impl ApplyRun<'_> {
         }
     }
 
-    /// Stores the receipt as `staged`, and returns all receipts of the package as they are then. The receipt of a
-    /// version that was applied before stays as it is.
-    async fn claim(
-        &self,
-        state: &PackageState,
-        detail: Option<PackageDetail>,
-    ) -> Result<Vec<Receipt>, PackageError> {
-        if let (PackageState::Former { .. }, Some(detail)) = (state, detail) {
-            return Ok(detail.versions);
-        }
-        let staged = self.put(ReceiptState::Staged).await?;
+    /// Claims the package by a receipt, and returns all receipts as they are then. A version that was applied before
+    /// cannot be staged again: it claims by writing the receipt of the current version anew.
+    async fn claim(&self, detail: Option<&PackageDetail>) -> Result<Vec<Receipt>, PackageError> {
+        let known = detail.map_or(&[][..], |detail| &detail.versions);
+        let is_applied = known
+            .iter()
+            .any(|known| known.version == self.artifact.version && known.state == ReceiptState::Applied);
+        let current = detail.and_then(|detail| detail.current.as_ref()).filter(|_| is_applied);
+        let claiming = match current {
+            Some(current) => self.touch(current).await?,
+            None => self.put(ReceiptState::Staged).await?,
+        };
         let receipts = self.receipts().await?;
         // Of two that begin at once, the later one goes on.
         let is_later = |receipt: &&Receipt| {
-            let is_same = receipt.version == staged.version;
-            let came_after = (receipt.updated_at, &receipt.version) > (staged.updated_at, &staged.version);
-            if is_same { **receipt != staged } else { receipt.state == ReceiptState::Staged && came_after }
+            let came_after =
+                (receipt.updated_at, &receipt.version) > (claiming.updated_at, &claiming.version);
+            let is_same = receipt.version == claiming.version;
+            if is_same { **receipt != claiming } else { came_after && !known.contains(receipt) }
         };
         match receipts.iter().find(is_later) {
             Some(receipt) => Err(self.overtaken_error(receipt)),
@@ -286,20 +253,30 @@ impl ApplyRun<'_> {
 
     fn overtaken_error(&self, by: &Receipt) -> PackageError {
         PackageError::Refused(format!(
-            "another apply of package '{}' (version {}, by {}) has taken over; this one stopped",
-            self.artifact.name, by.version, by.principal
+            "another apply of package '{}' has taken over (by {}, who wrote the receipt of version {}); this one stopped",
+            self.artifact.name, by.principal, by.version
         ))
     }
 
     async fn put(&self, state: ReceiptState) -> Result<Receipt, PackageError> {
-        let request = ReceiptRequest {
+        self.store(ReceiptRequest {
             version: self.artifact.version.clone(),
             content_hash: self.artifact.content_hash.clone(),
             state,
             inventory: Some(Inventory::from(self.artifact.inventory())),
-        };
-        let step = format!("the receipt was not stored as {}", state.name());
-        self.server.put_receipt(&self.artifact.name, &request).await.map_err(PackageError::step(step))
+        })
+        .await
+    }
+
+    /// Writes the receipt of the current version anew; what it says stays.
+    async fn touch(&self, current: &Receipt) -> Result<Receipt, PackageError> {
+        let (version, content_hash) = (current.version.clone(), current.content_hash.clone());
+        self.store(ReceiptRequest { version, content_hash, state: current.state, inventory: None }).await
+    }
+
+    async fn store(&self, receipt: ReceiptRequest) -> Result<Receipt, PackageError> {
+        let step = format!("the receipt was not stored as {}", receipt.state.name());
+        self.server.put_receipt(&self.artifact.name, &receipt).await.map_err(PackageError::step(step))
     }
 
     /// Checks that no other run has written a receipt of this package since.
@@ -344,6 +321,7 @@ impl ApplyRun<'_> {
         let mut activated = 0;
         for (index, item) in items.iter().enumerate() {
             let failed = |what: &str| PackageError::step(format!("{kind} '{}' was not {what}", item.key));
+            self.check_claim(claim).await?;
             let mut outcome = self.server.activate(item, self.args.replace_canary).await;
             if outcome.as_ref().is_err_and(|error| error.status() == Some(409)) {
                 // Somebody else activated it at the same moment.
@@ -419,9 +397,4 @@ impl ApplyRun<'_> {
         }
         Err(PackageError::Changed(wrong))
     }
-}
-
-/// Returns a number from 0 to 1 that is another one in every run.
-fn random_share() -> f64 {
-    getrandom::u32().map_or(0.5, |drawn| f64::from(drawn) / f64::from(u32::MAX))
 }
