@@ -38,7 +38,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     .describes(
         "An apply stores `staged` before its first change and `applied` after its last one. A version that was applied \
          keeps its content: another hash is 409. Storing `applied` again makes the version the current one, as a \
-         rollback does.",
+         rollback does at its end; at its beginning it stores that of the current version, so that other applies stop.",
     )
     .path_parameters(PACKAGE)
     .with_query(&[DOCUMENT_DRY_RUN])

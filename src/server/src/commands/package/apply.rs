@@ -1,9 +1,11 @@
 //! `svc-server package apply`: brings a server to the state of a package.
 //!
-//! Every step can be repeated without harm, and the receipt stays `staged` until the last one, so a run that ended
-//! early is finished by the next. A run claims the package by the receipt that it writes first. Before each step the
-//! receipts are read again: a run that another one has taken over stops. At the end everything is read back and compared, so that `applied` is never stored for a mixture. The current
-//! version is compared too: an apply of another one that ended early has left a mixture below its receipt.
+//! Every step can be repeated without harm, so a run that ended early is finished by the next. A run claims the package
+//! by the receipt that it writes first: that of its version as `staged`, or, in a rollback, that of the current version
+//! anew. The receipts are read again before each step: a run that another one has taken over stops. At the end
+//! everything is read back and compared, before the receipt becomes `applied` and after it, so that no success is
+//! reported for a mixture. The current version is compared too: an apply of another one that ended early has left a
+//! mixture below its receipt.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,6 +27,9 @@ use crate::exit::{EXIT_FAILURE, EXIT_OK};
 /// Number of times that a run brings everything about: a run that it took over from may have had a request under way,
 /// and stops after it.
 const ATTEMPTS: u32 = 2;
+
+/// Number of activations from one look at the receipts to the next.
+const CHECK_EVERY: usize = 16;
 
 /// The result of an apply.
 #[derive(Debug, Default, Serialize)]
@@ -141,6 +146,7 @@ impl ApplyRun<'_> {
         report.pruned = self.prune(detail.as_ref(), &mut report.kept).await?;
         self.check_claim(&claim).await?;
         self.put(ReceiptState::Applied).await?;
+        self.settle(&mut report).await?;
         Ok(report)
     }
 
@@ -165,6 +171,20 @@ impl ApplyRun<'_> {
         self.complete(&claim, report).await?;
         self.check_claim(&claim).await?;
         Ok(true)
+    }
+
+    /// Checks once more after the receipt: another run may have claimed the package while the receipt was under way, and
+    /// stops when it sees the receipt.
+    async fn settle(&self, report: &mut ApplyReport) -> Result<(), PackageError> {
+        let receipts = self.receipts().await?;
+        let current = receipts.iter().find(|receipt| receipt.state == ReceiptState::Applied);
+        if let Some(other) = current.filter(|current| current.version != self.artifact.version) {
+            return Err(self.overtaken_error(other));
+        }
+        match self.verify().await {
+            Ok(()) => Ok(()),
+            Err(_) => self.complete(&receipts, report).await,
+        }
     }
 
     /// Brings everything about until the server holds what the package says.
@@ -196,6 +216,7 @@ impl ApplyRun<'_> {
         for kind in [EntityKind::Workflow, EntityKind::Channel] {
             self.activate(kind, claim, report).await?;
         }
+        self.check_claim(claim).await?;
         self.reload(report).await
     }
 
@@ -229,6 +250,7 @@ impl ApplyRun<'_> {
             .any(|known| known.version == self.artifact.version && known.state == ReceiptState::Applied);
         let current = detail.and_then(|detail| detail.current.as_ref()).filter(|_| is_applied);
         let claiming = match current {
+            Some(current) if current.version == self.artifact.version => self.put(current.state).await?,
             Some(current) => self.touch(current).await?,
             None => self.put(ReceiptState::Staged).await?,
         };
@@ -275,7 +297,8 @@ impl ApplyRun<'_> {
     }
 
     async fn store(&self, receipt: ReceiptRequest) -> Result<Receipt, PackageError> {
-        let step = format!("the receipt was not stored as {}", receipt.state.name());
+        let (version, state) = (&receipt.version, receipt.state.name());
+        let step = format!("the receipt of version '{version}' was not stored as {state}");
         self.server.put_receipt(&self.artifact.name, &receipt).await.map_err(PackageError::step(step))
     }
 
@@ -321,7 +344,9 @@ impl ApplyRun<'_> {
         let mut activated = 0;
         for (index, item) in items.iter().enumerate() {
             let failed = |what: &str| PackageError::step(format!("{kind} '{}' was not {what}", item.key));
-            self.check_claim(claim).await?;
+            if index.is_multiple_of(CHECK_EVERY) {
+                self.check_claim(claim).await?;
+            }
             let mut outcome = self.server.activate(item, self.args.replace_canary).await;
             if outcome.as_ref().is_err_and(|error| error.status() == Some(409)) {
                 // Somebody else activated it at the same moment.
