@@ -80,6 +80,7 @@ on_both! {
     epoch::lease_of_a_job_ends_with_the_node_that_holds_it,
     mutations::what_no_text_can_hold_is_found_nowhere,
     packages::receipt_of_an_applied_version_keeps_its_content,
+    packages::each_write_of_a_receipt_has_a_time_of_its_own,
     packages::version_applied_last_is_the_current_one,
     packages::of_many_that_apply_other_content_at_once_one_wins,
     packages::dry_run_of_a_receipt_leaves_nothing,

@@ -99,6 +99,17 @@ pub(crate) async fn of_many_that_apply_other_content_at_once_one_wins(db: TestDa
     assert_eq!(receipts.versions("orders").await.unwrap().len(), 1);
 }
 
+pub(crate) async fn each_write_of_a_receipt_has_a_time_of_its_own(db: TestDatabase) {
+    let store = db.store().await;
+    let receipts = store.packages();
+    let mut last = put(&receipts, "1", "a", ReceiptState::Applied).await;
+    for _ in 0..50 {
+        let again = put(&receipts, "1", "a", ReceiptState::Applied).await;
+        assert!(again.updated_at > last.updated_at, "{} and {}", last.updated_at, again.updated_at);
+        last = again;
+    }
+}
+
 pub(crate) async fn dry_run_of_a_receipt_leaves_nothing(db: TestDatabase) {
     let store = db.store().await;
     let trial = Mutation { dry_run: true, ..change() };

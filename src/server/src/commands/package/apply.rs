@@ -3,9 +3,8 @@
 //! Every step can be repeated without harm, so a run that ended early is finished by the next. A run claims the package
 //! by the receipt that it writes first: that of its version as `staged`, or, in a rollback, that of the current version
 //! anew. The receipts are read again before each step: a run that another one has taken over stops. At the end
-//! everything is read back and compared, before the receipt becomes `applied` and after it, so that no success is
-//! reported for a mixture. The current version is compared too: an apply of another one that ended early has left a
-//! mixture below its receipt.
+//! everything is read back and compared, before the receipt becomes `applied` and after it, and a mixture is put right.
+//! The current version is compared too: an apply of another one that ended early has left a mixture below its receipt.
 
 use std::collections::BTreeMap;
 use std::io;
