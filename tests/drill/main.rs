@@ -10,7 +10,6 @@ mod verdict;
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -54,15 +53,7 @@ fn main() -> io::Result<ExitCode> {
             takeovers: (rounds / 4).max(1),
         },
     );
-    let document = serde_json::to_string_pretty(&verdict.json())?;
-    std::fs::write(&file, &document)?;
-    say(&document);
-    Ok(if verdict.has_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-#[expect(clippy::print_stdout, reason = "the verdict is what a drill is for")]
-fn say(document: &str) {
-    println!("{document}");
+    verdict.publish(&file)
 }
 
 fn drill(binary: &PathBuf, database: &PostgresDatabase, occurrences: usize) -> io::Result<Evidence> {
@@ -86,7 +77,7 @@ fn drill(binary: &PathBuf, database: &PostgresDatabase, occurrences: usize) -> i
         nodes.kill_one()?;
     }
     // What does not come to its end is for the judge to see.
-    wait_until(SOON, || is_settled(database, &window, channels.len()))?;
+    wait_until(SOON, || cron::is_settled(database, &window, channels.len()).map_err(io::Error::other))?;
     let runs = witness.runs();
     let (rows, began_unix) = (rows(database)?, witness.unix(Duration::ZERO));
     Ok(Evidence { channels, window, rows, runs, began_unix, kills: nodes.kills() })
@@ -112,21 +103,4 @@ fn channels() -> Vec<Value> {
 
 fn rows(database: &PostgresDatabase) -> io::Result<Vec<RecordedOccurrence>> {
     cron::rows(database).map_err(io::Error::other)
-}
-
-/// Returns `true` once every schedule has passed every instant of the window and its rows are final. A lost
-/// instant does not block: the judge finds it.
-fn is_settled(
-    database: &PostgresDatabase,
-    window: &RangeInclusive<i64>,
-    channels: usize,
-) -> io::Result<bool> {
-    let sql = format!(
-        "SELECT count(*) FROM cron_schedule_state WHERE extract(epoch FROM next_fire_at) > {}",
-        window.end()
-    );
-    let passed = database.rows(&sql).map_err(io::Error::other)?;
-    let passed = passed.first().and_then(|row| row.first().cloned().flatten());
-    let open = |row: &RecordedOccurrence| window.contains(&row.scheduled_for) && !row.is_terminal();
-    Ok(passed.and_then(|count| count.parse().ok()) == Some(channels) && !rows(database)?.iter().any(open))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_testkit::cron::{RecordedOccurrence, duplicate_instants, missing_instants};
-use svc_testkit::findings::Findings;
+use svc_testkit::findings::{DrillVerdict, Findings};
 use svc_testkit::witness::WitnessedRun;
 
 /// Tolerance for a run that seems to begin before its instant: two readings of one clock.
@@ -38,22 +38,6 @@ pub(crate) struct DrillLimits {
     pub(crate) kills: usize,
     /// Below this number the drill proves nothing.
     pub(crate) takeovers: usize,
-}
-
-/// The verdict on a drill.
-pub(crate) struct DrillVerdict {
-    pub(crate) failures: Vec<String>,
-    figures: Value,
-}
-
-impl DrillVerdict {
-    pub(crate) fn has_passed(&self) -> bool {
-        self.failures.is_empty()
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        json!({"passed": self.has_passed(), "failures": self.failures, "figures": self.figures})
-    }
 }
 
 /// Judges.
@@ -121,7 +105,7 @@ pub(crate) fn judge(evidence: &Evidence, limits: &DrillLimits) -> DrillVerdict {
         "takeover_max_ms": worst.as_millis() as u64, "takeover_limit_ms": limits.takeover.as_millis() as u64,
         "begin_after_instant_ms": delays(evidence),
     });
-    DrillVerdict { failures: judge.failures, figures }
+    judge.into_verdict(figures)
 }
 
 fn describe(rows: &[&RecordedOccurrence], is: impl Fn(&RecordedOccurrence) -> bool) -> Vec<String> {

@@ -106,10 +106,7 @@ fn main() -> io::Result<ExitCode> {
             rolling_verdict::judge(&evidence, rate, restarts)
         }
     };
-    let document = serde_json::to_string_pretty(&verdict.json())?;
-    std::fs::write(&file, &document)?;
-    say(&document);
-    Ok(if verdict.has_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    verdict.publish(&file)
 }
 
 impl Drill {
@@ -119,11 +116,6 @@ impl Drill {
             None => text.parse().ok().map(Self::Faults),
         }
     }
-}
-
-#[expect(clippy::print_stdout, reason = "the verdict is what a drill is for")]
-fn say(document: &str) {
-    println!("{document}");
 }
 
 fn drill(
@@ -157,6 +149,7 @@ fn drill(
     let (told, propagations, looks) = (clients.stop(), author.stop(), readiness.stop());
     // What does not come to its end is for the judge to see.
     wait_until(PATIENCE, || is_settled(database))?;
+    wait_until(PATIENCE, || cron::is_settled(database, &window, SCHEDULES).map_err(io::Error::other))?;
     let statuses = database.rows("SELECT id, status FROM traces WHERE mode = 'async'");
     let statuses: HashMap<_, _> = statuses.map_err(io::Error::other)?.into_iter().filter_map(pair).collect();
     let letters = database.rows("SELECT trace_id, 'dead' FROM trace_dlq").map_err(io::Error::other)?;

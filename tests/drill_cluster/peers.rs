@@ -1,8 +1,10 @@
 //! The servers that the nodes of a drill share, and their restarts.
 
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
+use serde_json::json;
 use svc_testkit::http::HttpClient;
 use svc_testkit::postgres::Postgres;
 use svc_testkit::redis::Redis;
@@ -49,7 +51,7 @@ impl<'p> SharedPeers<'p> {
         self.redis
     }
 
-    /// Kills a server, starts it again a little later, and waits until every node is ready.
+    /// Kills a server, starts it again a little later, and waits until every node accepts work and is ready.
     pub(crate) fn restart(
         &mut self,
         peer: Peer,
@@ -69,10 +71,16 @@ impl<'p> SharedPeers<'p> {
             Peer::Redis => self.redis.restart(),
         }
         .map_err(io::Error::other)?;
-        let is_ready =
-            |address| HttpClient::new(address).get("/readyz").is_ok_and(|answer| answer.status == 200);
+        // A node that has not noticed the outage yet is ready all the time, so that only work which it records tells of its
+        // end.
+        let has_recovered = |address: &SocketAddr| {
+            let mut client = HttpClient::new(*address);
+            let accepted = client.json("POST", "/api/v1/data/jobs/async", &json!({"n": "recovery"}));
+            accepted.is_ok_and(|answer| answer.status == 202)
+                && client.get("/readyz").is_ok_and(|answer| answer.status == 200)
+        };
         let addresses = cluster.addresses();
-        if !wait_until(RECOVERY, || Ok(addresses.iter().all(|address| is_ready(*address))))? {
+        if !wait_until(RECOVERY, || Ok(addresses.iter().all(has_recovered)))? {
             return Err(io::Error::other(format!(
                 "the nodes are not ready again after an outage of {peer:?}"
             )));

@@ -16,14 +16,21 @@ use crate::nodes::DrillCluster;
 const PACE: Duration = Duration::from_millis(50);
 
 /// An answer of `/readyz`. A node that gave none said nothing.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ReadinessLook {
     pub(crate) node: usize,
     /// Begin of the request.
     pub(crate) sent: Duration,
     /// Arrival of the answer.
     pub(crate) at: Duration,
-    pub(crate) is_ready: bool,
+    /// The answer of a node that is not ready.
+    pub(crate) unready: Option<String>,
+}
+
+impl ReadinessLook {
+    pub(crate) fn is_ready(&self) -> bool {
+        self.unready.is_none()
+    }
 }
 
 /// The running looks.
@@ -42,8 +49,8 @@ impl ReadinessWatch {
                 while !stop.load(Ordering::Relaxed) {
                     let sent = witness.now();
                     if let Ok(answer) = HttpClient::new(address).get("/readyz") {
-                        let is_ready = answer.status == 200;
-                        looks.push(ReadinessLook { node, sent, at: witness.now(), is_ready });
+                        let unready = (answer.status != 200).then(|| answer.text());
+                        looks.push(ReadinessLook { node, sent, at: witness.now(), unready });
                     }
                     // A look that never succeeds cannot fail.
                     let _ = wait_until(PACE, || Ok(false));

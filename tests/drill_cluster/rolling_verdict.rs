@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::json;
-use svc_testkit::findings::Findings;
+use svc_testkit::findings::{DrillVerdict, Findings};
 
-use crate::verdict::{ClusterVerdict, percentile};
+use crate::verdict::percentile;
 
 /// A request that was not answered as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(crate) struct RollingEvidence {
 
 /// Judges. `rate` is the number of requests that clients meant to send in a second; with less than half of it, or with
 /// less than `restarts` restarts, a drill proves nothing.
-pub(crate) fn judge(evidence: &RollingEvidence, rate: u64, restarts: usize) -> ClusterVerdict {
+pub(crate) fn judge(evidence: &RollingEvidence, rate: u64, restarts: usize) -> DrillVerdict {
     let mut findings = Findings::default();
     let failed: Vec<_> = evidence.failures.iter().map(FailedRequest::describe).collect();
     findings.expect_none("requests failed", &failed);
@@ -79,7 +79,7 @@ pub(crate) fn judge(evidence: &RollingEvidence, rate: u64, restarts: usize) -> C
         "restarts": evidence.restarts.len(),
         "latency_ms": {"p50": millis(50), "p99": millis(99), "max": millis(100)},
     });
-    ClusterVerdict::new(findings, figures)
+    findings.into_verdict(figures)
 }
 
 impl FailedRequest {

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use svc_testkit::cron::{RecordedOccurrence, duplicate_instants, missing_instants};
-use svc_testkit::findings::Findings;
+use svc_testkit::findings::{DrillVerdict, Findings};
 use svc_testkit::witness::WitnessedRun;
 
 use crate::author::{FOLLOWING, FollowedChange};
@@ -55,28 +55,8 @@ impl ClusterLimits {
     }
 }
 
-/// The verdict on a drill.
-pub(crate) struct ClusterVerdict {
-    pub(crate) failures: Vec<String>,
-    figures: Value,
-}
-
-impl ClusterVerdict {
-    pub(crate) fn new(findings: Findings, figures: Value) -> Self {
-        Self { failures: findings.failures, figures }
-    }
-
-    pub(crate) fn has_passed(&self) -> bool {
-        self.failures.is_empty()
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        json!({"passed": self.has_passed(), "failures": self.failures, "figures": self.figures})
-    }
-}
-
 /// Judges.
-pub(crate) fn judge(evidence: &ClusterEvidence, limits: &ClusterLimits) -> ClusterVerdict {
+pub(crate) fn judge(evidence: &ClusterEvidence, limits: &ClusterLimits) -> DrillVerdict {
     let mut findings = Findings::default();
     let runs = runs_by_name(&evidence.runs);
     let lost = find_lost(evidence);
@@ -126,7 +106,7 @@ pub(crate) fn judge(evidence: &ClusterEvidence, limits: &ClusterLimits) -> Clust
         "changes_followed": delays.len(),
         "propagation_ms": {"p50": millis(p50), "p99": millis(p99), "max": millis(delays.last().copied())},
     });
-    ClusterVerdict::new(findings, figures)
+    findings.into_verdict(figures)
 }
 
 /// Runs by the name that they told, in the order of their begins.
@@ -221,7 +201,7 @@ fn said_ready(evidence: &ClusterEvidence, refusal: &Refusal) -> bool {
     let looks = || evidence.looks.iter().filter(|look| look.node == refusal.node);
     let before = looks().filter(|look| look.at <= refusal.sent).max_by_key(|look| look.at);
     let after = looks().filter(|look| look.sent >= refusal.at).min_by_key(|look| look.sent);
-    [before, after].into_iter().all(|look| look.is_some_and(|look| look.is_ready))
+    [before, after].into_iter().all(|look| look.is_some_and(ReadinessLook::is_ready))
 }
 
 /// Times at which a node said that it is not ready, although neither it nor a server it uses had a fault.
@@ -232,8 +212,26 @@ fn unexcused_unreadiness(evidence: &ClusterEvidence) -> Vec<String> {
         faults.any(|fault| overlap(period, (fault.begin, fault.end)))
             || evidence.outages.iter().any(|outage| overlap(period, (outage.begin, outage.end)))
     };
-    let unready = evidence.looks.iter().filter(|look| !look.is_ready && !is_excused(look));
-    unready.map(|look| format!("node {} at {:?}", look.node, look.at)).collect()
+    let unready = evidence.looks.iter().filter(|look| !look.is_ready() && !is_excused(look));
+    let describe = |look: &ReadinessLook| {
+        let answer = look.unready.as_deref().unwrap_or_default();
+        let before = last_trouble(evidence, look.node, look.at);
+        format!("node {} from {:?} to {:?}, {before}: {answer}", look.node, look.sent, look.at)
+    };
+    unready.map(describe).collect()
+}
+
+/// Describes the last fault of a node, or of a server that it uses, that began before this instant.
+fn last_trouble(evidence: &ClusterEvidence, node: usize, at: Duration) -> String {
+    let faults = evidence.faults.iter().filter(|fault| fault.node == node);
+    let faults = faults.map(|fault| (fault.begin, fault.end, format!("{:?}", fault.kind)));
+    let outages = evidence.outages.iter();
+    let outages = outages.map(|outage| (outage.begin, outage.end, format!("outage of {:?}", outage.peer)));
+    let last = faults.chain(outages).filter(|(begin, ..)| *begin < at).max_by_key(|(begin, ..)| *begin);
+    last.map_or_else(
+        || "before any fault".to_owned(),
+        |(begin, end, what)| format!("after {what} from {begin:?} to {end:?}"),
+    )
 }
 
 fn repeated_occurrences(

@@ -54,15 +54,7 @@ fn main() -> Result<ExitCode, AnyError> {
     };
     let evidence = drill(&binary, records)?;
     let verdict = judge(&evidence, 3);
-    let document = serde_json::to_string_pretty(&verdict.json())?;
-    std::fs::write(&file, &document)?;
-    say(&document);
-    Ok(if verdict.has_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-#[expect(clippy::print_stdout, reason = "the verdict is what a drill is for")]
-fn say(document: &str) {
-    println!("{document}");
+    Ok(verdict.publish(&file)?)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the drill moves no clock, and runs beside no actor")]

@@ -3,14 +3,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use serde_json::{Value, json};
+use serde_json::json;
+use svc_testkit::findings::{DrillVerdict, Findings};
 
 /// Records of a partition that run again at most after a process was killed: those that were begun and are not
 /// known to be committed.
 const REPEATED_BY_KILL: usize = 512;
-
-/// Examples of each finding.
-const EXAMPLES: usize = 5;
 
 /// An effect of a record, in the order in which the witness saw them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,53 +39,25 @@ pub(crate) struct DrillEvidence {
     pub(crate) broker_errors: usize,
 }
 
-/// The verdict on a drill.
-#[derive(Debug)]
-pub(crate) struct KafkaVerdict {
-    pub(crate) failures: Vec<String>,
-    figures: Value,
-}
-
-impl KafkaVerdict {
-    pub(crate) fn has_passed(&self) -> bool {
-        self.failures.is_empty()
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        json!({"passed": self.has_passed(), "failures": self.failures, "figures": self.figures})
-    }
-}
-
 /// Judges. `least_faults`: below this number of kills and pauses the drill proves nothing.
-pub(crate) fn judge(evidence: &DrillEvidence, least_faults: usize) -> KafkaVerdict {
-    let mut failures = Vec::new();
-    let mut none = |what: &str, found: &[String]| {
-        if !found.is_empty() {
-            let examples = found.iter().take(EXAMPLES).map(String::as_str).collect::<Vec<_>>().join("; ");
-            failures.push(format!("{} {what}: {examples}", found.len()));
-        }
-    };
+pub(crate) fn judge(evidence: &DrillEvidence, least_faults: usize) -> DrillVerdict {
+    let mut findings = Findings::default();
     let (early, duplicates) = out_of_order(&evidence.effects);
-    none("records had their effect before one that precedes them", &early);
-    none("records had no effect", &without_effect(evidence));
-    none("offsets were committed before their effect", &find_ahead(evidence));
-    none("partitions are not committed to their end", &find_unfinished(evidence));
+    findings.expect_none("records had their effect before one that precedes them", &early);
+    findings.expect_none("records had no effect", &without_effect(evidence));
+    findings.expect_none("offsets were committed before their effect", &find_ahead(evidence));
+    findings.expect_none("partitions are not committed to their end", &find_unfinished(evidence));
     // A process that was stopped runs as many once more before it learns that it has lost its partitions.
     let most = (evidence.kills + 2 * evidence.pauses) * evidence.written.len() * REPEATED_BY_KILL;
-    if duplicates > most {
-        failures.push(format!("{duplicates} effects were repeated, the faults explain {most}"));
-    }
-    let faults = evidence.kills + evidence.pauses;
-    if faults < least_faults {
-        failures.push(format!("too little was shown: {faults} faults, {least_faults} are due"));
-    }
+    findings.at_most("effects were repeated", duplicates, most);
+    findings.at_least("faults", evidence.kills + evidence.pauses, least_faults);
     let records: i64 = evidence.written.values().sum();
     let figures = json!({
         "records": records, "partitions": evidence.written.len(), "effects": evidence.effects.len(),
         "duplicates": duplicates, "duplicates_explained": most, "kills": evidence.kills, "pauses": evidence.pauses,
         "broker_errors": evidence.broker_errors, "commit_readings": evidence.readings.len(),
     });
-    KafkaVerdict { failures, figures }
+    findings.into_verdict(figures)
 }
 
 /// Returns the first effects that come before the effect of an earlier record of their partition, and the

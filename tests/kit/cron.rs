@@ -133,6 +133,26 @@ pub fn duplicate_instants(rows: &[RecordedOccurrence]) -> Vec<String> {
     again.map(|row| format!("{} at {}", row.channel, row.scheduled_for)).collect()
 }
 
+/// Returns `true` once so many schedules have passed every instant of the window and its rows are final. A lost instant
+/// does not block: a judge finds it.
+///
+/// # Errors
+/// The message of the database.
+pub fn is_settled(
+    database: &PostgresDatabase,
+    window: &RangeInclusive<i64>,
+    channels: usize,
+) -> Result<bool, String> {
+    let sql = format!(
+        "SELECT count(*) FROM cron_schedule_state WHERE extract(epoch FROM next_fire_at) > {}",
+        window.end()
+    );
+    let passed = database.rows(&sql)?;
+    let passed = passed.first().and_then(|row| row.first().cloned().flatten());
+    let open = |row: &RecordedOccurrence| window.contains(&row.scheduled_for) && !row.is_terminal();
+    Ok(passed.and_then(|count| count.parse().ok()) == Some(channels) && !rows(database)?.iter().any(open))
+}
+
 /// Reads every occurrence, the oldest instant first.
 ///
 /// # Errors

@@ -8,20 +8,23 @@ use std::time::Duration;
 use actix::{Actor, AsyncContext, WrapFuture};
 use actix_supervision::{Context, Supervised};
 use tokio::runtime::Handle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::conn::run_on_io;
 use crate::writer::WriterConnection;
 
 const PERIOD: Duration = Duration::from_secs(1);
-/// Time that a probe gets beyond its limit to report the timeout itself.
+/// Time that a probe gets beyond its limit to end itself.
 const MARGIN: Duration = Duration::from_millis(100);
+/// A limit that ends later than this was waited for by a process that did not run, as one that was stopped.
+const PUNCTUAL: Duration = Duration::from_secs(1);
 
 /// The actor that probes the database.
 pub(crate) struct HealthProbe {
     pub(crate) link: Arc<WriterConnection>,
     pub(crate) io: Handle,
-    /// Time limit for the answer of the database.
+    /// Time limit for the answer of the database. One that completes neither the probe nor a batch within it, even because
+    /// of an earlier batch, counts as away until it answers.
     pub(crate) limit: Duration,
 }
 
@@ -33,11 +36,13 @@ impl Actor for HealthProbe {
         let rounds = async move {
             loop {
                 let (asked, backend) = (Arc::clone(&link), link.backend());
-                let answer = run_on_io(&io, backend, async move { asked.probe(limit).await });
-                // A hanging call of the file system blocks its thread, so the wait has a limit here. A probe
+                let (begin, answers) = (Instant::now(), link.answers());
+                let answer = run_on_io(&io, backend, async move { timeout(limit, asked.probe()).await });
+                // A hanging call of the file system blocks its thread, so the wait has a limit here as well. A probe
                 // that panics has learnt nothing; the next one runs anyway.
-                if timeout(limit + MARGIN, answer).await.is_err() {
-                    link.record_timeout();
+                let is_late = matches!(timeout(limit + MARGIN, answer).await, Err(_) | Ok(Ok(Err(_))));
+                if is_late && begin.elapsed() < limit + PUNCTUAL {
+                    link.record_timeout(answers);
                 }
                 sleep(PERIOD).await;
             }

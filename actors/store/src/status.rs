@@ -18,34 +18,57 @@ pub enum DatabaseStatus {
 }
 
 /// The current status. Updated by every batch of writes, and by the probe while there are none.
-pub(crate) struct StatusLevel(Mutex<DatabaseStatus>);
+pub(crate) struct StatusLevel(Mutex<Level>);
+
+struct Level {
+    status: DatabaseStatus,
+    answers: u64,
+}
 
 impl StatusLevel {
     pub(crate) const fn new() -> Self {
-        Self(Mutex::new(DatabaseStatus::Ok))
+        Self(Mutex::new(Level { status: DatabaseStatus::Ok, answers: 0 }))
     }
 
     pub(crate) fn get(&self) -> DatabaseStatus {
-        self.0.lock().clone()
+        self.0.lock().status.clone()
+    }
+
+    /// Returns the number of times that the database answered.
+    pub(crate) fn answers(&self) -> u64 {
+        self.0.lock().answers
     }
 
     /// Records that the database answers. Returns whether it was away before.
     pub(crate) fn set_up(&self) -> bool {
         let mut level = self.0.lock();
-        let was_down = *level != DatabaseStatus::Ok;
-        *level = DatabaseStatus::Ok;
+        level.answers += 1;
+        let was_down = level.status != DatabaseStatus::Ok;
+        level.status = DatabaseStatus::Ok;
         was_down
     }
 
     /// Records that the database is away. Returns whether it answered before. `since` keeps the start of the
     /// outage.
     pub(crate) fn set_down(&self, detail: &str) -> bool {
+        self.0.lock().set_down(detail)
+    }
+
+    /// Records that the database is away, unless it has answered since there were so many `answers`. Returns whether it
+    /// answered before.
+    pub(crate) fn set_down_since(&self, answers: u64, detail: &str) -> bool {
         let mut level = self.0.lock();
-        let (since, was_up) = match &*level {
+        level.answers == answers && level.set_down(detail)
+    }
+}
+
+impl Level {
+    fn set_down(&mut self, detail: &str) -> bool {
+        let (since, was_up) = match &self.status {
             DatabaseStatus::Down { since, .. } => (*since, false),
             DatabaseStatus::Ok => (Timestamp::now(), true),
         };
-        *level = DatabaseStatus::Down { since, detail: detail.to_owned() };
+        self.status = DatabaseStatus::Down { since, detail: detail.to_owned() };
         was_up
     }
 }
@@ -64,5 +87,16 @@ mod tests {
         assert!(level.set_up());
         assert!(!level.set_up());
         assert_eq!(level.get(), DatabaseStatus::Ok);
+    }
+
+    #[test]
+    fn late_word_of_an_outage_does_not_outweigh_an_answer() {
+        let level = StatusLevel::new();
+        let asked = level.answers();
+        level.set_up();
+        assert!(!level.set_down_since(asked, "no answer in time"));
+        assert_eq!(level.get(), DatabaseStatus::Ok);
+        assert!(level.set_down_since(level.answers(), "no answer in time"));
+        assert!(matches!(level.get(), DatabaseStatus::Down { .. }));
     }
 }

@@ -65,7 +65,8 @@ fn clean() -> ClusterEvidence {
     evidence.runs.push(run("job-6", seconds(13)));
     for (node, at) in (0..3).flat_map(|node| (0..60).map(move |at| (node, at))) {
         let is_down = (30..33).contains(&at) || (40..43).contains(&at) || node == 1 && (20..24).contains(&at);
-        evidence.looks.push(ReadinessLook { node, sent: seconds(at), at: seconds(at), is_ready: !is_down });
+        let unready = is_down.then(|| "not_ready".to_owned());
+        evidence.looks.push(ReadinessLook { node, sent: seconds(at), at: seconds(at), unready });
     }
     evidence
 }
@@ -134,7 +135,7 @@ fn refusal_of_a_node_that_said_it_is_ready_is_found() {
         assert!(failure(refused).contains(&format!("{status} of node {node}")));
     }
     let ready_without_redis = |evidence: &mut ClusterEvidence| {
-        evidence.looks.iter_mut().filter(|look| look.node == 2).for_each(|look| look.is_ready = true);
+        evidence.looks.iter_mut().filter(|look| look.node == 2).for_each(|look| look.unready = None);
         evidence.told.refusals.push(refusal(2, 503, 41));
     };
     assert!(failure(ready_without_redis).contains("503 of node 2"));
@@ -153,7 +154,7 @@ fn refusal_of_a_node_that_ends_or_wakes_or_has_no_database_is_excused() {
     ]);
     // A node whose database has just gone does not know it yet.
     evidence.looks.iter_mut().filter(|look| look.node == 2).for_each(|look| {
-        look.is_ready |= (30..33).any(|at| look.at == seconds(at));
+        look.unready.take_if(|_| (30..33).any(|at| look.at == seconds(at)));
     });
     let verdict = judge(&evidence, &LIMITS);
     assert!(verdict.has_passed(), "{:?}", verdict.failures);
@@ -165,9 +166,10 @@ fn refusal_of_a_node_that_ends_or_wakes_or_has_no_database_is_excused() {
 fn node_that_says_without_a_fault_that_it_is_not_ready_is_found() {
     let unready = |evidence: &mut ClusterEvidence| {
         let look = evidence.looks.iter_mut().find(|look| look.node == 2 && look.at == seconds(10));
-        look.unwrap().is_ready = false;
+        look.unwrap().unready = Some("error of the database".into());
     };
-    assert!(failure(unready).contains("node 2 at 10s"));
+    let found = failure(unready);
+    assert!(found.contains("node 2 from 10s to 10s, before any fault: error of the database"), "{found}");
 }
 
 #[test]

@@ -19,7 +19,10 @@ use crate::writer::batch::{Batch, Trial};
 const BATCH_LIMIT: Duration = Duration::from_secs(30);
 /// Pause before the second attempt to connect; doubles.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
-const SLOWEST_RETRY: Duration = Duration::from_secs(1);
+/// Longest pause; a server that is back serves again at most so much later.
+const SLOWEST_RETRY: Duration = Duration::from_millis(250);
+/// The detail of an outage of which only the silence is known.
+const LATE: &str = "the database did not answer in time";
 
 /// The single connection that writes. Its lock orders the batches, including those of an earlier instance of
 /// the actor. Every method must run where the work of the backend belongs
@@ -69,20 +72,14 @@ impl WriterConnection {
     }
 
     /// Begins and ends a transaction. While the database counts as away it also writes, because a full disk
-    /// permits everything else. A database that does not complete this within `limit`, even because of an
-    /// earlier batch, counts as away until it answers.
-    pub(crate) async fn probe(&self, limit: Duration) {
-        let check = async {
-            if self.status.get() == DatabaseStatus::Ok {
-                return self.run_batch(Batch::default()).await;
-            }
-            self.run_batch(Batch { trial: Some(Trial::Write), ..Batch::default() }).await;
-            if self.status.get() == DatabaseStatus::Ok {
-                self.run_batch(Batch { trial: Some(Trial::Clear), ..Batch::default() }).await;
-            }
-        };
-        if timeout(limit, check).await.is_err() {
-            self.record_timeout();
+    /// permits everything else.
+    pub(crate) async fn probe(&self) {
+        if self.status.get() == DatabaseStatus::Ok {
+            return self.run_batch(Batch::default()).await;
+        }
+        self.run_batch(Batch { trial: Some(Trial::Write), ..Batch::default() }).await;
+        if self.status.get() == DatabaseStatus::Ok {
+            self.run_batch(Batch { trial: Some(Trial::Clear), ..Batch::default() }).await;
         }
     }
 
@@ -92,9 +89,16 @@ impl WriterConnection {
         let _learnt = self.write(slot, batch, Duration::ZERO).await;
     }
 
-    /// Records that the database has not answered in time.
-    pub(crate) fn record_timeout(&self) {
-        self.record_outcome(&Err(timeout_error()), false);
+    /// Returns the number of times that the database answered.
+    pub(crate) fn answers(&self) -> u64 {
+        self.status.answers()
+    }
+
+    /// Records that the database did not answer in time, unless it has answered since there were so many `answers`.
+    pub(crate) fn record_timeout(&self, answers: u64) {
+        if self.status.set_down_since(answers, LATE) {
+            warn!(self.log, "the database is away"; "detail" => LATE);
+        }
     }
 
     /// Writes with the existing connection, or with a new one if that turns out to be broken before it did
@@ -117,12 +121,12 @@ impl WriterConnection {
             match attempt(conn, batch).await {
                 Attempt::Ended { conn, batch, outcome, commit_time } => {
                     *slot = conn;
-                    drop(slot);
                     let is_trial = batch.trial == Some(Trial::Write);
                     match batch.unwritable_failure().filter(|_| outcome.is_ok()) {
                         Some(failure) => self.record_outcome(&Err(failure), is_trial),
                         None => self.record_outcome(&outcome, is_trial),
                     }
+                    drop(slot);
                     batch.settle(&outcome.map_err(StoreError::into_collateral));
                     return Ok(commit_time);
                 }
@@ -134,9 +138,9 @@ impl WriterConnection {
                 }
             }
         };
-        drop(slot);
         let outcome = Err(away);
         self.record_outcome(&outcome, false);
+        drop(slot);
         let outcome = outcome.map_err(StoreError::into_collateral);
         batch.settle(&outcome);
         outcome.map(|()| Duration::ZERO)
@@ -160,6 +164,7 @@ impl WriterConnection {
         }
     }
 
+    /// Records the outcome of a batch. The lock of the connection is held, so that outcomes count in their order.
     fn record_outcome(&self, outcome: &Result<(), StoreError>, is_trial: bool) {
         if is_trial && outcome.is_ok() {
             self.is_unwritable.store(false, Ordering::Release);
@@ -184,7 +189,7 @@ impl WriterConnection {
 }
 
 fn timeout_error() -> StoreError {
-    StoreError::Unavailable("the database did not answer in time".into())
+    StoreError::Unavailable(LATE.into())
 }
 
 /// The result of trying a batch on one connection.
