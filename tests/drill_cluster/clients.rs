@@ -1,6 +1,7 @@
 //! The clients of a drill: one thread for each node, which submits work and asks for answers, and remembers what it was
 //! told.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,6 +15,8 @@ use svc_testkit::witness::RunWitness;
 
 use crate::nodes::DrillCluster;
 
+/// The path that accepts work.
+pub(crate) const JOBS: &str = "/api/v1/data/jobs/async";
 /// Time between two rounds of a client.
 const PACE: Duration = Duration::from_millis(50);
 /// Time between two attempts to reach a node that is gone.
@@ -96,7 +99,7 @@ fn talk(
     let mut client = HttpClient::new(address).keep_alive();
     while !stop.load(Ordering::Relaxed) {
         let number = next.fetch_add(1, Ordering::Relaxed);
-        for path in ["/api/v1/data/jobs/async", "/api/v1/data/echo"] {
+        for path in [JOBS, "/api/v1/data/echo"] {
             let sent = witness.now();
             let Ok(answer) = client.json("POST", path, &json!({"n": number})) else {
                 // Nobody was told anything.
@@ -114,6 +117,18 @@ fn wait(time: Duration) {
     let _ = wait_until(time, || Ok(false));
 }
 
+impl AcceptedWork {
+    /// Returns the work that a node accepted with this answer.
+    pub(crate) fn from_answer(
+        answer: &HttpResponse,
+        (node, number): (usize, &dyn Display),
+        sent: Duration,
+    ) -> Self {
+        let trace = answer.json()["trace_id"].as_str().unwrap_or_default().to_owned();
+        Self { name: format!("job-{number}"), trace, node, sent }
+    }
+}
+
 impl ToldToClients {
     fn record(
         &mut self,
@@ -123,8 +138,7 @@ impl ToldToClients {
     ) {
         match answer.status {
             202 => {
-                let trace = answer.json()["trace_id"].as_str().unwrap_or_default().to_owned();
-                self.accepted.push(AcceptedWork { name: format!("job-{number}"), trace, node, sent });
+                self.accepted.push(AcceptedWork::from_answer(answer, (node, &number), sent));
             }
             200 => self.answered += 1,
             status => self.refusals.push(Refusal { node, status, sent, at }),

@@ -146,10 +146,14 @@ fn drill(
         }
     }
     let window = first..=witness.unix_now().as_secs() as i64 - 2;
-    let (told, propagations, looks) = (clients.stop(), author.stop(), readiness.stop());
+    let (mut told, propagations, looks) = (clients.stop(), author.stop(), readiness.stop());
+    let (outages, accepted) = peers.into_outages();
+    told.accepted.extend(accepted);
     // What does not come to its end is for the judge to see.
+    let calm = witness.now();
     wait_until(PATIENCE, || is_settled(database))?;
     wait_until(PATIENCE, || cron::is_settled(database, &window, SCHEDULES).map_err(io::Error::other))?;
+    let settling = witness.now() - calm;
     let statuses = database.rows("SELECT id, status FROM traces WHERE mode = 'async'");
     let statuses: HashMap<_, _> = statuses.map_err(io::Error::other)?.into_iter().filter_map(pair).collect();
     let letters = database.rows("SELECT trace_id, 'dead' FROM trace_dlq").map_err(io::Error::other)?;
@@ -158,7 +162,7 @@ fn drill(
         propagations,
         looks,
         faults: cluster.into_faults(),
-        outages: peers.into_outages(),
+        outages,
         runs: witness.runs(),
         statuses,
         dead_letters: letters.into_iter().filter_map(pair).map(|(id, _)| id).collect(),
@@ -166,6 +170,7 @@ fn drill(
         window,
         rows: rows(database)?,
         lease: LEASE,
+        settling,
     })
 }
 

@@ -11,11 +11,12 @@ use svc_testkit::redis::Redis;
 use svc_testkit::server::wait_until;
 use svc_testkit::witness::RunWitness;
 
+use crate::clients::{AcceptedWork, JOBS};
 use crate::nodes::DrillCluster;
 
 /// Time that a server is away.
 const ABSENCE: Duration = Duration::from_secs(2);
-/// Longest wait for the nodes to be ready again.
+/// Longest wait for the nodes to accept work and be ready again.
 const RECOVERY: Duration = Duration::from_secs(60);
 
 /// A server that the nodes share.
@@ -27,11 +28,13 @@ pub(crate) enum Peer {
     Redis,
 }
 
-/// The absence of a server, until every node is ready again.
+/// The absence of a server, until every node accepts work and is ready again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PeerOutage {
     pub(crate) peer: Peer,
     pub(crate) begin: Duration,
+    /// The instant from which on the server runs again.
+    pub(crate) back: Duration,
     pub(crate) end: Duration,
 }
 
@@ -40,11 +43,12 @@ pub(crate) struct SharedPeers<'p> {
     postgres: &'p Postgres,
     redis: &'p Redis,
     outages: Vec<PeerOutage>,
+    accepted: Vec<AcceptedWork>,
 }
 
 impl<'p> SharedPeers<'p> {
     pub(crate) const fn new(postgres: &'p Postgres, redis: &'p Redis) -> Self {
-        Self { postgres, redis, outages: Vec::new() }
+        Self { postgres, redis, outages: Vec::new(), accepted: Vec::new() }
     }
 
     pub(crate) const fn redis(&self) -> &Redis {
@@ -71,25 +75,35 @@ impl<'p> SharedPeers<'p> {
             Peer::Redis => self.redis.restart(),
         }
         .map_err(io::Error::other)?;
-        // A node that has not noticed the outage yet is ready all the time, so that only work which it records tells of its
-        // end.
-        let has_recovered = |address: &SocketAddr| {
-            let mut client = HttpClient::new(*address);
-            let accepted = client.json("POST", "/api/v1/data/jobs/async", &json!({"n": "recovery"}));
-            accepted.is_ok_and(|answer| answer.status == 202)
-                && client.get("/readyz").is_ok_and(|answer| answer.status == 200)
-        };
-        let addresses = cluster.addresses();
-        if !wait_until(RECOVERY, || Ok(addresses.iter().all(has_recovered)))? {
-            return Err(io::Error::other(format!(
-                "the nodes are not ready again after an outage of {peer:?}"
-            )));
+        let back = witness.now();
+        for (node, address) in cluster.addresses().into_iter().enumerate() {
+            let is_given_up = || witness.now() > back + RECOVERY;
+            wait_until(RECOVERY, || Ok(self.has_recovered(node, address, witness) || is_given_up()))?;
+            if is_given_up() {
+                return Err(io::Error::other(format!(
+                    "node {node} has not recovered from an outage of {peer:?}"
+                )));
+            }
         }
-        self.outages.push(PeerOutage { peer, begin, end: witness.now() });
+        self.outages.push(PeerOutage { peer, begin, back, end: witness.now() });
         Ok(())
     }
 
-    pub(crate) fn into_outages(self) -> Vec<PeerOutage> {
-        self.outages
+    /// Returns `true` if a node accepts work and is ready. A node that has not noticed an outage is ready all the time, so
+    /// that only work which it records tells of the end.
+    fn has_recovered(&mut self, node: usize, address: SocketAddr, witness: &RunWitness) -> bool {
+        let mut client = HttpClient::new(address);
+        let (sent, number) = (witness.now(), format!("recovery-{}", self.accepted.len()));
+        let Ok(answer) = client.json("POST", JOBS, &json!({"n": number})) else { return false };
+        if answer.status != 202 {
+            return false;
+        }
+        self.accepted.push(AcceptedWork::from_answer(&answer, (node, &number), sent));
+        client.get("/readyz").is_ok_and(|answer| answer.status == 200)
+    }
+
+    /// Returns the outages, and the work that told of their ends.
+    pub(crate) fn into_outages(self) -> (Vec<PeerOutage>, Vec<AcceptedWork>) {
+        (self.outages, self.accepted)
     }
 }

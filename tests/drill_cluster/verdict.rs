@@ -17,6 +17,10 @@ use crate::readiness::ReadinessLook;
 
 /// Time within which a change serves on every live node, for 99 of 100.
 const PROPAGATION: Duration = Duration::from_secs(2);
+/// Time within which every node accepts work and is ready once a server that was away is back.
+const RECOVERY: Duration = Duration::from_secs(5);
+/// Time within which nothing is unfinished: far longer than it takes to take over the work of a node.
+const SETTLING: Duration = Duration::from_secs(30);
 /// Tolerance between the instants of two threads.
 const READING: Duration = Duration::from_millis(500);
 
@@ -37,6 +41,8 @@ pub(crate) struct ClusterEvidence {
     pub(crate) window: RangeInclusive<i64>,
     pub(crate) rows: Vec<RecordedOccurrence>,
     pub(crate) lease: Duration,
+    /// Time from the end of the load until nothing was unfinished.
+    pub(crate) settling: Duration,
 }
 
 /// Below these numbers a drill proves nothing.
@@ -77,6 +83,16 @@ pub(crate) fn judge(evidence: &ClusterEvidence, limits: &ClusterLimits) -> Drill
     let unsettled: Vec<String> =
         in_window.iter().filter(|row| row.status != "completed").map(|row| occurrence(row)).collect();
     findings.expect_none("occurrences did not complete", &unsettled);
+    let recovery = |outage: &PeerOutage| outage.end.saturating_sub(outage.back);
+    let slow: Vec<String> = evidence
+        .outages
+        .iter()
+        .filter(|outage| recovery(outage) > RECOVERY)
+        .map(|outage| format!("{:?} at {:?} after {:?}", outage.peer, outage.begin, recovery(outage)))
+        .collect();
+    findings.expect_none("outages were recovered from too late", &slow);
+    let unfinished = (evidence.settling > SETTLING).then(|| format!("{:?}", evidence.settling));
+    findings.expect_none("times work was unfinished for too long", unfinished.as_slice());
     let repeated = repeated_occurrences(evidence, &runs);
     findings.expect_none("occurrences ran more often than they were attempted", &repeated);
     let delays = live_propagations(evidence);
@@ -103,7 +119,8 @@ pub(crate) fn judge(evidence: &ClusterEvidence, limits: &ClusterLimits) -> Drill
         "kills": of_kind(NodeFault::Kill), "pauses": of_kind(NodeFault::Pause),
         "restarts": of_kind(NodeFault::Restart), "database_outages": outages_of(Peer::Database),
         "redis_outages": outages_of(Peer::Redis), "occurrences": in_window.len(),
-        "changes_followed": delays.len(),
+        "longest_recovery_ms": millis(evidence.outages.iter().map(recovery).max()),
+        "settling_ms": millis(Some(evidence.settling)), "changes_followed": delays.len(),
         "propagation_ms": {"p50": millis(p50), "p99": millis(p99), "max": millis(delays.last().copied())},
     });
     findings.into_verdict(figures)

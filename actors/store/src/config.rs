@@ -23,7 +23,7 @@ pub struct StoreConfig {
     pub busy_timeout_ms: u64,
     /// Time that a caller waits for a connection before the database counts as unavailable.
     pub acquire_timeout: Duration,
-    /// Time limit of a health check. A check that takes longer has failed.
+    /// Time limit of a health check. A database that completes neither the check nor a write within it counts as away.
     pub health_check_timeout: Duration,
     /// Time after which an idle connection is closed; `None` for never.
     pub idle_timeout: Option<Duration>,

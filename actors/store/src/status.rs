@@ -34,7 +34,7 @@ impl StatusLevel {
         self.0.lock().status.clone()
     }
 
-    /// Returns the number of times that the database answered.
+    /// Returns the number of batches that showed that the database works.
     pub(crate) fn answers(&self) -> u64 {
         self.0.lock().answers
     }
@@ -54,11 +54,11 @@ impl StatusLevel {
         self.0.lock().set_down(detail)
     }
 
-    /// Records that the database is away, unless it has answered since there were so many `answers`. Returns whether it
-    /// answered before.
-    pub(crate) fn set_down_since(&self, answers: u64, detail: &str) -> bool {
+    /// Records that the database is away, unless it has answered since the count was `answers`: `None` then. Returns
+    /// whether it answered before.
+    pub(crate) fn set_down_since(&self, answers: u64, detail: &str) -> Option<bool> {
         let mut level = self.0.lock();
-        level.answers == answers && level.set_down(detail)
+        (level.answers == answers).then(|| level.set_down(detail))
     }
 }
 
@@ -94,9 +94,11 @@ mod tests {
         let level = StatusLevel::new();
         let asked = level.answers();
         level.set_up();
-        assert!(!level.set_down_since(asked, "no answer in time"));
+        assert_eq!(level.set_down_since(asked, "no answer in time"), None);
         assert_eq!(level.get(), DatabaseStatus::Ok);
-        assert!(level.set_down_since(level.answers(), "no answer in time"));
+        let asked = level.answers();
+        assert_eq!(level.set_down_since(asked, "no answer in time"), Some(true));
+        assert_eq!(level.set_down_since(asked, "no answer in time"), Some(false));
         assert!(matches!(level.get(), DatabaseStatus::Down { .. }));
     }
 }

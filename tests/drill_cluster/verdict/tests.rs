@@ -31,8 +31,8 @@ fn clean() -> ClusterEvidence {
             Fault { node: 1, kind: NodeFault::Restart, begin: seconds(20), end: seconds(24) },
         ],
         outages: vec![
-            PeerOutage { peer: Peer::Database, begin: seconds(30), end: seconds(33) },
-            PeerOutage { peer: Peer::Redis, begin: seconds(40), end: seconds(43) },
+            PeerOutage { peer: Peer::Database, begin: seconds(30), back: seconds(32), end: seconds(33) },
+            PeerOutage { peer: Peer::Redis, begin: seconds(40), back: seconds(42), end: seconds(43) },
         ],
         looks: Vec::new(),
         runs: Vec::new(),
@@ -42,6 +42,7 @@ fn clean() -> ClusterEvidence {
         window: START..=START + 9,
         rows: Vec::new(),
         lease: seconds(6),
+        settling: seconds(7),
     };
     for number in 0..10 {
         let (name, trace, sent) = (format!("job-{number}"), format!("t{number}"), seconds(number));
@@ -170,6 +171,14 @@ fn node_that_says_without_a_fault_that_it_is_not_ready_is_found() {
     };
     let found = failure(unready);
     assert!(found.contains("node 2 from 10s to 10s, before any fault: error of the database"), "{found}");
+}
+
+#[test]
+fn late_recovery_and_late_end_are_found() {
+    let late = failure(|evidence| evidence.outages[0].back = seconds(27));
+    assert!(late.contains("recovered from too late: Database at 30s after 6s"), "{late}");
+    let unfinished = failure(|evidence| evidence.settling = seconds(31));
+    assert!(unfinished.contains("unfinished for too long: 31s"), "{unfinished}");
 }
 
 #[test]

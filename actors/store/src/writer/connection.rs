@@ -19,7 +19,7 @@ use crate::writer::batch::{Batch, Trial};
 const BATCH_LIMIT: Duration = Duration::from_secs(30);
 /// Pause before the second attempt to connect; doubles.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
-/// Longest pause; a server that is back serves again at most so much later.
+/// Longest pause between two attempts to connect.
 const SLOWEST_RETRY: Duration = Duration::from_millis(250);
 /// The detail of an outage of which only the silence is known.
 const LATE: &str = "the database did not answer in time";
@@ -89,16 +89,19 @@ impl WriterConnection {
         let _learnt = self.write(slot, batch, Duration::ZERO).await;
     }
 
-    /// Returns the number of times that the database answered.
+    /// Returns the number of batches that showed that the database works.
     pub(crate) fn answers(&self) -> u64 {
         self.status.answers()
     }
 
-    /// Records that the database did not answer in time, unless it has answered since there were so many `answers`.
-    pub(crate) fn record_timeout(&self, answers: u64) {
-        if self.status.set_down_since(answers, LATE) {
+    /// Records that the database did not answer in time, unless it has answered since the count was `answers`. Returns
+    /// `true` if this was recorded.
+    pub(crate) fn record_timeout(&self, answers: u64) -> bool {
+        let was_up = self.status.set_down_since(answers, LATE);
+        if was_up == Some(true) {
             warn!(self.log, "the database is away"; "detail" => LATE);
         }
+        was_up.is_some()
     }
 
     /// Writes with the existing connection, or with a new one if that turns out to be broken before it did

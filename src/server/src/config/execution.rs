@@ -8,8 +8,8 @@ use super::setting::section;
 section! {
     /// Limits of the engine and of connectors.
     pub struct EngineSection {
-        /// Seconds that a check of the database, or of the Kafka brokers, may take; one that takes longer has
-        /// failed, and `/health` and `/readyz` show it.
+        /// Seconds that a check of the database, or of the Kafka brokers, may take. `/health` and `/readyz` show a
+        /// database that completes neither the check nor a write within them.
         pub health_check_timeout_secs: u64 = 2,
         /// Channels that may call one another in a row, 32 at most.
         pub max_channel_call_depth: u32 = 10,
