@@ -17,6 +17,7 @@ use svc_testkit::server::wait_until;
 
 use crate::author;
 use crate::balancer::{BackendPool, Balancer};
+use crate::clients::JOBS;
 use crate::nodes::{DrillCluster, NODES, Releases};
 use crate::rolling_verdict::{FailedRequest, RecordedJob, RollingEvidence};
 use crate::{PATIENCE, is_settled};
@@ -156,7 +157,7 @@ impl Load {
             let mut connection =
                 kept.map_or_else(|| HttpClient::new(route.address).keep_alive(), |(_, kept)| kept);
             let is_submission = number.is_multiple_of(2);
-            let path = if is_submission { "/api/v1/data/jobs/async" } else { "/api/v1/data/echo" };
+            let path = if is_submission { JOBS } else { "/api/v1/data/echo" };
             let sent = now();
             match connection.json("POST", path, &json!({"n": number})) {
                 Ok(answer) if answer.status == if is_submission { 202 } else { 200 } => {
