@@ -3,7 +3,7 @@
 //! Every hop is checked like a first request. A private address is allowed for one origin, and credentials
 //! are meant for one origin: a redirect to another one goes on without them, and credentials stay off even if
 //! a later redirect leads back. The body is for that origin alone too: a redirect to another one that would
-//! repeat it (307, 308; RFC 9110, 15.4.8 and 15.4.9) is refused, because the same method without its body
+//! repeat it (RFC 9110, 15.4) is refused, because the same method without its body
 //! would be another request.
 
 use std::borrow::Cow;
@@ -142,11 +142,7 @@ impl PeerClient {
                 return Err(redirect(&url, &format!("{MAX_REDIRECTS} came before")));
             }
             redirects += 1;
-            let changes = matches!(
-                answer.status,
-                StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND | StatusCode::SEE_OTHER
-            );
-            if changes && method != Method::GET && method != Method::HEAD {
+            if becomes_get(answer.status, &method) {
                 method = Method::GET;
                 body = None;
                 headers.remove(CONTENT_TYPE);
@@ -174,6 +170,16 @@ impl PeerClient {
             }
         }
         headers
+    }
+}
+
+/// Returns true if a redirect turns the method into GET without a body (RFC 9110, 15.4; as browsers do): 303
+/// any but GET and HEAD, 301 and 302 POST alone.
+fn becomes_get(status: StatusCode, method: &Method) -> bool {
+    match status {
+        StatusCode::SEE_OTHER => *method != Method::GET && *method != Method::HEAD,
+        StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => *method == Method::POST,
+        _ => false,
     }
 }
 
