@@ -1,6 +1,7 @@
 //! The error of a token that cannot be obtained.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use svc_outbound::AddressError;
 
@@ -26,6 +27,8 @@ pub enum TokenError {
         connector: Arc<str>,
         /// The cause.
         reason: String,
+        /// The wait that the token endpoint asked for.
+        retry_after: Option<Duration>,
     },
 }
 
@@ -35,7 +38,15 @@ impl TokenError {
     }
 
     pub(crate) fn unavailable(connector: &Arc<str>, reason: impl Into<String>) -> Self {
-        Self::Unavailable { connector: Arc::clone(connector), reason: reason.into() }
+        Self::Unavailable { connector: Arc::clone(connector), reason: reason.into(), retry_after: None }
+    }
+
+    /// Returns the wait that the token endpoint asked for, where it is busy.
+    pub(crate) const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Unavailable { retry_after, .. } => *retry_after,
+            Self::Rejected { .. } | Self::Forbidden(_) => None,
+        }
     }
 
     /// Returns `true` if an immediate retry is pointless.

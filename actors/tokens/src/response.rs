@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-use svc_outbound::StatusCode;
+use serde_json::{Map, Value};
+use svc_outbound::header::CONTENT_TYPE;
+use svc_outbound::{OutboundResponse, StatusCode};
+use url::form_urlencoded;
 
 /// The lifetime of a token whose response does not specify one.
 const DEFAULT_LIFE: Duration = Duration::from_secs(300);
@@ -23,6 +25,9 @@ pub(crate) struct GrantedToken {
     pub(crate) refresh_token: Option<String>,
 }
 
+/// The media type of a form.
+const FORM: &str = "application/x-www-form-urlencoded";
+
 /// May stand before a JSON text, and says nothing.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
@@ -36,12 +41,11 @@ pub(crate) enum TokenRefusal {
 }
 
 /// Reads an answer. `rotates`: whether it may bring a refresh token.
-pub(crate) fn read(status: StatusCode, body: &[u8], rotates: bool) -> Result<GrantedToken, TokenRefusal> {
+pub(crate) fn read(answer: &OutboundResponse, rotates: bool) -> Result<GrantedToken, TokenRefusal> {
+    let (status, document) = (answer.status, document(answer));
     let number = status.as_u16();
-    let body = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
-    let document: Value = serde_json::from_slice(body).unwrap_or_default();
     let code = document["error"].as_str().filter(|code| is_code(code));
-    if status.is_client_error() {
+    if status.is_client_error() && !is_busy(status) {
         let code_text = code.map(|code| format!(": {code}")).unwrap_or_default();
         let remedy = match code {
             Some("invalid_grant") if rotates => "; update the connector with a fresh refresh_token",
@@ -59,6 +63,29 @@ pub(crate) fn read(status: StatusCode, body: &[u8], rotates: bool) -> Result<Gra
         return Err(TokenRefusal::Unusable(format!("the token endpoint answered with status {number}")));
     }
     parse_grant(&document, code, rotates)
+}
+
+/// Returns true for a status by which the endpoint asks to come again, not by which it refuses.
+const fn is_busy(status: StatusCode) -> bool {
+    matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
+}
+
+/// The members of an answer: JSON, or the form that some endpoints write whatever they are asked for; null for
+/// any other.
+fn document(answer: &OutboundResponse) -> Value {
+    let body = answer.body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&answer.body);
+    if let Ok(document) = serde_json::from_slice(body) {
+        return document;
+    }
+    let content_type = answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = content_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
+    let may_be_form =
+        ["", FORM, "text/plain"].into_iter().any(|readable| kind.eq_ignore_ascii_case(readable));
+    if !may_be_form {
+        return Value::Null;
+    }
+    let members = form_urlencoded::parse(body).map(|(name, value)| (name.into_owned(), value.into()));
+    Value::Object(members.collect::<Map<_, _>>())
 }
 
 fn parse_grant(document: &Value, code: Option<&str>, rotates: bool) -> Result<GrantedToken, TokenRefusal> {
@@ -108,11 +135,39 @@ fn is_code(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use svc_outbound::header::{HeaderMap, HeaderValue};
 
     use super::*;
 
+    fn response(status: u16, content_type: &'static str, body: &str) -> OutboundResponse {
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(content_type))]);
+        OutboundResponse {
+            status: StatusCode::from_u16(status).unwrap(),
+            headers,
+            body: body.as_bytes().to_vec().into(),
+        }
+    }
+
     fn answer(status: u16, body: Value) -> Result<GrantedToken, TokenRefusal> {
-        read(StatusCode::from_u16(status).unwrap(), body.to_string().as_bytes(), true)
+        read(&response(status, "application/json", &body.to_string()), true)
+    }
+
+    #[test]
+    fn form_is_read_where_the_endpoint_writes_one() {
+        let body = "access_token=gho_1&expires_in=28800&refresh_token=r%2B1&token_type=bearer&scope=a%2Cb";
+        for content_type in [FORM, "application/x-www-form-urlencoded; charset=utf-8", "text/plain", ""] {
+            let granted = read(&response(200, content_type, body), true).ok().unwrap();
+            assert_eq!((granted.access_token.as_str(), granted.lifetime.as_secs()), ("gho_1", 28_800));
+            assert_eq!(granted.refresh_token.as_deref(), Some("r+1"), "{content_type}");
+        }
+        let Err(TokenRefusal::Rejected { reason, .. }) =
+            read(&response(400, FORM, "error=invalid_scope&error_description=swordfish"), true)
+        else {
+            panic!("not refused")
+        };
+        assert!(reason.ends_with("status 400: invalid_scope"), "{reason}");
+        let page = read(&response(200, "text/html", body), true);
+        assert!(matches!(page, Err(TokenRefusal::Unusable(_))));
     }
 
     #[test]
@@ -136,7 +191,7 @@ mod tests {
     #[test]
     fn a_token_counts_whatever_stands_beside_it() {
         let marked = "\u{feff}{\"access_token\": \"t\"}";
-        assert!(read(StatusCode::OK, marked.as_bytes(), false).is_ok());
+        assert!(read(&response(200, "application/json", marked), false).is_ok());
         let granted = answer(200, json!({"access_token": "t", "error": "none"})).ok().unwrap();
         assert_eq!(granted.access_token, "t");
     }
@@ -163,7 +218,6 @@ mod tests {
             (401, json!({"error": "invalid_client"}), "status 401: invalid_client"),
             (403, json!({"error": {"code": 1}}), "status 403"),
             (404, json!("gone"), "status 404"),
-            (429, json!({}), "status 429"),
             (400, json!({"error": "swordfish is wrong"}), "status 400"),
             (302, json!({}), "redirects (status 302)"),
         ] {
@@ -189,6 +243,8 @@ mod tests {
         for (status, body) in [
             (500, json!({"error": "invalid_grant"})),
             (503, json!({})),
+            (429, json!({"error": "rate_limited"})),
+            (408, json!({})),
             (200, json!("no object")),
             (200, json!({})),
             (200, json!({"error": "temporarily_unavailable"})),
@@ -206,7 +262,8 @@ mod tests {
     #[test]
     fn a_refresh_token_is_taken_where_one_is_due() {
         let body = json!({"access_token": "t", "refresh_token": "r"}).to_string();
-        let read = |rotates| read(StatusCode::OK, body.as_bytes(), rotates).ok().unwrap().refresh_token;
+        let answer = response(200, "application/json", &body);
+        let read = |rotates| read(&answer, rotates).ok().unwrap().refresh_token;
         assert_eq!((read(true).as_deref(), read(false)), (Some("r"), None));
     }
 }

@@ -62,7 +62,7 @@ impl TokenContext {
                 });
             }
         };
-        match response::read(answer.status, &answer.body, slot.seed().is_some()) {
+        match response::read(&answer, slot.seed().is_some()) {
             Ok(granted) => {
                 self.metrics.record_request(connector, RequestOutcome::Ok);
                 info!(self.log, "a token was obtained"; "connector" => &**connector,
@@ -83,7 +83,8 @@ impl TokenContext {
             Err(TokenRefusal::Unusable(reason)) => {
                 self.metrics.record_request(connector, RequestOutcome::TransportError);
                 warn!(self.log, "a token endpoint gave no token"; "connector" => &**connector, "reason" => &reason);
-                Err(TokenError::unavailable(connector, reason))
+                let connector = Arc::clone(connector);
+                Err(TokenError::Unavailable { connector, reason, retry_after: answer.retry_after() })
             }
         }
     }

@@ -48,7 +48,7 @@ pub(crate) struct State {
     held: Option<ExpiringToken>,
     /// The last token that the API refused.
     dropped: Option<Arc<AccessToken>>,
-    /// A refusal, and until when it stands.
+    /// A refusal, or the word of a busy endpoint, and until when it stands.
     refused: Option<(TokenError, Instant)>,
     /// Fetches that have ended.
     landings: u64,
@@ -86,7 +86,9 @@ impl State {
         let last = outcome.as_ref().map(|held| Arc::clone(&held.token)).map_err(Clone::clone);
         let refused = match &outcome {
             Err(error) if error.is_final() => Some((error.clone(), now + REFUSAL)),
-            _ => None,
+            // A busy endpoint is left alone for as long as it asked, by all callers.
+            Err(error) => error.retry_after().map(|wait| (error.clone(), now + wait.min(REFUSAL))),
+            Ok(_) => None,
         };
         Self {
             held: outcome.ok().or_else(|| self.held.clone()),
@@ -156,6 +158,18 @@ mod tests {
         assert_eq!(failed.result_since(now, MARGIN, 1), Some(Err(error(false))));
         let healed = refused.record_outcome(now, Ok(expiring_token("a", now, 100)));
         assert_eq!(text(healed.valid_result(now, MARGIN)), Some("a".into()));
+    }
+
+    #[test]
+    fn busy_endpoint_is_left_alone_as_long_as_it_asked_and_half_a_minute_at_most() {
+        let now = Instant::now();
+        for (asked, left_alone) in [(5, 5), (3600, 30)] {
+            let retry_after = Some(Duration::from_secs(asked));
+            let busy = TokenError::Unavailable { connector: "c".into(), reason: "busy".into(), retry_after };
+            let state = State::default().record_outcome(now, Err(busy.clone()));
+            let after = |seconds| state.valid_result(now + Duration::from_secs(seconds), MARGIN);
+            assert_eq!((after(left_alone - 1), after(left_alone)), (Some(Err(busy)), None), "{asked}");
+        }
     }
 
     #[test]

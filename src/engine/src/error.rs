@@ -84,6 +84,9 @@ pub struct TaskError {
     /// The use of another attempt, where that differs from what the code says.
     #[serde(skip)]
     pub healing: Option<Healing>,
+    /// Seconds that the system which was called asked to wait before another attempt, at most an hour.
+    #[serde(skip)]
+    pub retry_after_secs: Option<u16>,
 }
 
 impl TaskError {
@@ -103,6 +106,7 @@ impl TaskError {
             body: None,
             is_deadline: false,
             healing: None,
+            retry_after_secs: None,
         }
     }
 

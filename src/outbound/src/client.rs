@@ -15,6 +15,7 @@ use url::Url;
 use crate::address::{AddressError, check, check_host, literal, place_of};
 use crate::error::{FetchError, SetupError};
 use crate::resolver::{AddressLookup, CheckedResolver, SystemLookup, admit};
+use crate::retry_after::retry_after;
 use crate::trust::{TlsSetup, Trust};
 
 /// The user agent of the service.
@@ -143,6 +144,13 @@ pub struct OutboundResponse {
     pub headers: HeaderMap,
     /// The body, as sent.
     pub body: Bytes,
+}
+
+impl OutboundResponse {
+    /// Returns the wait that a response with the status 429 or 503 asks for by `Retry-After`, at most an hour.
+    pub fn retry_after(&self) -> Option<Duration> {
+        retry_after(self.status, &self.headers)
+    }
 }
 
 impl OutboundClient {

@@ -21,6 +21,7 @@ mod error;
 mod peer;
 mod ranges;
 mod resolver;
+mod retry_after;
 mod trust;
 
 pub use address::{AddressError, PeerUrl, check_host, check_peer_url, check_url};

@@ -302,7 +302,9 @@ impl HttpCallTask {
                 Err(error) => error,
             };
             attempts += 1;
-            let pause = plan.pause(attempts, Instant::now(), random_fraction()).filter(|_| error.retryable());
+            let asked = error.retry_after_secs.map(|seconds| Duration::from_secs(seconds.into()));
+            let pause =
+                plan.pause(attempts, Instant::now(), random_fraction(), asked).filter(|_| error.retryable());
             let Some(pause) = pause else {
                 if attempts > 1 {
                     error.retry_attempted = Some(true);

@@ -19,14 +19,20 @@ pub(crate) struct RetryPlan {
 }
 
 impl RetryPlan {
-    /// Returns the pause after so many attempts; `None` if no other attempt follows. `jitter` is a random
-    /// number from 0 to 1.
-    pub(crate) fn pause(&self, attempts: u32, now: Instant, jitter: f64) -> Option<Duration> {
+    /// Returns the pause after so many attempts, which is no shorter than the server `asked`; `None` if no
+    /// other attempt follows. `jitter` is a random number from 0 to 1.
+    pub(crate) fn pause(
+        &self,
+        attempts: u32,
+        now: Instant,
+        jitter: f64,
+        asked: Option<Duration>,
+    ) -> Option<Duration> {
         if attempts > self.retries {
             return None;
         }
         let doubled = self.delay.saturating_mul(1 << (attempts - 1).min(31)).min(LONGEST);
-        let pause = doubled.mul_f64(0.5 + jitter.clamp(0.0, 1.0));
+        let pause = doubled.mul_f64(0.5 + jitter.clamp(0.0, 1.0)).max(asked.unwrap_or_default());
         (now + pause < self.deadline).then_some(pause)
     }
 }
@@ -49,7 +55,7 @@ mod tests {
     #[test]
     fn pauses_double_within_half_and_one_and_a_half_up_to_a_minute() {
         let (plan, now) = plan(16, 1000, 1_000_000);
-        let pauses = |jitter| (1..=8).filter_map(|n| plan.pause(n, now, jitter)).collect::<Vec<_>>();
+        let pauses = |jitter| (1..=8).filter_map(|n| plan.pause(n, now, jitter, None)).collect::<Vec<_>>();
         let seconds = |pauses: Vec<Duration>| pauses.iter().map(Duration::as_millis).collect::<Vec<_>>();
         assert_eq!(seconds(pauses(0.5)), [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
         assert_eq!(seconds(pauses(0.0))[0], 500);
@@ -59,11 +65,20 @@ mod tests {
     #[test]
     fn there_are_no_more_attempts_than_allowed_and_none_past_the_deadline() {
         let (plan_, now) = plan(2, 10, 1000);
-        assert!(plan_.pause(2, now, 0.5).is_some() && plan_.pause(3, now, 0.5).is_none());
+        assert!(plan_.pause(2, now, 0.5, None).is_some() && plan_.pause(3, now, 0.5, None).is_none());
         let (none, now) = plan(0, 10, 1000);
-        assert!(none.pause(1, now, 0.5).is_none());
+        assert!(none.pause(1, now, 0.5, None).is_none());
         let (short, now) = plan(5, 100, 150);
-        assert!(short.pause(1, now, 0.4).is_some());
-        assert!(short.pause(2, now, 0.5).is_none(), "the pause would cross the deadline");
+        assert!(short.pause(1, now, 0.4, None).is_some());
+        assert!(short.pause(2, now, 0.5, None).is_none(), "the pause would cross the deadline");
+    }
+
+    #[test]
+    fn a_pause_is_no_shorter_than_the_server_asked_and_no_longer_than_the_deadline() {
+        let (plan, now) = plan(3, 1000, 10_000);
+        let pause = |asked| plan.pause(1, now, 0.5, Some(Duration::from_secs(asked)));
+        assert_eq!(pause(0), Some(Duration::from_secs(1)));
+        assert_eq!(pause(7), Some(Duration::from_secs(7)));
+        assert_eq!(pause(10), None);
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use svc_connectors::BreakerSettings;
 use svc_testkit::upstream::{Upstream, UpstreamReply};
+use tokio::time::Instant;
 
 use crate::kit::{connector_to, run, run_with};
 
@@ -171,5 +172,27 @@ fn trying_a_connector_out_obtains_a_real_token() {
         let probe = world.probe("c").await;
         assert_eq!((probe.reachable, probe.probe), (false, "token"));
         assert!(probe.error.unwrap().ends_with("status 400: invalid_scope"));
+    });
+}
+
+#[test]
+fn busy_token_endpoint_is_asked_again_after_the_wait_it_asks_for() {
+    run(async |world| {
+        let busy = |number| match number {
+            1 => UpstreamReply::Answer {
+                status: 429,
+                headers: vec![("retry-after".into(), "1".into())],
+                body: br#"{"error": "rate_limited"}"#.to_vec(),
+            },
+            number => granting(number),
+        };
+        let upstream = api(busy, 200);
+        let mut config = oauth(&upstream, json!({}));
+        config["retry"] = json!({"max_retries": 3, "retry_delay_ms": 1});
+        world.connect(config).await;
+        let begun = Instant::now();
+        assert_eq!(world.call(json!({"path": "x"})).await, "Bearer token-2");
+        assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
+        assert_eq!(requests(&upstream), 2);
     });
 }

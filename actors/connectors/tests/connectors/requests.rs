@@ -115,7 +115,8 @@ fn an_answer_is_read_in_its_format_and_only_where_it_is_written() {
     run(async |world| {
         let upstream = Upstream::start(|asked| match asked.target.as_str() {
             "/latin" => UpstreamReply::Answer { status: 200, headers: Vec::new(), body: b"caf\xe9".to_vec() },
-            "/empty" => UpstreamReply::new(204, ""),
+            "/no-content" => UpstreamReply::new(204, ""),
+            "/empty" => UpstreamReply::new(200, ""),
             "/marked" => UpstreamReply::new(200, "\u{feff}{\"a\": 1}"),
             "/mark" => UpstreamReply::new(200, "\u{feff}"),
             _ => UpstreamReply::new(200, "no json"),
@@ -128,8 +129,16 @@ fn an_answer_is_read_in_its_format_and_only_where_it_is_written() {
             json!({"a": 1}),
             "a byte order mark is no text"
         );
-        assert_eq!(world.call(json!({"path": "mark", "response_format": "text"})).await, "\u{feff}");
-        for path in ["latin", "empty", "mark", "x"] {
+        assert_eq!(world.call(json!({"path": "mark", "response_format": "text"})).await, "");
+        assert_eq!(world.call(json!({"path": "marked", "response_format": "text"})).await, "{\"a\": 1}");
+        for path in ["empty", "no-content"] {
+            for format in ["json", "text"] {
+                let outcome = world
+                    .run(json!({"path": path, "response_format": format, "output": "data.api"}), json!(null));
+                assert_eq!(outcome.await.message.data, json!({"api": null}), "{path} {format}");
+            }
+        }
+        for path in ["latin", "mark", "x"] {
             let error = world.fail(json!({"path": path, "output": "data.api"})).await;
             assert_eq!(error.code.name(), "FUNCTION_ERROR", "{path}: {}", error.message);
             let outcome = world.run(json!({"path": path}), json!(null)).await;
@@ -139,5 +148,33 @@ fn an_answer_is_read_in_its_format_and_only_where_it_is_written() {
         let outcome = world
             .run(json!({"path": "x", "response_path": "temp_data.x", "response_format": "text"}), json!(1));
         assert_eq!(outcome.await.message.temp_data["x"], "no json");
+    });
+}
+
+#[test]
+fn text_is_read_in_the_encoding_that_its_mark_or_its_content_type_names() {
+    run(async |world| {
+        let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+        let marked = [&[0xff, 0xfe][..], &utf16("\"é\"")].concat();
+        for (content_type, body) in [
+            ("application/json", "\"é\"".as_bytes().to_vec()),
+            ("application/json; charset=UTF-8", "\"é\"".as_bytes().to_vec()),
+            ("application/json; charset=unheard-of", "\"é\"".as_bytes().to_vec()),
+            ("application/json; charset=iso-8859-1", b"\"\xe9\"".to_vec()),
+            ("text/html; a=b; Charset=\"ISO-8859-15\"", b"\"\xe9\"".to_vec()),
+            ("application/json; charset=utf-16le", utf16("\"é\"")),
+            ("application/json", marked),
+        ] {
+            let upstream = Upstream::start(move |_| UpstreamReply::Answer {
+                status: 200,
+                headers: vec![("content-type".into(), content_type.into())],
+                body: body.clone(),
+            })
+            .unwrap();
+            world.connect(connector_to(&upstream, json!({}))).await;
+            assert_eq!(world.call(json!({})).await, "é", "{content_type}");
+            let text = world.call(json!({"response_format": "text"})).await;
+            assert_eq!(text, "\"é\"", "{content_type}");
+        }
     });
 }

@@ -1,9 +1,11 @@
 //! Retries of calls.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_testkit::upstream::{Upstream, UpstreamReply};
+use tokio::time::Instant;
 
 use crate::kit::{connector_to, run};
 
@@ -65,6 +67,40 @@ fn a_pause_that_would_cross_the_deadline_of_the_call_ends_it() {
         let error = world.fail(json!({"timeout_ms": 100})).await;
         assert_eq!((error.code.name(), upstream.requests().len()), ("HTTP_ERROR", 1));
     });
+}
+
+#[test]
+fn next_attempt_waits_as_long_as_the_server_asks() {
+    run(async |world| {
+        for status in [429, 503] {
+            let calls = AtomicUsize::new(0);
+            let upstream = Upstream::start(move |_| match calls.fetch_add(1, Ordering::Relaxed) {
+                0 => busy(status, "1"),
+                _ => UpstreamReply::new(200, "7"),
+            })
+            .unwrap();
+            world.connect(connector_to(&upstream, json!({}))).await;
+            let begun = Instant::now();
+            assert_eq!(world.call(json!({})).await, 7);
+            assert!(begun.elapsed() >= Duration::from_secs(1), "{status}: {:?}", begun.elapsed());
+        }
+    });
+}
+
+#[test]
+fn wait_that_would_cross_the_deadline_ends_the_call_and_is_on_its_error() {
+    run(async |world| {
+        let upstream = Upstream::start(|_| busy(503, "7200")).unwrap();
+        world.connect(connector_to(&upstream, json!({}))).await;
+        let error = world.fail(json!({})).await;
+        assert_eq!((error.code.name(), upstream.requests().len()), ("HTTP_ERROR", 1));
+        assert_eq!(error.retry_after_secs, Some(3600), "an hour at most");
+    });
+}
+
+fn busy(status: u16, retry_after: &str) -> UpstreamReply {
+    let headers = vec![("retry-after".to_owned(), retry_after.to_owned())];
+    UpstreamReply::Answer { status, headers, body: Vec::new() }
 }
 
 #[test]
