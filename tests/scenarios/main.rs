@@ -13,6 +13,7 @@ mod api;
 mod audit;
 mod auth_config;
 mod backups;
+mod body_formats;
 mod brokers;
 mod build_script;
 mod call_chain;

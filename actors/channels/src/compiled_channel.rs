@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_engine::Flow;
-use svc_model::config::{BodyMode, RecordFormat, ResponseConfig, ResponseMode};
+use svc_model::config::{BodyFormat, BodyMode, RecordFormat, ResponseConfig, ResponseMode};
 use svc_model::{Channel, ChannelConfig, Protocol, is_unreadable};
 use svc_secrets::Resolver;
 use svc_traces::TracePolicy;
@@ -27,6 +27,7 @@ pub struct CompiledChannel {
     pub(crate) chain: Arc<[Arc<str>]>,
     pub(crate) flow: Flow,
     pub(crate) envelope: bool,
+    body_format: BodyFormat,
     /// The interpretation of the value of a record.
     pub(crate) record_format: RecordFormat,
     pub(crate) cookies: Vec<String>,
@@ -111,7 +112,8 @@ impl CompiledChannel {
             flow_meters: services.metrics.flow_meters(&flow),
             flow,
             envelope: config.request.body_mode == BodyMode::Auto,
-            record_format: config.request.record_format,
+            body_format: config.request.body_format,
+            record_format: config.request.body_format.record_format(),
             cookies: config.request.cookies_to_metadata,
             guards,
             timeout: config.timeout_ms.map(Duration::from_millis),
@@ -130,6 +132,11 @@ impl CompiledChannel {
     /// Returns the schedule configuration; `None` for a channel that is not scheduled.
     pub fn cron(&self) -> Option<&CronConfig> {
         self.cron.as_deref()
+    }
+
+    /// Returns the reading of the bodies of its requests.
+    pub fn body_format(&self) -> BodyFormat {
+        self.body_format
     }
 
     /// The name callers use.

@@ -71,6 +71,9 @@ pub(crate) fn stamp(
             metadata.insert("cookies".into(), allowed.into());
         }
         metadata.insert("http_method".into(), std::mem::take(&mut request.method).into());
+        if let Some(encoding) = request.body_kind.encoding() {
+            metadata.insert("body_encoding".into(), encoding.into());
+        }
         for (key, values) in [("params", &mut request.params), ("query", &mut request.query)] {
             if !values.is_empty() {
                 metadata.insert(key.into(), std::mem::take(values).into());

@@ -36,6 +36,31 @@ pub enum Delivery {
     Async,
 }
 
+/// The way in which the body of a request became the value of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BodyKind {
+    /// JSON, which alone can be an envelope.
+    #[default]
+    Json,
+    /// The fields of a form, or what a text says.
+    Whole,
+    /// The bytes as text, whatever they say.
+    RawText,
+    /// The bytes in base64, because they are not UTF-8.
+    RawBase64,
+}
+
+impl BodyKind {
+    /// Returns the encoding of raw bytes, for the metadata.
+    pub(crate) fn encoding(self) -> Option<&'static str> {
+        match self {
+            Self::Json | Self::Whole => None,
+            Self::RawText => Some("text"),
+            Self::RawBase64 => Some("base64"),
+        }
+    }
+}
+
 /// A reservation that an ingress made for a message, such as bytes of memory. Held until the message is
 /// answered or in the queue, even when its caller hangs up; given back when the last clone is dropped.
 #[derive(Clone)]
@@ -71,8 +96,10 @@ pub struct DataRequest {
     pub headers: Vec<(String, Vec<u8>)>,
     /// The body as received, for signatures over its bytes.
     pub raw: Bytes,
-    /// The body parsed as JSON; `None` for an empty body.
+    /// The value that the body was read as; `None` for an empty body.
     pub body: Option<Value>,
+    /// The way in which it was read.
+    pub body_kind: BodyKind,
     /// The caller's address, trusted proxies already resolved.
     pub client_ip: Option<IpAddr>,
     /// Set if `client_ip` came from a header of a trusted proxy and not from the connection.
@@ -100,6 +127,7 @@ impl DataRequest {
             headers: Vec::new(),
             raw: Bytes::new(),
             body: Some(payload),
+            body_kind: BodyKind::Json,
             client_ip: None,
             forwarded: false,
             request_id: String::new(),

@@ -7,7 +7,8 @@ use crate::extent;
 use crate::path::{self, Path, Root, WriteError};
 
 /// Metadata keys that only the service may set; whatever a caller supplies under them is dropped.
-const STAMPED: [&str; 7] = ["channel", "cookies", "vars", "auth", "trigger", "progress", "run"];
+const STAMPED: [&str; 8] =
+    ["channel", "cookies", "vars", "auth", "trigger", "progress", "run", "body_encoding"];
 
 /// One message: what came in, what the tasks make of it, and facts about it.
 #[derive(Debug, Clone, PartialEq)]

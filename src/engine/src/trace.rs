@@ -14,7 +14,8 @@ use crate::redaction::Redaction;
 const OMITTED: [&str; 2] = ["headers", "cookies"];
 
 /// Metadata that a recorded input keeps.
-const REQUEST_FACTS: [&str; 7] = ["channel", "http_method", "params", "query", "vars", "trigger", "run"];
+const REQUEST_FACTS: [&str; 8] =
+    ["channel", "http_method", "params", "query", "vars", "trigger", "run", "body_encoding"];
 
 /// No step takes less than this as JSON.
 const STEP_BYTES: usize = 64;

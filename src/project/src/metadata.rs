@@ -7,7 +7,7 @@ use svc_model::{FieldError, MASK};
 const TEXTS: [&str; 4] = ["headers", "params", "query", "cookies"];
 
 /// Metadata that is a text.
-const NAMES: [&str; 2] = ["channel", "http_method"];
+const NAMES: [&str; 3] = ["channel", "http_method", "body_encoding"];
 
 /// Headers that carry credentials: their names stay visible, their values do not.
 const CREDENTIALS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];

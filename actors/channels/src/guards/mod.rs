@@ -33,7 +33,7 @@ use tokio::join;
 use crate::compiled_channel::CompiledChannel;
 use crate::metadata;
 use crate::refusal;
-use crate::request::{DataRequest, Delivery, Ingress};
+use crate::request::{BodyKind, DataRequest, Delivery, Ingress};
 use crate::response::ChannelResponse;
 use crate::services::ChannelServices;
 
@@ -278,7 +278,7 @@ impl CompiledChannel {
         let deduplication = Guard::Deduplication
             .for_ingress(&guards.deduplication, ingress)
             .map(|guard| (guard, guard.sent_key(&request)));
-        let envelope = self.envelope && ingress == Ingress::Http;
+        let envelope = self.envelope && ingress == Ingress::Http && request.body_kind == BodyKind::Json;
         let (payload, caller) = metadata::split_body(request.body.take(), envelope);
         let mut metadata = Map::new();
         if self.reads_metadata || request.delivery == Delivery::Async {

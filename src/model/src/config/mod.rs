@@ -26,7 +26,7 @@ pub use guards::{
     BackendError, BackpressureConfig, DeduplicationConfig, KEY_HEADERS, PrincipalRateLimitConfig,
     RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
 };
-pub use request::{BodyMode, RecordFormat, RequestConfig};
+pub use request::{BodyFormat, BodyMode, RecordFormat, RequestConfig};
 pub use response::{ErrorBody, ErrorBodyKey, Placeholder, ResponseConfig, ResponseMode};
 pub use secret::SecretText;
 pub use template::{HeaderField, SigningTemplate, TemplatePart};
@@ -88,9 +88,15 @@ impl ChannelConfig {
     pub fn parse(config: &Value) -> Result<Self, Vec<FieldError>> {
         let mut root = ConfigBlock::root(config).map_err(|error| vec![error])?;
         let mut errors = Vec::new();
+        let has_preset = config.pointer("/auth/preset").is_some_and(|preset| !preset.is_null());
+        let body_format = if has_preset { BodyFormat::Auto } else { BodyFormat::default() };
         let parsed = Self {
             auth: keep_or_report(root.block("auth", auth::parse), &mut errors),
-            request: keep_or_report(root.block("request", request::parse), &mut errors).unwrap_or_default(),
+            request: keep_or_report(
+                root.block("request", |block| request::parse(block, body_format)),
+                &mut errors,
+            )
+            .unwrap_or_else(|| RequestConfig { body_format, ..RequestConfig::default() }),
             response: keep_or_report(
                 root.block("response", |block| Ok(response::parse(block, &mut errors))),
                 &mut errors,

@@ -285,9 +285,9 @@ pub static BLOCKS: [BlockReference; 15] = [
             .default(r#""auto""#),
             key(
                 "body",
-                "`json`, `raw`",
-                r#""raw""#,
-                "`raw` takes a record that is no JSON as text, or in base64 if it is not UTF-8",
+                "`json`, `form`, `text`, `raw`, `auto`",
+                r#""auto""#,
+                "the reading of a body; its default is `auto` where `auth` names a preset. Records are read as `json` or `raw`",
             )
             .default(r#""json""#),
             key("cookies_to_metadata", TEXTS, r#"["session"]"#, "cookies that workflows see"),

@@ -13,6 +13,38 @@ pub enum BodyMode {
     Payload,
 }
 
+/// The reading of a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BodyFormat {
+    /// JSON, and no other content type.
+    #[default]
+    Json,
+    /// The fields of a form (`application/x-www-form-urlencoded`), as texts.
+    Form,
+    /// Text; one that is JSON is parsed.
+    Text,
+    /// Bytes of any content type: a text, or base64 if they are not UTF-8.
+    Raw,
+    /// JSON, a form or a text, by the content type; JSON where there is none.
+    Auto,
+}
+
+impl BodyFormat {
+    /// The words of the formats.
+    const NAMES: [(&'static str, Self); 5] = [
+        ("json", Self::Json),
+        ("form", Self::Form),
+        ("text", Self::Text),
+        ("raw", Self::Raw),
+        ("auto", Self::Auto),
+    ];
+
+    /// Returns the reading of a record, which has no content type.
+    pub fn record_format(self) -> RecordFormat {
+        if self == Self::Raw { RecordFormat::Raw } else { RecordFormat::Json }
+    }
+}
+
 /// The interpretation of the value of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RecordFormat {
@@ -28,19 +60,23 @@ pub enum RecordFormat {
 pub struct RequestConfig {
     /// The interpretation of the body.
     pub body_mode: BodyMode,
-    /// The interpretation of the value of a record.
-    pub record_format: RecordFormat,
+    /// The reading of the body. Its default is [`BodyFormat::Auto`] where `auth` names a preset, because providers
+    /// send forms and JSON as text; [`BodyFormat::Json`] elsewhere.
+    pub body_format: BodyFormat,
     /// Cookies that are copied to the metadata.
     pub cookies_to_metadata: Vec<String>,
     /// True if the channel is reachable only by its route and not by its name.
     pub is_closed_by_name: bool,
 }
 
-pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<RequestConfig, FieldError> {
+/// Reads the block; `default_format` is that of a channel that names none.
+pub(super) fn parse(
+    block: &mut ConfigBlock<'_>,
+    default_format: BodyFormat,
+) -> Result<RequestConfig, FieldError> {
     let modes = [("auto", BodyMode::Auto), ("payload", BodyMode::Payload)];
     let body_mode = block.choice("body_mode", &modes)?.unwrap_or_default();
-    let formats = [("json", RecordFormat::Json), ("raw", RecordFormat::Raw)];
-    let record_format = block.choice("body", &formats)?.unwrap_or_default();
+    let body_format = block.choice("body", &BodyFormat::NAMES)?.unwrap_or(default_format);
     let cookies = block.strings("cookies_to_metadata")?;
     if let Some(names) = &cookies {
         if names.is_empty() {
@@ -57,7 +93,7 @@ pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<RequestConfig, FieldE
     }
     let is_closed_by_name = block.boolean("by_name")? == Some(false);
     let cookies_to_metadata = cookies.unwrap_or_default();
-    Ok(RequestConfig { body_mode, record_format, cookies_to_metadata, is_closed_by_name })
+    Ok(RequestConfig { body_mode, body_format, cookies_to_metadata, is_closed_by_name })
 }
 
 /// Returns true if a request can carry a cookie of this name.

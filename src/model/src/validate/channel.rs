@@ -241,6 +241,7 @@ fn check_config(content: &ChannelContent, checks: &dyn ChannelChecks, errors: &m
         Err(problems) => return errors.extend(problems),
     };
     errors.extend(undecided_sharing(&config));
+    errors.extend(unreadable_records(content));
     for expression in config.expressions() {
         let compiled = if scan::reads_secret(expression.logic) {
             Err("a secret cannot be read here".to_owned())
@@ -273,6 +274,16 @@ fn undecided_sharing(config: &ChannelConfig) -> Option<FieldError> {
         }
         _ => None,
     }
+}
+
+/// Refuses a reading of bodies that needs a content type, which the records of a topic do not have.
+fn unreadable_records(content: &ChannelContent) -> Option<FieldError> {
+    let format = content.config.pointer("/request/body")?.as_str()?;
+    let is_refused = content.protocol == Protocol::Kafka && matches!(format, "form" | "text" | "auto");
+    is_refused.then(|| {
+        FieldError::invalid("channel.config.request.body", "a record is read as json or as raw")
+            .with_got(format)
+    })
 }
 
 /// Warns about a sender whose bodies hold `data` beside other members, which the body mode `auto` drops.

@@ -64,6 +64,7 @@ fn metadata() -> Value {
     json!({"type": "object", "properties": {
         "headers": texts, "params": texts, "query": texts, "cookies": texts,
         "channel": {"type": "string"}, "http_method": {"type": "string"},
+        "body_encoding": {"type": "string"},
         "vars": {"type": "object"},
         "auth": {"type": "object", "properties": {"claims": {"type": "object"}}, "additionalProperties": false},
     }})

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actix_web::dev::Payload;
 use actix_web::error::PayloadError;
-use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use actix_web::web::{Bytes, BytesMut, Data};
 use actix_web::{FromRequest, HttpRequest};
 use futures_util::StreamExt;
@@ -21,6 +21,9 @@ use crate::transport::ConnectionState;
 
 /// Longest silence within a body if the surrounding server sets no limit.
 const SILENCE: Duration = Duration::from_secs(30);
+
+/// Bytes of a content encoding that an error repeats.
+const SHOWN_ENCODING: usize = 40;
 
 /// The largest body that is read.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +98,7 @@ async fn read_admin_body(request: &HttpRequest, mut payload: Payload) -> Result<
 /// Reads the whole body into memory, counted by `permit` as it arrives.
 ///
 /// # Errors
-/// 413 as soon as it is known to be larger than `limit`, 408 when it does not arrive in time or its
+/// 415 for a compressed body, 413 as soon as it is known to be larger than `limit`, 408 when it does not arrive in time or its
 /// sender falls silent, 503 when the process holds too many bytes.
 pub(crate) async fn read_body(
     request: &HttpRequest,
@@ -109,6 +112,7 @@ pub(crate) async fn read_body(
     if matches!(payload, Payload::None) {
         return Ok(Bytes::new());
     }
+    refuse_encoded(request.headers())?;
     // Our own connections enforce their limits; without one, only silence is bounded.
     let connection = request.conn_data::<Rc<ConnectionState>>();
     let reading = connection.map(|connection| connection.read_body());
@@ -153,12 +157,32 @@ async fn next_chunk(payload: &mut Payload, silence: Option<Duration>) -> Result<
     }
 }
 
-/// Refuses a content type other than JSON (`application/json…` or `…+json`) with 415.
-pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), ServiceError> {
-    let content_type = headers.get(CONTENT_TYPE).map(|value| value.as_bytes()).unwrap_or_default();
-    let is_json = starts_with_ignoring_case(content_type, b"application/json")
-        || content_type.windows(5).any(|part| part.eq_ignore_ascii_case(b"+json"));
-    if is_json {
+/// Refuses a compressed body with 415: it would be read as if it were not.
+fn refuse_encoded(headers: &HeaderMap) -> Result<(), ServiceError> {
+    let mut encodings =
+        headers.get_all(CONTENT_ENCODING).flat_map(|value| value.as_bytes().split(|b| *b == b','));
+    let is_plain = |encoding: &[u8]| encoding.is_empty() || encoding.eq_ignore_ascii_case(b"identity");
+    let Some(encoding) = encodings.find(|encoding| !is_plain(encoding.trim_ascii())) else { return Ok(()) };
+    let shown = &encoding[..encoding.len().min(SHOWN_ENCODING)];
+    let shown = String::from_utf8_lossy(shown.trim_ascii());
+    let message = format!("The body has the content encoding {shown}; send it without one");
+    Err(ServiceError::new(Code::UnsupportedMediaType, message))
+}
+
+/// Returns the content type of a request; an empty one where it has none.
+pub(crate) fn content_type(headers: &HeaderMap) -> &[u8] {
+    headers.get(CONTENT_TYPE).map(|value| value.as_bytes()).unwrap_or_default()
+}
+
+/// Returns true for the content types of JSON: `application/json…` and `…+json`.
+pub(crate) fn is_json(content_type: &[u8]) -> bool {
+    starts_with_ignoring_case(content_type, b"application/json")
+        || content_type.windows(5).any(|part| part.eq_ignore_ascii_case(b"+json"))
+}
+
+/// Refuses a content type other than JSON with 415.
+fn require_json(headers: &HeaderMap) -> Result<(), ServiceError> {
+    if is_json(content_type(headers)) {
         return Ok(());
     }
     Err(ServiceError::new(Code::UnsupportedMediaType, "The content type must be application/json"))

@@ -2,7 +2,7 @@
 //! response.
 //!
 //! Checks in this order, the first failure answers: method, query string, path and name, body size, content
-//! type, JSON, quarantine and kind of the channel. The channel decides everything after that. No body is read
+//! type, format of the body, quarantine and kind of the channel. The channel decides everything after that. No body is read
 //! for an unknown path. Once the channel is known, errors use its own error bodies, if configured.
 
 use std::cell::Cell;
@@ -15,9 +15,11 @@ use actix_web::{HttpRequest, HttpResponse, ResponseError, web};
 use serde_json::{Map, Value};
 use svc_channels::{ChannelResponse, ComputeGate, DataRequest, Delivery, Ingress, Reservation};
 use svc_model::ServiceError;
+use svc_model::config::BodyFormat;
 use svc_registry::{Resolution, Snapshot, WorkerId};
 use svc_spans::{ActiveSpan, SpanDraft, TraceContext};
 
+use super::body_format::{DecodedBody, Decoding};
 use super::refusal_pacer::is_refusal;
 use super::{BytesPermit, Error, RequestContext, body, query};
 use crate::state::AppState;
@@ -123,8 +125,8 @@ async fn answer_request(
         }
     }
     let prepared = match received {
-        Ok((raw, permit)) => match parse_body(&request, state, &raw).await {
-            Ok(parsed) => build_message(&request, &context, query, (raw, permit), parsed, &mut resolution),
+        Ok((raw, permit)) => match decode_body(&request, state, &resolution, &raw).await {
+            Ok(body) => build_message(&request, &context, query, (raw, permit), body, &mut resolution),
             Err(error) => Err(error),
         },
         Err(error) => Err(error),
@@ -157,25 +159,29 @@ async fn receive_body(
     Ok((raw, permit))
 }
 
-/// Parses a body; none where there is none. A large one is parsed on a thread that serves no connection.
+/// Reads a body as its channel says; none where there is none. A large one is read on a thread that serves no connection.
 ///
 /// # Errors
-/// 415 or 400 for a body that is not JSON.
-async fn parse_body(
+/// 415 for a content type that the channel does not take, 400 for a body that is not what its type says.
+async fn decode_body(
     request: &HttpRequest,
     state: &AppState,
+    resolution: &Resolution,
     raw: &Bytes,
-) -> Result<Option<Value>, ServiceError> {
+) -> Result<Option<DecodedBody>, ServiceError> {
     if raw.is_empty() {
         return Ok(None);
     }
-    body::require_json(request.headers())?;
+    // A quarantined channel has no format, and refuses whatever comes.
+    let compiled = resolution.channel().and_then(|channel| channel.compiled_channel());
+    let format = compiled.map_or(BodyFormat::Raw, |compiled| compiled.body_format());
+    let decoding = Decoding::select(format, body::content_type(request.headers()))?;
     if !ComputeGate::is_large(raw.len()) {
-        return body::parse_json(raw).map(Some);
+        return decoding.decode(raw).map(Some);
     }
     let raw = raw.clone();
-    let parsed = state.compute_gate.run_blocking(move || body::parse_json(&raw)).await;
-    parsed.map_err(|error| ServiceError::internal_error(format!("parsing a body: {error}")))?.map(Some)
+    let decoded = state.compute_gate.run_blocking(move || decoding.decode(&raw)).await;
+    decoded.map_err(|error| ServiceError::internal_error(format!("parsing a body: {error}")))?.map(Some)
 }
 
 /// Makes the message of a request whose body has arrived.
@@ -187,10 +193,11 @@ fn build_message(
     context: &RequestContext,
     query: Map<String, Value>,
     (raw, mut permit): (Bytes, BytesPermit),
-    parsed: Option<Value>,
+    decoded: Option<DecodedBody>,
     resolution: &mut Resolution,
 ) -> Result<Box<DataRequest>, ServiceError> {
-    permit.grow_for_run(raw.len(), parsed.as_ref())?;
+    let (body, body_kind) = decoded.map_or_else(Default::default, |body| (Some(body.value), body.kind));
+    permit.grow_for_run(raw.len(), body.as_ref())?;
     let profile = asks_for_profile(request.headers(), &query);
     Ok(Box::new(DataRequest {
         ingress: Ingress::Http,
@@ -200,7 +207,8 @@ fn build_message(
         query,
         headers: copy_headers(request.headers()),
         raw,
-        body: parsed,
+        body,
+        body_kind,
         client_ip: Some(context.client_ip),
         forwarded: context.forwarded,
         request_id: context.id.as_str().to_owned(),

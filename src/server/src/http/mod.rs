@@ -7,6 +7,7 @@
 pub(crate) mod actors;
 mod auth;
 mod body;
+mod body_format;
 mod client_ip;
 mod context;
 mod cors;
@@ -28,6 +29,7 @@ mod request_id;
 mod security_headers;
 mod trace_access;
 mod tree_metrics;
+mod urlencoded;
 
 pub use auth::{AdminAuthenticator, Principal};
 pub(crate) use auth::{AuthFailureReason, TraceView};
