@@ -11,6 +11,7 @@ mod disk;
 mod freeze;
 mod goodput;
 mod lockout;
+mod loopback_web;
 mod memory;
 mod recoveries;
 mod rolling;
@@ -31,7 +32,7 @@ use verdict::{AttackOutcome, AttackVerdict, Promise};
 type Attack = (Promise, fn(&AttackTarget) -> io::Result<AttackOutcome>);
 
 /// Every attack, in the order of the report.
-const ATTACKS: [Attack; 15] = [
+const ATTACKS: [Attack; 16] = [
     recoveries::ATTACK,
     rolling::ATTACK,
     rollout::ATTACK,
@@ -41,6 +42,7 @@ const ATTACKS: [Attack; 15] = [
     cpu::ATTACK,
     freeze::ATTACK,
     lockout::ATTACK,
+    loopback_web::ATTACK,
     cache::ATTACK,
     connections::BODIES,
     connections::PIPELINE,

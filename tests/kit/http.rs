@@ -127,7 +127,7 @@ impl HttpClient {
         self.send(method, path, &[("content-type", "application/json")], body.to_string().as_bytes())
     }
 
-    /// Sends any request, byte for byte.
+    /// Sends any request, byte for byte; a header `host` replaces the address.
     ///
     /// # Errors
     /// Any socket error, or a response that is not HTTP/1.1.
@@ -142,7 +142,10 @@ impl HttpClient {
             Some(open) => open,
             None => self.connect()?,
         };
-        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\n", self.address);
+        let mut head = format!("{method} {path} HTTP/1.1\r\n");
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            head.push_str(&format!("host: {}\r\n", self.address));
+        }
         let own = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in own.chain(headers.iter().copied()) {
             head.push_str(&format!("{name}: {value}\r\n"));

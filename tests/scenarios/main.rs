@@ -58,6 +58,7 @@ mod new_project;
 mod null_characters;
 mod oauth;
 mod offline;
+mod open_admin;
 mod operations;
 mod overload;
 mod ownership;

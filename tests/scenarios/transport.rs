@@ -216,7 +216,7 @@ fn body_that_stops_or_trickles_gets_408() {
     };
     assert_eq!(last_answer(&text), (408, json!("REQUEST_TIMEOUT")));
     assert_eq!(last_answer(&rest(&mut stopped)), (408, json!("REQUEST_TIMEOUT")));
-    let admin = b"POST /api/v1/admin/workflows HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n";
+    let admin = b"POST /api/v1/admin/workflows HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n";
     assert_eq!(last_answer(&rest(&mut open(&server, admin))).0, 408);
 }
 

@@ -135,7 +135,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     }
     let state = AppState {
         certificates,
-        auth: AdminAuthenticator::new(&config.admin_auth),
+        auth: AdminAuthenticator::new(&config.admin_auth, config.server.host.as_deref()),
         proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
         cors: CorsPolicy::new(&config.cors),
         connections: metrics.connections,

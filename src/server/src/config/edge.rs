@@ -98,6 +98,10 @@ section! {
         pub read_only_api_keys: Vec<Secret> = Vec::new(),
         /// A further header that carries a raw key, looked at before `x-api-key` and `Authorization`.
         pub header: String = "Authorization".into(),
+        /// Host names by which the admin API may be called while no key is required, beside `server.host`, `localhost`
+        /// and every IP address: what a compose file or a cluster calls the service. Another name in `Host` gets 403,
+        /// because a web page can give its own name the address of this host.
+        pub allowed_hosts: Vec<String> = Vec::new(),
     }
 }
 
@@ -238,6 +242,13 @@ impl AdminAuthSection {
                     format!("entry {}: a digest is sha256: and 64 hexadecimal digits", index + 1),
                 );
             }
+        }
+        let is_name = |host: &String| {
+            !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
+        };
+        for host in self.allowed_hosts.iter().filter(|host| !is_name(host)) {
+            let why = format!("{host:?} is no host name; write the name alone, without scheme and port");
+            diagnostics.refuse("admin_auth.allowed_hosts", why);
         }
         if !is_token(&self.header) {
             diagnostics.refuse("admin_auth.header", format!("{:?} is no header name", self.header));

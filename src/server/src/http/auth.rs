@@ -4,14 +4,15 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use actix_web::http::Method;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::{Method, Uri};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use svc_model::{Code, ServiceError, key_principal};
 use tokio::time::Instant;
 
 use super::lockout::Lockout;
+use super::open_admin::OpenAdminHosts;
 use crate::config;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -114,11 +115,14 @@ pub struct AdminAuthenticator {
     header: String,
     keys: Vec<(KeyDigest, Access)>,
     lockout: Lockout,
+    /// The names of an admin API that asks for no key.
+    open_hosts: OpenAdminHosts,
 }
 
 impl AdminAuthenticator {
     /// Digests the configured keys; entries the configuration refuses (malformed digests) are not keys.
-    pub fn new(config: &config::AdminAuthSection) -> Self {
+    /// `listen_host` is the name of the service by `server.host`.
+    pub fn new(config: &config::AdminAuthSection, listen_host: Option<&str>) -> Self {
         let custom =
             HeaderName::from_bytes(config.header.as_bytes()).ok().filter(|name| *name != AUTHORIZATION);
         let full = config.api_keys.iter().map(|key| (key, Access::Full));
@@ -133,7 +137,21 @@ impl AdminAuthenticator {
             header: config.header.clone(),
             keys,
             lockout: Lockout::default(),
+            open_hosts: OpenAdminHosts::new(listen_host, &config.allowed_hosts),
         }
+    }
+
+    /// Refuses what a browser sends for a foreign page to an admin API that asks for no key.
+    ///
+    /// # Errors
+    /// 403 for a foreign host name, and for a page of another origin that `cors.allowed_origins` does not name.
+    pub(crate) fn check_page(
+        &self,
+        uri: &Uri,
+        headers: &HeaderMap,
+        is_listed_origin: bool,
+    ) -> Result<(), ServiceError> {
+        if self.enabled { Ok(()) } else { self.open_hosts.check(uri, headers, is_listed_origin) }
     }
 
     /// Authenticates a request to a guarded path.
@@ -274,12 +292,16 @@ mod tests {
 
     fn auth(header: &str) -> AdminAuthenticator {
         let digest = format!("sha256:{}", hex::encode(Sha256::digest("digested")));
-        AdminAuthenticator::new(&config::AdminAuthSection {
-            enabled: true,
-            api_keys: ["full", &digest, ""].map(Secret::new).to_vec(),
-            read_only_api_keys: vec![Secret::new("reader")],
-            header: header.to_owned(),
-        })
+        AdminAuthenticator::new(
+            &config::AdminAuthSection {
+                enabled: true,
+                api_keys: ["full", &digest, ""].map(Secret::new).to_vec(),
+                read_only_api_keys: vec![Secret::new("reader")],
+                header: header.to_owned(),
+                allowed_hosts: Vec::new(),
+            },
+            None,
+        )
     }
 
     fn ask(
@@ -383,7 +405,7 @@ mod tests {
     #[test]
     fn a_trace_opens_to_its_token_or_a_key_and_without_a_token_to_operators_only() {
         let (guarded, open) =
-            (auth("Authorization"), AdminAuthenticator::new(&config::AdminAuthSection::default()));
+            (auth("Authorization"), AdminAuthenticator::new(&config::AdminAuthSection::default(), None));
         assert_eq!(read_trace(&guarded, None, Some("t"), Some("t")), None);
         assert_eq!(read_trace(&guarded, Some("reader"), None, Some("t")), None);
         assert_eq!(read_trace(&guarded, Some("full"), Some("wrong"), Some("t")), None);
@@ -433,7 +455,7 @@ mod tests {
 
     #[test]
     fn without_authentication_everyone_is_anonymous() {
-        let open = AdminAuthenticator::new(&config::AdminAuthSection::default());
+        let open = AdminAuthenticator::new(&config::AdminAuthSection::default(), None);
         assert_eq!(ask(&open, Method::DELETE, &[]).unwrap(), "anonymous");
     }
 }

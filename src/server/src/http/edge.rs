@@ -181,6 +181,9 @@ impl Exchange {
         if let Err(error) = self.check_client_certificate() {
             return Some(Error(error).to_response(Some(&self.id)));
         }
+        if let Err(error) = self.check_page(request) {
+            return Some(Error(error).to_response(Some(&self.id)));
+        }
         let principal = match self.plane {
             // The handler checks the trace's token or a key, once it has the trace.
             Plane::Admin if reads_trace(&self.method, &self.path) => Ok(None),
@@ -222,6 +225,15 @@ impl Exchange {
             return Err(ServiceError::forbidden("The admin API needs a client certificate"));
         }
         Ok(())
+    }
+
+    /// Refuses a request of a foreign web page to an admin API that asks for no key.
+    fn check_page(&self, request: &ServiceRequest) -> Result<(), ServiceError> {
+        if self.plane != Plane::Admin {
+            return Ok(());
+        }
+        // The admin API grants reads to no origin but those that are listed.
+        self.state.auth.check_page(request.uri(), request.headers(), self.cors.is_some())
     }
 
     fn authorize(&self, headers: &HeaderMap) -> Result<super::Principal, ServiceError> {

@@ -20,6 +20,7 @@ pub(crate) mod health;
 mod in_flight;
 mod lockout;
 mod metrics;
+mod open_admin;
 mod plane;
 mod process;
 mod query;
