@@ -10,6 +10,7 @@ mod cpu;
 mod disk;
 mod freeze;
 mod goodput;
+mod h2_heads;
 mod lockout;
 mod loopback_web;
 mod memory;
@@ -32,7 +33,7 @@ use verdict::{AttackOutcome, AttackVerdict, Promise};
 type Attack = (Promise, fn(&AttackTarget) -> io::Result<AttackOutcome>);
 
 /// Every attack, in the order of the report.
-const ATTACKS: [Attack; 16] = [
+const ATTACKS: [Attack; 17] = [
     recoveries::ATTACK,
     rolling::ATTACK,
     rollout::ATTACK,
@@ -48,6 +49,7 @@ const ATTACKS: [Attack; 16] = [
     connections::PIPELINE,
     connections::DESCRIPTORS,
     memory::ATTACK,
+    h2_heads::ATTACK,
     disk::ATTACK,
 ];
 

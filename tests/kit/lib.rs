@@ -1,6 +1,6 @@
 //! The test kit shared by the black-box tests, the demo and the benches.
 //!
-//! Contains a small blocking HTTP/1.1 client ([`http`]), the real `svc-server` as a child process ([`server`]), a
+//! Contains a small blocking HTTP/1.1 client ([`http`]), an HTTP/2 client of any frame ([`http2`]), the real `svc-server` as a child process ([`server`]), a
 //! scripted HTTPS server ([`tls`]) and HTTP server ([`upstream`]), a secret store ([`vault`]), secrets that are
 //! recognised wherever they appear ([`canary`]), addresses that must not be reached ([`spellings`]) and a listener
 //! that counts who tries ([`trap`]), real servers as processes ([`daemon`]: [`postgres`], [`mariadb`]; [`redis`],
@@ -19,6 +19,7 @@ pub mod dns;
 pub mod example;
 pub mod findings;
 pub mod http;
+pub mod http2;
 pub mod kafka;
 pub mod mariadb;
 pub mod mongo;

@@ -1,12 +1,12 @@
 //! Clients that work against the service.
 
-use svc_testkit::tls::issue_certificate;
-
-use super::raw::{
+use svc_testkit::http2::{
     CONTINUATION, END_HEADERS, ENHANCE_YOUR_CALM, GOAWAY, HEADERS, PING, RST_STREAM, RawClient, SETTINGS,
     frame, post,
 };
-use super::{count_refusals, start};
+use svc_testkit::tls::issue_certificate;
+
+use super::{count_refusals, open, start};
 
 /// More frames than any honest client sends, and a bound of the test.
 const MANY: u32 = 20_000;
@@ -19,7 +19,7 @@ fn client_that_resets_its_requests_at_once_loses_its_connection() {
     let issued = issue_certificate().unwrap();
     let server = start(&issued, &[]);
     for waits in [false, true] {
-        let mut client = RawClient::open(&server, &issued, &[]);
+        let mut client = open(&server, &issued, &[]);
         let streams = (0..MANY).map(|number| 2 * number + 1).take_while(|stream| {
             // Either the service sees both at once, or it has begun to serve the request.
             client.send(&frame(HEADERS, END_HEADERS, *stream, &post()))
@@ -38,7 +38,7 @@ fn head_without_an_end_loses_its_connection() {
     let issued = issue_certificate().unwrap();
     let server = start(&issued, &[]);
     for part in [Vec::new(), [&[0x00, 1, b'x', 127][..], &[b'y'; 127]].concat()] {
-        let mut client = RawClient::open(&server, &issued, &[]);
+        let mut client = open(&server, &issued, &[]);
         assert!(client.sync());
         client.send(&frame(HEADERS, 0, 1, &post()));
         let frames = (0..MANY).take_while(|_| client.send(&frame(CONTINUATION, 0, 1, &part))).count();
@@ -59,14 +59,14 @@ fn frames_that_break_the_protocol_end_the_connection() {
         frame(CONTINUATION, END_HEADERS, 1, &post()),
         frame(HEADERS, END_HEADERS, 1, &[0xff; 16]),
     ] {
-        let mut client = RawClient::open(&server, &issued, &[]);
+        let mut client = open(&server, &issued, &[]);
         client.send(&broken);
         let farewell = client.receive_kind(GOAWAY).expect("the service says why");
         assert_ne!(farewell.code(), ENHANCE_YOUR_CALM);
         assert!(client.receive_kind(GOAWAY).is_none(), "and closes");
     }
     assert_eq!(count_refusals(&server, "malformed_head"), 3);
-    let mut client = RawClient::connect(&server, &issued);
+    let mut client = RawClient::connect(&server, &issued).unwrap();
     client.send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n");
     assert!(client.receive_kind(u8::MAX).is_none(), "HTTP/1.1 where HTTP/2 was agreed on");
     assert_eq!(count_refusals(&server, "malformed_head"), 4);
@@ -78,7 +78,7 @@ fn client_that_asks_and_never_reads_keeps_no_memory_busy() {
     let issued = issue_certificate().unwrap();
     let server = start(&issued, &[("SVC_SERVER__HEAD_TIMEOUT_SECS", "2")]);
     for question in [frame(PING, 0, 0, &[0; 8]), frame(SETTINGS, 0, 0, &[])] {
-        let mut client = RawClient::open(&server, &issued, &[]);
+        let mut client = open(&server, &issued, &[]);
         let block = question.repeat(1000);
         // The service closes in the end, since no request comes.
         let frames = (0..MANY).take_while(|_| client.send(&block)).count();

@@ -1,16 +1,20 @@
 //! The bounds of each request, and the end of connections.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
+use serde_json::json;
+use svc_testkit::http2::{
+    CANCEL, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, NO_ERROR, OK, PING, REFUSED_STREAM, RST_STREAM,
+    RawClient, WINDOW, field, frame, get, post,
+};
 use svc_testkit::peer;
 use svc_testkit::server::wait_until;
 use svc_testkit::tls::issue_certificate;
 
-use super::raw::{
-    CANCEL, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, NO_ERROR, OK, PING, REFUSED_STREAM, RST_STREAM,
-    RawClient, WINDOW, frame, get, post,
-};
-use super::{count_refusals, curl, start};
+use super::{count_refusals, curl, open, start};
+use crate::support::{echo, launch};
 
 #[test]
 fn slow_body_is_refused_alone() {
@@ -34,7 +38,7 @@ fn slow_body_is_refused_alone() {
 fn response_that_is_not_taken_is_given_up_and_its_connection_goes_on() {
     let issued = issue_certificate().unwrap();
     let server = start(&issued, &[("SVC_SERVER__TRANSFER_WINDOW_SECS", "1")]);
-    let mut client = RawClient::open(&server, &issued, &[(WINDOW, 0)]);
+    let mut client = open(&server, &issued, &[(WINDOW, 0)]);
     client.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &get("/healthz")));
     let reset = client.receive_kind(RST_STREAM).expect("the connection goes on");
     assert_eq!((reset.stream, reset.code()), (1, CANCEL));
@@ -46,7 +50,7 @@ fn response_that_is_not_taken_is_given_up_and_its_connection_goes_on() {
 fn requests_beyond_the_bound_are_refused_and_the_others_are_served() {
     let issued = issue_certificate().unwrap();
     let server = start(&issued, &[]);
-    let mut client = RawClient::open(&server, &issued, &[]);
+    let mut client = open(&server, &issued, &[]);
     for number in 0..=100 {
         client.send(&frame(HEADERS, END_HEADERS, 2 * number + 1, &post()));
     }
@@ -88,18 +92,97 @@ fn head_above_the_bound_gets_431() {
 }
 
 #[test]
+fn head_of_too_many_fields_gets_431_over_either_protocol() {
+    if !peer::is_installed("curl", "curl") {
+        return;
+    }
+    let issued = issue_certificate().unwrap();
+    let server = start(&issued, &[]);
+    let address = format!("https://{}/healthz", server.address());
+    let ask = |protocol: &str, count: usize| {
+        let fields: Vec<String> = (0..count).map(|number| format!("x{number}: a")).collect();
+        let fields = fields.iter().flat_map(|field| ["-H", field.as_str()]);
+        let arguments: Vec<&str> = ["-o", "/dev/null", protocol].into_iter().chain(fields).collect();
+        curl(&server, &[&arguments[..], &[&address]].concat())
+    };
+    // curl adds user-agent and accept.
+    for (protocol, version, most) in [("--http1.1", "1.1", 90), ("--http2", "2", 98)] {
+        assert!(ask(protocol, most).ends_with(&format!("{version} 200\n")), "{version}");
+        assert!(ask(protocol, 99).ends_with(&format!("{version} 431\n")), "{version}");
+    }
+    assert_eq!(count_refusals(&server, "head_too_large"), 2);
+}
+
+#[test]
+fn heads_of_one_connection_share_a_budget() {
+    let issued = issue_certificate().unwrap();
+    let server = start(&issued, &[]);
+    let fields: Vec<u8> = (0..90).flat_map(|number| field(&format!("x{number}"), "a")).collect();
+    let head = [post(), fields].concat();
+    let mut client = open(&server, &issued, &[]);
+    for number in 0..60 {
+        client.send(&frame(HEADERS, END_HEADERS, 2 * number + 1, &head));
+    }
+    let first = client.receive_kind(RST_STREAM).expect("the connection goes on");
+    assert_eq!(first.code(), REFUSED_STREAM);
+    assert!((21..80).contains(&first.stream), "20 requests of this size fit: {}", first.stream);
+    assert!(client.sync());
+    assert!(count_refusals(&server, "too_many_heads") > 20);
+    // The others are served, and their end makes room.
+    client.send(&frame(DATA, END_STREAM, 1, b"{}"));
+    assert_eq!(client.receive_kind(HEADERS).expect("an answer").payload[0], OK);
+    client.send(&frame(HEADERS, END_HEADERS, 201, &head));
+    client.send(&frame(DATA, END_STREAM, 201, b"{}"));
+    assert_eq!(client.receive_kind(HEADERS).expect("an answer").payload[0], OK);
+}
+
+#[test]
+fn waiting_heads_count_among_the_bytes_in_flight() {
+    let server = launch()
+        .env("SVC_METRICS__ENABLED", "true")
+        .env("SVC_SERVER__MAX_IN_FLIGHT_BYTES", "100000")
+        .start()
+        .unwrap();
+    let mut client = server.client();
+    echo(&mut client, "e", json!({}));
+    let fields: String = (0..90).map(|number| format!("x{number}: a\r\n")).collect();
+    let head = format!(
+        "POST /api/v1/data/e HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n{fields}\r\n"
+    );
+    let mut held: Vec<TcpStream> = Vec::new();
+    let is_refused =
+        wait_until(Duration::from_secs(30), || {
+            let mut stream = TcpStream::connect(server.address())?;
+            stream.write_all(head.as_bytes())?;
+            held.push(stream);
+            Ok(client.get("/metrics")?.text().lines().any(|line| {
+                line.strip_prefix("svc_in_flight_rejected_total ").is_some_and(|count| count != "0")
+            }))
+        });
+    assert!(is_refused.unwrap(), "heads alone fill the bound");
+    let mut answer = String::new();
+    held.pop().unwrap().read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    drop(held);
+    let is_served = wait_until(Duration::from_secs(30), || {
+        Ok(client.json("POST", "/api/v1/data/e", &json!({}))?.status == 200)
+    });
+    assert!(is_served.unwrap(), "everything is given back");
+}
+
+#[test]
 fn connection_without_a_request_is_closed_whatever_frames_it_carries() {
     let issued = issue_certificate().unwrap();
     let server =
         start(&issued, &[("SVC_SERVER__KEEP_ALIVE_SECS", "1"), ("SVC_SERVER__HEAD_TIMEOUT_SECS", "1")]);
-    let mut silent = RawClient::connect(&server, &issued);
+    let mut silent = RawClient::connect(&server, &issued).unwrap();
     silent.send(b"PRI");
     assert!(silent.receive_kind(u8::MAX).is_none(), "the preface has the time of a head");
-    let mut half = RawClient::open(&server, &issued, &[]);
+    let mut half = open(&server, &issued, &[]);
     half.send(&frame(HEADERS, 0, 1, &post()));
     assert_eq!(half.receive_kind(GOAWAY).expect("a farewell").code(), NO_ERROR);
 
-    let mut client = RawClient::open(&server, &issued, &[]);
+    let mut client = open(&server, &issued, &[]);
     client.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &get("/healthz")));
     assert_eq!(client.receive_kind(HEADERS).expect("an answer").payload[0], OK);
     let farewell = loop {
@@ -119,7 +202,7 @@ fn connection_without_a_request_is_closed_whatever_frames_it_carries() {
 fn draining_service_answers_and_says_goodbye() {
     let issued = issue_certificate().unwrap();
     let server = start(&issued, &[("SVC_SERVER__SHUTDOWN_DRAIN_SECS", "60")]);
-    let mut client = RawClient::open(&server, &issued, &[]);
+    let mut client = open(&server, &issued, &[]);
     client.send(&frame(HEADERS, END_HEADERS, 1, &post()));
     assert!(client.sync());
     server.signal("TERM").unwrap();
@@ -149,13 +232,13 @@ fn receive_answer_and_farewell(client: &mut RawClient) -> (u8, u32) {
 fn idle_connection_is_told_at_the_begin_of_the_drain() {
     let issued = issue_certificate().unwrap();
     let server = start(&issued, &[("SVC_SERVER__SHUTDOWN_DRAIN_SECS", "60")]);
-    let mut client = RawClient::open(&server, &issued, &[]);
+    let mut client = open(&server, &issued, &[]);
     client.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &get("/healthz")));
     assert_eq!(client.receive_kind(HEADERS).expect("an answer").payload[0], OK);
     server.signal("TERM").unwrap();
     assert_eq!(client.receive_kind(GOAWAY).expect("a farewell").code(), NO_ERROR);
     // A client that has just connected gets its first request served.
-    let mut late = RawClient::open(&server, &issued, &[]);
+    let mut late = open(&server, &issued, &[]);
     assert!(late.sync());
     late.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &get("/healthz")));
     assert_eq!(receive_answer_and_farewell(&mut late), (OK, NO_ERROR));

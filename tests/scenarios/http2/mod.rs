@@ -2,11 +2,11 @@
 
 mod floods;
 mod limits;
-mod raw;
 
 use std::process::Command;
 
 use serde_json::json;
+use svc_testkit::http2::RawClient;
 use svc_testkit::peer;
 use svc_testkit::server::{ServerCommand, ServerProcess};
 use svc_testkit::tls::{IssuedCertificate, issue_certificate};
@@ -24,6 +24,11 @@ fn start(issued: &IssuedCertificate, settings: &[(&str, &str)]) -> ServerProcess
     let server = command.start().unwrap();
     echo(&mut server.client(), "e", json!({}));
     server
+}
+
+/// Opens a connection with these settings of the client.
+fn open(server: &ServerProcess, issued: &IssuedCertificate, settings: &[(u16, u32)]) -> RawClient {
+    RawClient::open(server, issued, settings).unwrap()
 }
 
 fn count_refusals(server: &ServerProcess, reason: &str) -> u64 {

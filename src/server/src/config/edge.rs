@@ -43,7 +43,7 @@ section! {
         pub transfer_window_secs: u64 = 30,
         /// Largest body of an admin request in bytes; a larger one gets 413.
         pub max_admin_body_size: usize = 8_388_608,
-        /// Bytes that requests in flight may hold in memory, all together: the body, what is made of it and
+        /// Bytes that requests in flight may hold in memory, all together: the head, the body, what is made of it and
         /// its answer; a request beyond gets 503, one that is alone is always taken. 0 sets no bound.
         pub max_in_flight_bytes: usize = 268_435_456,
         /// Further path prefixes of the data plane beside `/api/v1/data`.

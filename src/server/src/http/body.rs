@@ -95,7 +95,7 @@ async fn read_admin_body(request: &HttpRequest, mut payload: Payload) -> Result<
     }
 }
 
-/// Reads the whole body into memory, counted by `permit` as it arrives.
+/// Reads the whole body into memory, counted by `permit` as it arrives, with the head that waits for it.
 ///
 /// # Errors
 /// 415 for a compressed body, 413 as soon as it is known to be larger than `limit`, 408 when it does not arrive in time or its
@@ -104,8 +104,13 @@ pub(crate) async fn read_body(
     request: &HttpRequest,
     payload: &mut Payload,
     limit: BodyLimit,
-    permit: Option<&mut BytesPermit>,
+    mut permit: Option<&mut BytesPermit>,
 ) -> Result<Bytes, ServiceError> {
+    if let Some(permit) = permit.as_deref_mut() {
+        let headers = request.headers();
+        let fields = headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+        permit.grow_for_head(headers.len(), request.uri().path().len() + fields.sum::<usize>())?;
+    }
     if announced_length(request.headers()).is_some_and(|length| length > limit.bytes) {
         return Err(limit.refusal());
     }

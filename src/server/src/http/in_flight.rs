@@ -1,8 +1,8 @@
 //! The bytes of messages in flight, counted over the whole process and bounded by
 //! `server.max_in_flight_bytes`.
 //!
-//! A request holds one [`BytesPermit`], which grows while its body arrives and again when the body is parsed,
-//! and gives everything back when it is dropped. Growing never waits: a request beyond the bound is refused
+//! A request holds one [`BytesPermit`], which covers its head, grows while its body arrives and again when the body is
+//! parsed, and gives everything back when it is dropped. Growing never waits: a request beyond the bound is refused
 //! with 503, so that requests that hold half a body each cannot wait for one another.
 
 use std::fmt;
@@ -18,8 +18,12 @@ use prometheus_client::registry::Registry;
 use serde_json::Value;
 use svc_model::ServiceError;
 
-/// Bytes counted for a message besides its body: its headers, its facts and the state of its run.
+/// Bytes counted for a message besides its head and its body: its facts and the state of its run.
 const MESSAGE_BYTES: usize = 4096;
+
+/// Bytes that a field of a head takes in memory beside its text: its place in the map of the request, some 400 bytes as
+/// measured, and in the copy that the message has.
+pub(crate) const FIELD_BYTES: usize = 512;
 
 /// The process-wide byte semaphore. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -99,6 +103,15 @@ impl BytesPermit {
 }
 
 impl BytesPermit {
+    /// Takes what the head of a request holds until it is answered: its fields, and its text, of which the message has a
+    /// copy.
+    ///
+    /// # Errors
+    /// Those of [`grow`](Self::grow).
+    pub(crate) fn grow_for_head(&mut self, fields: usize, text: usize) -> Result<(), ServiceError> {
+        self.grow(fields.saturating_mul(FIELD_BYTES).saturating_add(text.saturating_mul(2)))
+    }
+
     /// Takes what a message is estimated to hold beside its raw body until it is answered: the parsed body,
     /// which tasks copy, and the texts of its answer and of its trace, which repeats the body twice.
     ///
@@ -129,6 +142,16 @@ mod tests {
         assert_eq!(bytes.used_bytes(), 10);
         drop(permit);
         assert_eq!(bytes.used_bytes(), 0);
+    }
+
+    #[test]
+    fn head_counts_its_fields_and_its_text_twice() {
+        let bytes = InFlightBytes::new(10_000);
+        let mut permit = bytes.permit();
+        permit.grow_for_head(10, 300).unwrap();
+        assert_eq!(bytes.used_bytes(), 10 * FIELD_BYTES + 600);
+        let refusal = bytes.permit().grow_for_head(10, 300).unwrap_err();
+        assert_eq!(refusal.status(), 503);
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(crate) use cors::CorsPolicy;
 pub(crate) use data::LocalWorker;
 pub(crate) use edge::Edge;
 pub use error::Error;
-pub(crate) use in_flight::{BytesPermit, InFlightBytes};
+pub(crate) use in_flight::{BytesPermit, FIELD_BYTES, InFlightBytes};
 pub use metrics::Metrics;
 pub(crate) use plane::{ADMIN, DATA_PREFIX, Planes};
 pub(crate) use query::parse as parse_query;

@@ -46,10 +46,12 @@ pub(crate) enum ConnectionRefusal {
     PlainText,
     /// The client makes and resets requests, or sends frames, for their cost alone (RFC 9113, 10.5).
     Http2Flood,
+    /// The requests in progress on a connection hold as many bytes of heads as they may.
+    TooManyHeads,
 }
 
 impl ConnectionRefusal {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::MalformedHead,
         Self::HeadTooLarge,
         Self::SlowHead,
@@ -61,6 +63,7 @@ impl ConnectionRefusal {
         Self::SlowHandshake,
         Self::PlainText,
         Self::Http2Flood,
+        Self::TooManyHeads,
     ];
 
     /// The name in metrics and logs.
@@ -77,6 +80,7 @@ impl ConnectionRefusal {
             Self::SlowHandshake => "slow_tls_handshake",
             Self::PlainText => "plain_text",
             Self::Http2Flood => "http2_flood",
+            Self::TooManyHeads => "too_many_heads",
         }
     }
 
@@ -121,7 +125,8 @@ impl ConnectionRefusal {
             | Self::SlowReader
             | Self::FailedHandshake
             | Self::SlowHandshake
-            | Self::Http2Flood => return None,
+            | Self::Http2Flood
+            | Self::TooManyHeads => return None,
         };
         Some(error)
     }

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
+use std::task::{Context, Waker};
 
 use actix_http::Payload;
 use actix_http::error::PayloadError;
@@ -51,6 +52,13 @@ pub(super) async fn discard(stream: &SharedBody) {
 }
 
 impl StreamBody {
+    /// Takes the fields behind a body off the stream, where they would stay in memory until the request is answered.
+    fn drop_trailers(&self) {
+        let mut stream = self.stream.borrow_mut();
+        // They are there: the body has ended with them.
+        let _ = stream.poll_trailers(&mut Context::from_waker(Waker::noop()));
+    }
+
     /// Reads the next chunk; the client may send as much again.
     async fn read(mut self) -> Option<(Result<Bytes, PayloadError>, Self)> {
         let now = Instant::now();
@@ -66,7 +74,11 @@ impl StreamBody {
                 timeout(remaining, poll_fn(|context| self.stream.borrow_mut().poll_data(context))).await;
             let now = Instant::now();
             match received {
-                Some(next) => break next?,
+                Some(Some(next)) => break next,
+                Some(None) => {
+                    self.drop_trailers();
+                    return None;
+                }
                 None if now >= end || window.is_too_slow(now, &self.timeouts) => {
                     self.is_slow.set(true);
                     let error = PayloadError::Incomplete(Some(io::ErrorKind::TimedOut.into()));

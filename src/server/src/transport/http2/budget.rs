@@ -1,4 +1,9 @@
-//! The count of requests that a client gives up.
+//! The budgets of one connection: requests that its client gives up, and heads that it holds.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::limits::HEADS;
 
 /// Resets that a client has at its disposal, whatever it did before.
 const RESETS: u32 = 200;
@@ -30,9 +35,50 @@ impl ResetBudget {
     }
 }
 
+/// The memory of the heads of all requests in progress on one connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HeadBudget(Rc<Cell<usize>>);
+
+impl HeadBudget {
+    /// Takes the memory of a head until the guard is dropped; `None` where the heads of other requests leave no room.
+    pub(super) fn take(&self, bytes: usize) -> Option<HeldHead> {
+        let sum = self.0.get().saturating_add(bytes);
+        if sum > HEADS {
+            return None;
+        }
+        self.0.set(sum);
+        Some(HeldHead { budget: self.clone(), bytes })
+    }
+}
+
+/// The memory of one head, given back when this is dropped.
+#[derive(Debug)]
+pub(super) struct HeldHead {
+    budget: HeadBudget,
+    bytes: usize,
+}
+
+impl Drop for HeldHead {
+    fn drop(&mut self) {
+        let used = &self.budget.0;
+        used.set(used.get() - self.bytes);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn heads_share_one_budget_and_give_it_back() {
+        let budget = HeadBudget::default();
+        let held: Vec<_> = std::iter::from_fn(|| budget.take(HEADS / 4)).collect();
+        assert_eq!(held.len(), 4);
+        assert!(budget.take(1).is_none());
+        drop(held);
+        assert!(budget.take(HEADS).is_some());
+        assert!(budget.take(HEADS + 1).is_none());
+    }
 
     #[test]
     fn client_may_give_up_some_requests_and_half_of_many() {

@@ -16,8 +16,8 @@ use http::request::Parts;
 use tokio::time::Instant;
 
 use super::body::{self, SharedBody};
-use super::budget::ExchangeEnd;
-use super::limits::{HEAD, Http2Client, Http2Limits, SEND_BUFFER};
+use super::budget::{ExchangeEnd, HeadBudget, HeldHead};
+use super::limits::{FIELDS, HEAD, Http2Client, Http2Limits, SEND_BUFFER};
 use super::message;
 use crate::transport::refusal::ConnectionRefusal;
 use crate::transport::timer::timeout;
@@ -29,7 +29,7 @@ pub(super) async fn exchange<S, B>(
     request: http::Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
     client: Http2Client,
-    limits: &Http2Limits<'_>,
+    (limits, heads): (&Http2Limits<'_>, &HeadBudget),
 ) -> ExchangeEnd
 where
     S: Service<Request>,
@@ -40,17 +40,20 @@ where
     let (parts, body) = request.into_parts();
     let is_head = parts.method == http::Method::HEAD;
     let body = Rc::new(RefCell::new(body));
-    let refusal = if message::head_size(&parts) > HEAD {
-        (limits.refuse)(ConnectionRefusal::HeadTooLarge)
-    } else {
-        None
-    };
-    let sent = match refusal {
-        Some(response) => {
-            drop(parts);
-            send(response, &mut respond, is_head, limits).await
+    let sent = if parts.headers.len() > FIELDS || message::head_size(&parts) > HEAD {
+        drop(parts);
+        match (limits.refuse)(ConnectionRefusal::HeadTooLarge) {
+            Some(response) => send(response, &mut respond, is_head, limits).await,
+            None => return ExchangeEnd::Answered,
         }
-        None => answer::<S, B>(service, parts, &body, &mut respond, (client, limits)).await,
+    } else {
+        let Some(held) = heads.take(message::head_memory(&parts)) else {
+            // Nothing of the request was looked at: its client may send it again (RFC 9113, 8.7).
+            respond.send_reset(Reason::REFUSED_STREAM);
+            (limits.report)(ConnectionRefusal::TooManyHeads);
+            return ExchangeEnd::Answered;
+        };
+        answer::<S, B>(service, (parts, held), &body, &mut respond, (client, limits)).await
     };
     if sent == Ok(ExchangeEnd::Answered) && !body.borrow().is_end_stream() {
         body::discard(&body).await;
@@ -67,7 +70,7 @@ where
 /// The client reads too slowly; the request has been reset.
 async fn answer<S, B>(
     service: &S,
-    parts: Parts,
+    (parts, held): (Parts, HeldHead),
     body: &SharedBody,
     respond: &mut SendResponse<Bytes>,
     (client, limits): (Http2Client, &Http2Limits<'_>),
@@ -89,7 +92,10 @@ where
         }
         call.as_mut().poll(context).map(Some)
     });
-    let sent = match response.await {
+    let response = response.await;
+    // The handler has let go of the head.
+    drop(held);
+    let sent = match response {
         Some(Ok(response)) => {
             let response: Response<B> = response.into();
             send(response, respond, is_head, limits).await

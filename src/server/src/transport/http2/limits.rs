@@ -14,8 +14,12 @@ use crate::transport::transfer_window::ConnectionTimeouts;
 /// Requests of one connection that are served at once; a client waits with more (RFC 9113, 6.5.2, advises no
 /// fewer).
 const REQUESTS: u32 = 100;
-/// Largest head in bytes, counted as the protocol counts it. All heads of a connection are in memory at once.
+/// Largest head in bytes, counted as the protocol counts it.
 pub(super) const HEAD: usize = 32 * 1024;
+/// Fields of a head, about as many as HTTP/1.1 takes: each costs memory, whatever its length.
+pub(super) const FIELDS: usize = 100;
+/// Bytes of memory that the heads of all requests in progress on one connection may hold: a hundred of twenty fields.
+pub(super) const HEADS: usize = 1024 * 1024;
 /// Largest head that is decoded, so that its refusal can tell why. The protocol refuses a larger one without a body.
 const DECODED_HEAD: u32 = 64 * 1024;
 /// Bytes of a body that are taken before its handler asks for them.

@@ -9,6 +9,7 @@ use actix_http::header::{
 };
 use actix_http::{HttpMessage, Method, Payload, Request, Response, StatusCode, Uri, Version};
 
+use crate::http::FIELD_BYTES;
 use crate::transport::state::TlsPeer;
 
 /// Headers of HTTP/1.1 that mean its connection (RFC 9113, 8.2.2).
@@ -35,6 +36,11 @@ pub(super) fn head_size(parts: &http::request::Parts) -> usize {
     let pseudo = pseudo.iter().map(|(name, length)| name.len() + length);
     let headers = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
     pseudo.chain(headers).map(|length| length + HEADER_OVERHEAD).sum()
+}
+
+/// Returns the bytes of memory that a head is estimated to hold until it is answered.
+pub(super) fn head_memory(parts: &http::request::Parts) -> usize {
+    head_size(parts) + parts.headers.len() * FIELD_BYTES
 }
 
 /// Makes the request of a handler, as HTTP/1.1 would bring it: with `host`, and with one header of all

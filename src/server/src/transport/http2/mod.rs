@@ -23,7 +23,7 @@ use futures_util::{FutureExt, StreamExt};
 use h2::server::{Connection, SendResponse};
 use h2::{Reason, RecvStream};
 
-use self::budget::ResetBudget;
+use self::budget::{HeadBudget, ResetBudget};
 use self::exchange::exchange;
 pub(super) use self::limits::{Http2Client, Http2Limits};
 use super::refusal::ConnectionRefusal;
@@ -59,6 +59,7 @@ pub(super) async fn serve<S, B>(
         Some(Err(error)) => return report_end(Some(&error), limits),
         None => return (limits.report)(ConnectionRefusal::SlowHead),
     };
+    let heads = HeadBudget::default();
     let mut exchanges = FuturesUnordered::new();
     let mut budget = ResetBudget::default();
     // The time that an idle connection has: that of a head for the first request, of keep-alive for a later one.
@@ -93,7 +94,7 @@ pub(super) async fn serve<S, B>(
             Some(ConnectionEvent::Request(accepted)) => {
                 has_request = true;
                 let (request, respond) = *accepted;
-                exchanges.push(exchange::<S, B>(service, request, respond, client, limits));
+                exchanges.push(exchange::<S, B>(service, request, respond, client, (limits, &heads)));
             }
             Some(ConnectionEvent::Idle) => {}
             Some(ConnectionEvent::Closed(error)) => return report_end(error.as_ref(), limits),
