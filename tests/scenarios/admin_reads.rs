@@ -133,16 +133,33 @@ fn channel_takes_by_name_what_it_declares_and_post() {
     let mut closed = channel("closed", "named", json!({"request": {"by_name": false}}));
     closed["route_pattern"] = json!("/route/only");
     svc_testkit::example::create_and_activate(&mut client, "channels", "channel_id", &closed).unwrap();
-    for (method, path, allow) in
-        [("DELETE", "named", "POST"), ("GET", "named/async", "POST"), ("PUT", "route/only", "POST")]
-    {
+    let mut read = channel("read", "named", json!({}));
+    read["route_pattern"] = json!("/items/{sku}");
+    read["methods"] = json!(["GET"]);
+    svc_testkit::example::create_and_activate(&mut client, "channels", "channel_id", &read).unwrap();
+    for (method, path, allow) in [
+        ("DELETE", "named", "POST"),
+        ("GET", "named/async", "POST"),
+        ("PUT", "route/only", "POST"),
+        ("GET", "route/only/async", "POST"),
+        ("PUT", "items/7", "GET, HEAD"),
+        ("GET", "items/7/async", "POST"),
+        ("HEAD", "items/7/async", "POST"),
+    ] {
         let answer = client.json(method, &format!("/api/v1/data/{path}"), &json!({})).unwrap();
-        error(&answer, 405, "METHOD_NOT_ALLOWED");
+        if method == "HEAD" {
+            assert_eq!(answer.status, 405);
+        } else {
+            error(&answer, 405, "METHOD_NOT_ALLOWED");
+        }
         assert_eq!(answer.header("allow"), Some(allow), "{method} {path}");
     }
     let traces = client.get(&format!("{ADMIN}/traces?include_total=true")).unwrap().json();
     assert_eq!(traces["total"], 0, "nothing ran");
     assert_eq!(client.json("POST", "/api/v1/data/route/only", &json!({})).unwrap().status, 200);
+    assert_eq!(client.json("POST", "/api/v1/data/items/7/async", &json!({})).unwrap().status, 202);
+    error(&client.get("/api/v1/data/no/such/route/async").unwrap(), 404, "NOT_FOUND");
+    error(&client.get("/api/v1/data/closed/async").unwrap(), 404, "NOT_FOUND");
     error(&client.json("POST", "/api/v1/data/closed", &json!({})).unwrap(), 404, "NOT_FOUND");
     // Unknown before anything of the request is looked at.
     let plain = client.send("POST", "/api/v1/data/nobody", &[("content-type", "text/plain")], b"{").unwrap();

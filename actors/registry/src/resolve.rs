@@ -106,16 +106,20 @@ impl Snapshot {
     /// Routes are tried first: of those that fit path and method the one with the highest priority wins, then
     /// the first by channel name. A single segment that no route claims is a channel name, unless the channel
     /// is closed to it; by name a channel takes POST and the methods it declares. What is submitted
-    /// asynchronously is a POST.
+    /// asynchronously is a POST, whatever methods the channel declares.
     ///
     /// # Errors
     /// 400 for an empty path or a broken escape, 405 with the methods that the path takes where this is none
     /// of them, 404 for several segments no route claims.
     pub fn resolve(&self, rest: &str, method: &str) -> Result<Resolution, ServiceError> {
         let path = RequestPath::parse(rest)?;
-        if (!path.is_async || is_post(method))
-            && let Some((entry, params)) = self.routes.find(&path.segments, method)
-        {
+        let submits = path.is_async && is_post(method);
+        let routed = match path.is_async {
+            true => self.routes.find_for_submission(&path.segments),
+            false => self.routes.find(&path.segments, method),
+        };
+        let has_route = routed.is_some();
+        if let Some((entry, params)) = routed.filter(|_| submits || !path.is_async) {
             let target = Target::Channel(Arc::clone(entry));
             return Ok(Resolution { params, is_async: path.is_async, target });
         }
@@ -127,10 +131,12 @@ impl Snapshot {
             let target = Target::Channel(Arc::clone(entry));
             return Ok(Resolution { params: Map::new(), is_async: path.is_async, target });
         }
-        let mut allowed = self.routes.methods(&path.segments);
-        allowed.extend(named.into_iter().flat_map(|entry| methods_by_name(entry)));
+        let mut allowed = Vec::new();
         if path.is_async {
-            allowed.retain(|allowed| is_post(allowed));
+            allowed.extend((has_route || named.is_some()).then(|| "POST".to_owned()));
+        } else {
+            allowed.extend(self.routes.methods(&path.segments));
+            allowed.extend(named.into_iter().flat_map(|entry| methods_by_name(entry)));
         }
         match (allowed.is_empty(), name) {
             (false, _) => Err(not_allowed(method, allowed)),

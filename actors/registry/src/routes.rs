@@ -100,6 +100,22 @@ impl RouteTable {
         path: &[String],
         method: &str,
     ) -> Option<(&Arc<LoadedChannel>, Map<String, Value>)> {
+        self.find_where(path, |route| route.takes(method))
+    }
+
+    /// Finds the route that takes submissions: the first choice for POST, else the first choice for any method.
+    pub(crate) fn find_for_submission(
+        &self,
+        path: &[String],
+    ) -> Option<(&Arc<LoadedChannel>, Map<String, Value>)> {
+        self.find(path, "POST").or_else(|| self.find_where(path, |_| true))
+    }
+
+    fn find_where(
+        &self,
+        path: &[String],
+        is_candidate: impl Fn(&Route) -> bool,
+    ) -> Option<(&Arc<LoadedChannel>, Map<String, Value>)> {
         // No pattern has an empty segment, and a parameter stands for something.
         if path.iter().any(String::is_empty) {
             return None;
@@ -114,7 +130,7 @@ impl RouteTable {
                     break;
                 }
                 // A segment can hold an encoded '/' or "{}", so equal shapes alone prove nothing.
-                if let Some(params) = route.takes(method).then(|| route.pattern.matches(path)).flatten() {
+                if let Some(params) = is_candidate(route).then(|| route.pattern.matches(path)).flatten() {
                     best = Some((route, params));
                     break;
                 }
