@@ -1,8 +1,7 @@
 //! The root logger: destination, filter and format of messages.
 //!
-//! A thread of its own writes messages to standard error; a caller never waits for it. Once the queue is
-//! full, further messages are dropped and their number is logged. Dropping [`Logs`] writes the rest of the
-//! queue.
+//! A thread of its own writes messages to standard error; a caller never waits for it. Dropping [`Logs`] writes the rest
+//! of the queue.
 
 use std::io::{self, IsTerminal as _, Write};
 
@@ -10,9 +9,7 @@ use parking_lot::Mutex;
 use slog::{Drain, FilterLevel, Logger, Record};
 
 use crate::config::{LogFormat, LogLevel, LoggingSection};
-
-/// Messages that may wait to be written.
-const QUEUE: usize = 4096;
+use crate::log_queue::LogQueue;
 
 /// The root logger and the guard of its writer.
 pub struct Logs {
@@ -32,9 +29,9 @@ pub fn start(logging: &LoggingSection, rust_log: Option<&str>) -> Logs {
     };
     let (drain, guard) = if pretty {
         let lines = slog_term::FullFormat::new(slog_term::TermDecorator::new().stderr().build());
-        queue(lines.use_utc_timestamp().build().ignore_res())
+        LogQueue::start(lines.use_utc_timestamp().build().ignore_res())
     } else {
-        queue(json(io::stderr()).ignore_res())
+        LogQueue::start(json(io::stderr()).ignore_res())
     };
     // Filtered before the queue, so that a filtered message is cheap.
     let log = Logger::root(drain.filter(move |record| filter.allows(record)).fuse(), slog::o!());
@@ -42,13 +39,6 @@ pub fn start(logging: &LoggingSection, rust_log: Option<&str>) -> Logs {
         slog::warn!(log, "part of RUST_LOG is not understood"; "directive" => directive);
     }
     Logs { log, _flush: guard }
-}
-
-fn queue<D>(drain: D) -> (slog_async::Async, slog_async::AsyncGuard)
-where
-    D: Drain<Ok = (), Err = slog::Never> + Send + 'static,
-{
-    slog_async::Async::new(drain).chan_size(QUEUE).build_with_guard()
 }
 
 /// One JSON object per line, each written whole.
@@ -141,7 +131,7 @@ mod tests {
     #[test]
     fn json_lines_carry_level_message_target_and_fields() {
         let buffer = Buffer::default();
-        let (drain, guard) = queue(json(buffer.clone()).ignore_res());
+        let (drain, guard) = LogQueue::start(json(buffer.clone()).ignore_res());
         let log = Logger::root(drain.fuse(), slog::o!());
         slog::info!(log, "listening"; "port" => 8080);
         drop(log);

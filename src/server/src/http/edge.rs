@@ -38,6 +38,9 @@ use crate::transport::{ConnectionState, TlsPeer};
 /// The path of all requests to channels in the metrics: callers choose the real one.
 const DATA_PATH: &str = "/api/v1/data/{path}";
 
+/// Bytes of a path that the log repeats.
+const LOGGED_PATH: usize = 1024;
+
 /// Mounts the middleware for one worker.
 #[derive(Debug, Clone)]
 pub(crate) struct Edge {
@@ -303,7 +306,7 @@ impl Exchange {
     fn log_internal(&self, failed: &Error) {
         if let Some(internal) = failed.0.internal() {
             error!(self.state.log, "request failed"; "code" => failed.0.code().name(),
-                "detail" => internal, "path" => &self.path, "request_id" => self.id.as_str());
+                "detail" => internal, "path" => self.logged_path(), "request_id" => self.id.as_str());
         }
     }
 
@@ -334,10 +337,17 @@ impl Exchange {
         self.log_access(status, took);
     }
 
+    /// Returns the start of the path: callers choose its length.
+    fn logged_path(&self) -> &str {
+        let is_long = self.path.len() > LOGGED_PATH;
+        let start = || (0..=LOGGED_PATH).rev().find_map(|end| self.path.get(..end));
+        is_long.then(start).flatten().unwrap_or(&self.path)
+    }
+
     fn log_access(&self, status: StatusCode, took: std::time::Duration) {
         macro_rules! log {
             ($level:ident) => {
-                $level!(self.state.log, "answered"; "method" => self.method.as_str(), "path" => &self.path,
+                $level!(self.state.log, "answered"; "method" => self.method.as_str(), "path" => self.logged_path(),
                     "status" => status.as_u16(), "ms" => took.as_secs_f64() * 1e3,
                     "client_ip" => %self.client_ip, "request_id" => self.id.as_str())
             };
