@@ -42,6 +42,7 @@ mod error_walk;
 mod examples;
 mod failure_reports;
 mod functions;
+mod guesses;
 mod hostile;
 mod hostile_project;
 mod http2;

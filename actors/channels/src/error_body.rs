@@ -39,7 +39,8 @@ pub(crate) fn render(
     if let Some(challenge) = refusal.challenge() {
         headers.push(("www-authenticate".to_owned(), challenge.to_owned()));
     }
-    Some(ChannelResponse { status: refusal.status(), headers, body: body.into() })
+    let (status, is_guess) = (refusal.status(), refusal.is_guess());
+    Some(ChannelResponse { status, headers, body: body.into(), is_guess })
 }
 
 fn is_json(content_type: &str) -> bool {

@@ -22,6 +22,8 @@ pub struct ChannelResponse {
     pub headers: Vec<(String, String)>,
     /// The body, ready to send.
     pub body: Bytes,
+    /// Set if it refuses a key that the caller may have guessed.
+    pub is_guess: bool,
 }
 
 impl ChannelResponse {
@@ -33,7 +35,7 @@ impl ChannelResponse {
     /// Builds a response whose body is this JSON text.
     pub(crate) fn json(status: u16, text: String) -> Self {
         let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
-        Self { status, headers, body: text.into() }
+        Self { status, headers, body: text.into(), is_guess: false }
     }
 }
 

@@ -115,12 +115,13 @@ impl ResponseShaper {
             }
         }
         if matches!(status, 204 | 205 | 304) {
-            return (ChannelResponse { status, headers, body: Bytes::new() }, dropped);
+            return (ChannelResponse { status, headers, body: Bytes::new(), is_guess: false }, dropped);
         }
         if !headers.iter().any(|(name, _)| name == "content-type") {
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
         }
-        (ChannelResponse { status, headers, body: self::body(&control.0, data) }, dropped)
+        let body = self::body(&control.0, data);
+        (ChannelResponse { status, headers, body, is_guess: false }, dropped)
     }
 
     fn header(&self, name: &str, value: &Value) -> Option<(String, String)> {

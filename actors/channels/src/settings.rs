@@ -1,6 +1,7 @@
 //! The settings that every channel of a process shares.
 
 use serde_json::Value;
+use svc_model::ClientNetworks;
 
 use crate::shape_limits::ShapeLimits;
 
@@ -21,4 +22,6 @@ pub struct Settings {
     pub profiles: bool,
     /// The limits on the width of the objects and arrays of a message.
     pub shape_limits: ShapeLimits,
+    /// The networks that count as one caller.
+    pub client_networks: ClientNetworks,
 }

@@ -29,6 +29,7 @@ struct Parts {
     retry_after: Option<u32>,
     challenge: Option<String>,
     allow: Option<Cow<'static, str>>,
+    is_guess: bool,
 }
 
 impl ServiceError {
@@ -42,6 +43,7 @@ impl ServiceError {
             retry_after: None,
             challenge: None,
             allow: None,
+            is_guess: false,
         }))
     }
 
@@ -148,6 +150,18 @@ impl ServiceError {
     pub fn with_challenge(mut self, challenge: impl Into<String>) -> Self {
         self.0.challenge = Some(challenge.into());
         self
+    }
+
+    /// Marks the refusal of a key that its sender may have guessed. Clients see nothing of it.
+    #[must_use]
+    pub fn as_guess(mut self) -> Self {
+        self.0.is_guess = true;
+        self
+    }
+
+    /// Returns true for the refusal of a key that its sender may have guessed.
+    pub fn is_guess(&self) -> bool {
+        self.0.is_guess
     }
 
     /// Adds the value of `Allow` to a 405: the allowed methods.

@@ -9,6 +9,7 @@
 //! Rules that need the expression compiler are abstracted as [`WorkflowChecks`] and [`ChannelChecks`], which
 //! the engine implements.
 
+mod client_network;
 mod code;
 pub mod config;
 mod connector_need;
@@ -33,6 +34,7 @@ mod time;
 mod unreadable;
 mod validate;
 
+pub use client_network::ClientNetworks;
 pub use code::{Code, CodeEntry};
 pub use config::{ChannelConfig, SecretText};
 pub use connector_need::ConnectorNeed;

@@ -425,6 +425,7 @@ pub(crate) fn channel_settings(config: &Config) -> Settings {
         rollout_sticky_header: Some(sticky).filter(|name| !name.is_empty()),
         profiles: config.tracing.debug_profile_enabled,
         cron_enabled: config.cron.enabled,
+        client_networks: config.rate_limit.client_networks(),
         shape_limits: ShapeLimits {
             object_members: config.ingest.max_object_members,
             array_elements: config.ingest.max_array_elements,

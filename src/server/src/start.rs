@@ -33,8 +33,8 @@ use crate::config::Config;
 use crate::descriptors::DescriptorWatch;
 use crate::error::ServiceStartError;
 use crate::http::{
-    AdminAuthenticator, CorsPolicy, InFlightBytes, Metrics, Planes, RateLimits, RefusalPacer, TreeCollector,
-    TrustedProxies,
+    AdminAuthenticator, CorsPolicy, GuessPacer, InFlightBytes, Metrics, Planes, RateLimits, RefusalPacer,
+    TreeCollector, TrustedProxies,
 };
 use crate::io_runtime::IoRuntime;
 use crate::jobs;
@@ -135,12 +135,17 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
     }
     let state = AppState {
         certificates,
-        auth: AdminAuthenticator::new(&config.admin_auth, config.server.host.as_deref()),
+        auth: AdminAuthenticator::new(
+            &config.admin_auth,
+            config.server.host.as_deref(),
+            config.rate_limit.client_networks(),
+        ),
         proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
         cors: CorsPolicy::new(&config.cors),
         connections: metrics.connections,
         descriptors: DescriptorWatch::start(io.handle(), log.clone()),
         rate_limits: RateLimits::new(&config.rate_limit, metrics.channels),
+        guesses: GuessPacer::new(config.rate_limit.client_networks()),
         planes: Planes::new(&config.server.data_mounts),
         instance_id,
         backups: BackupDirectory::new(&config.storage),

@@ -27,8 +27,8 @@ use crate::certificates::Certificates;
 use crate::config::Config;
 use crate::descriptors::DescriptorWatch;
 use crate::http::{
-    AdminAuthenticator, AuthFailureReason, CorsPolicy, InFlightBytes, Metrics, Planes, RateLimits,
-    RefusalPacer, RequestId, TrustedProxies,
+    AdminAuthenticator, AuthFailureReason, CorsPolicy, GuessPacer, InFlightBytes, Metrics, Planes,
+    RateLimits, RefusalPacer, RequestId, TrustedProxies,
 };
 use crate::io_runtime::IoRuntime;
 use crate::kafka::KafkaIngress;
@@ -91,6 +91,7 @@ pub struct AppState {
     pub(crate) in_flight: InFlightBytes,
     pub(crate) compute_gate: ComputeGate,
     pub(crate) pacer: RefusalPacer,
+    pub(crate) guesses: GuessPacer,
     pub(crate) cors: CorsPolicy,
     pub(crate) connections: ConnectionMetrics,
     pub(crate) descriptors: Arc<DescriptorWatch>,

@@ -135,6 +135,8 @@ impl CredentialGuard {
                 refusal.with_challenge(r#"Bearer error="invalid_token", error_description="token expired""#)
             }
             (CredentialKind::Token, _) => refusal.with_challenge(r#"Bearer error="invalid_token""#),
+            // A caller without a key guesses nothing.
+            (CredentialKind::ApiKey, reason) if reason != RefusalReason::Missing => refusal.as_guess(),
             _ => refusal,
         }
     }

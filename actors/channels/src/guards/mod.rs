@@ -253,7 +253,8 @@ impl CompiledChannel {
         // Headers arrive in any order; keys and stored rows must not depend on it.
         request.headers.sort_by(|(one, _), (other, _)| one.cmp(other));
         if let Some(limit) = Guard::RateLimit.for_ingress(&guards.rate_limit, ingress) {
-            limit.check(&self.name, RateSubject::from_request(&request), None, services).await?;
+            let subject = RateSubject::from_request(&request, services.settings.client_networks);
+            limit.check(&self.name, subject, None, services).await?;
         }
         if let Some(body) = &request.body {
             services.settings.shape_limits.check(body)?;
@@ -264,7 +265,8 @@ impl CompiledChannel {
             if let Some(quota) = Guard::Quota.for_ingress(&guards.quota, ingress) {
                 let auth =
                     verified.claims.as_ref().map_or_else(|| json!({}), |claims| json!({"claims": claims}));
-                quota.check(&self.name, RateSubject::from_request(&request), Some(&auth), services).await?;
+                let subject = RateSubject::from_request(&request, services.settings.client_networks);
+                quota.check(&self.name, subject, Some(&auth), services).await?;
             }
             principal = guards.response_cache.is_some().then(|| credentials.principal(&verified));
             claims = verified.claims.map(|claims| credentials.exposed_claims(&claims));
@@ -380,7 +382,7 @@ impl CompiledChannel {
         let (guards, services, ingress) = (&self.guards, &self.services, Ingress::Call);
         if let Some(limit) = Guard::RateLimit.for_ingress(&guards.rate_limit, ingress) {
             let headers = metadata::unmasked_headers(&metadata);
-            let subject = RateSubject { address: Some(caller.into()), headers: &headers };
+            let subject = RateSubject::named(caller, &headers);
             limit.check(&self.name, subject, None, services).await?;
         }
         if let Some(validation) = Guard::Validation.for_ingress(&guards.validation, ingress) {

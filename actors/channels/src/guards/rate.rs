@@ -4,12 +4,13 @@
 //! clock: a key may send `requests_per_second + burst` messages in each.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use svc_engine::Expression;
 use svc_model::config::{BackendError, KEY_HEADERS, PrincipalRateLimitConfig, RateLimitConfig};
-use svc_model::{ErrorReason, ServiceError, canonical_json};
+use svc_model::{ClientNetworks, ErrorReason, ServiceError, canonical_json};
 
 use super::expression;
 use super::groups::{GroupKey, RateGroupKind};
@@ -28,14 +29,22 @@ const RETRY_AFTER: u32 = 5;
 pub(super) struct RateSubject<'r> {
     /// The address of a client, or the name of a calling channel.
     pub(super) address: Option<Cow<'r, str>>,
+    /// The network that counts as one client, where that is not its address.
+    pub(super) network: Option<String>,
     /// Names in lower case.
     pub(super) headers: &'r [(String, Vec<u8>)],
 }
 
 impl<'r> RateSubject<'r> {
-    pub(super) fn from_request(request: &'r DataRequest) -> Self {
+    pub(super) fn from_request(request: &'r DataRequest, networks: ClientNetworks) -> Self {
         let address = request.client_ip.map(|address| address.to_string().into());
-        Self { address, headers: &request.headers }
+        let network = request.client_ip.filter(IpAddr::is_ipv6).map(|ip| networks.network_of(ip).to_string());
+        Self { address, network, headers: &request.headers }
+    }
+
+    /// Makes the subject of a caller that is not counted by an address of the network.
+    pub(super) fn named(name: &'r str, headers: &'r [(String, Vec<u8>)]) -> Self {
+        Self { address: Some(name.into()), network: None, headers }
     }
 }
 
@@ -229,7 +238,7 @@ impl RateGuard {
         auth: Option<&Value>,
         services: &ChannelServices,
     ) -> Option<Cow<'r, str>> {
-        let Some(logic) = &self.key else { return caller.address };
+        let Some(logic) = &self.key else { return caller.network.map(Cow::Owned).or(caller.address) };
         let (address, channel) = (caller.address.map_or(Value::Null, Value::from), Value::from(channel));
         let headers = self.settings.visible(caller.headers);
         let roots = [("client_ip", &address), ("channel", &channel), ("headers", &headers)];

@@ -39,7 +39,7 @@ impl CompiledChannel {
     ) -> Result<AdmittedRecord, RecordRefusal> {
         let (guards, services, ingress) = (&self.guards, &self.services, Ingress::Kafka);
         if let Some(limit) = Guard::RateLimit.for_ingress(&guards.rate_limit, ingress) {
-            let subject = RateSubject { address: Some((&*record.topic).into()), headers: &record.headers };
+            let subject = RateSubject::named(&record.topic, &record.headers);
             let checked = limit.check(&self.name, subject, None, services).await;
             checked.map_err(|refusal| match refusal {
                 RateRefusal::OverLimit | RateRefusal::Unchecked => RecordRefusal::Deferred(refusal.into()),

@@ -169,6 +169,7 @@ impl CachedResponse<'_> {
     /// Parses a stored response; `None` for a text that this service did not write.
     fn answer(text: &str) -> Option<ChannelResponse> {
         let CachedResponse { status, headers, body } = serde_json::from_str(text).ok()?;
-        Some(ChannelResponse { status, headers: headers.into_owned(), body: body.into_owned().into() })
+        let (headers, body) = (headers.into_owned(), body.into_owned().into());
+        Some(ChannelResponse { status, headers, body, is_guess: false })
     }
 }

@@ -1,5 +1,6 @@
 //! The HTTP edge: `[server]`, `[ingest]`, `[admin_auth]`, `[cors]`, `[rate_limit]`, `[channel_filter]`.
 
+use svc_model::ClientNetworks;
 use svc_secrets::Secret;
 
 use super::network::Network;
@@ -136,6 +137,9 @@ section! {
         /// Proxies (IP addresses or networks) whose forwarded headers name the client; used whether limited
         /// or not.
         pub trusted_proxies: Vec<Network> = Vec::new(),
+        /// Bits of an IPv6 address by which a client is counted, used whether limited or not: in rate limits, those of
+        /// channels included, in lock-outs, in guesses of keys and in connections of one address. 128 counts each address.
+        pub ipv6_prefix: u32 = 64,
         /// Limits of single classes of paths.
         pub endpoints: RateLimitEndpointsSection = RateLimitEndpointsSection::default(),
     }
@@ -279,7 +283,13 @@ impl CorsSection {
 }
 
 impl RateLimitSection {
+    /// Returns the networks that count as one client.
+    pub(crate) fn client_networks(&self) -> ClientNetworks {
+        ClientNetworks::new(self.ipv6_prefix)
+    }
+
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
+        diagnostics.require_within("rate_limit.ipv6_prefix", self.ipv6_prefix, 1..=128);
         if self.enabled {
             diagnostics.require_positive("rate_limit.default_rps", self.default_rps);
             diagnostics.require_positive("rate_limit.default_burst", self.default_burst);

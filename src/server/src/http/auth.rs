@@ -8,7 +8,7 @@ use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue}
 use actix_web::http::{Method, Uri};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-use svc_model::{Code, ServiceError, key_principal};
+use svc_model::{ClientNetworks, Code, ServiceError, key_principal};
 use tokio::time::Instant;
 
 use super::lockout::Lockout;
@@ -114,15 +114,20 @@ pub struct AdminAuthenticator {
     custom: Option<HeaderName>,
     header: String,
     keys: Vec<(KeyDigest, Access)>,
-    lockout: Lockout,
+    lockout: Lockout<IpAddr>,
+    networks: ClientNetworks,
     /// The names of an admin API that asks for no key.
     open_hosts: OpenAdminHosts,
 }
 
 impl AdminAuthenticator {
     /// Digests the configured keys; entries the configuration refuses (malformed digests) are not keys.
-    /// `listen_host` is the name of the service by `server.host`.
-    pub fn new(config: &config::AdminAuthSection, listen_host: Option<&str>) -> Self {
+    /// `listen_host` is the name of the service by `server.host`; failures count by `networks`.
+    pub fn new(
+        config: &config::AdminAuthSection,
+        listen_host: Option<&str>,
+        networks: ClientNetworks,
+    ) -> Self {
         let custom =
             HeaderName::from_bytes(config.header.as_bytes()).ok().filter(|name| *name != AUTHORIZATION);
         let full = config.api_keys.iter().map(|key| (key, Access::Full));
@@ -137,6 +142,7 @@ impl AdminAuthenticator {
             header: config.header.clone(),
             keys,
             lockout: Lockout::default(),
+            networks,
             open_hosts: OpenAdminHosts::new(listen_host, &config.allowed_hosts),
         }
     }
@@ -169,7 +175,7 @@ impl AdminAuthenticator {
         match self.find_key(key) {
             None => return Err(AuthRefusal::invalid_key(self.count_failure(client))),
             // A read-only key must not reset the failures of its holder.
-            Some(Access::Full) => self.lockout.clear(client),
+            Some(Access::Full) => self.lockout.clear(self.networks.network_of(client)),
             Some(Access::ReadOnly) if method != Method::GET && method != Method::HEAD => {
                 let error = ServiceError::forbidden("This API key is read-only");
                 return Err(AuthRefusal { reason: AuthFailureReason::ReadOnlyWrite, error });
@@ -181,8 +187,9 @@ impl AdminAuthenticator {
 
     /// Counts a failure of this client and returns its reason.
     fn count_failure(&self, client: IpAddr) -> AuthFailureReason {
-        let counted = self.lockout.record_failure(client, Instant::now());
-        if counted { AuthFailureReason::InvalidKey } else { AuthFailureReason::LockedOut }
+        let client = self.networks.network_of(client);
+        let recorded = self.lockout.record_failure(client, Instant::now());
+        if recorded.is_counted { AuthFailureReason::InvalidKey } else { AuthFailureReason::LockedOut }
     }
 
     /// Authorises the read of one trace, by the token with that SHA-256 or an admin credential. `None` for a
@@ -301,6 +308,7 @@ mod tests {
                 allowed_hosts: Vec::new(),
             },
             None,
+            ClientNetworks::default(),
         )
     }
 
@@ -404,8 +412,10 @@ mod tests {
 
     #[test]
     fn a_trace_opens_to_its_token_or_a_key_and_without_a_token_to_operators_only() {
-        let (guarded, open) =
-            (auth("Authorization"), AdminAuthenticator::new(&config::AdminAuthSection::default(), None));
+        let (guarded, open) = (
+            auth("Authorization"),
+            AdminAuthenticator::new(&config::AdminAuthSection::default(), None, ClientNetworks::default()),
+        );
         assert_eq!(read_trace(&guarded, None, Some("t"), Some("t")), None);
         assert_eq!(read_trace(&guarded, Some("reader"), None, Some("t")), None);
         assert_eq!(read_trace(&guarded, Some("full"), Some("wrong"), Some("t")), None);
@@ -447,6 +457,21 @@ mod tests {
     }
 
     #[test]
+    fn addresses_of_one_ipv6_network_fail_together() {
+        let auth = auth("Authorization");
+        let fail = |address: &str| {
+            let request = TestRequest::default().append_header(("x-api-key", "no")).to_http_request();
+            let answer = auth.authorize(&Method::GET, request.headers(), address.parse().unwrap());
+            answer.err().map(|refusal| refusal.reason)
+        };
+        for host in 1..=5 {
+            assert_eq!(fail(&format!("2001:db8::{host}")), Some(AuthFailureReason::InvalidKey));
+        }
+        assert_eq!(fail("2001:db8::6"), Some(AuthFailureReason::LockedOut));
+        assert_eq!(fail("2001:db8:0:1::1"), Some(AuthFailureReason::InvalidKey));
+    }
+
+    #[test]
     fn a_principal_names_the_key_and_not_its_value() {
         let name = ask(&auth("Authorization"), Method::GET, &[("x-api-key", "full")]).unwrap();
         assert_eq!(name, key_principal("full"));
@@ -455,7 +480,8 @@ mod tests {
 
     #[test]
     fn without_authentication_everyone_is_anonymous() {
-        let open = AdminAuthenticator::new(&config::AdminAuthSection::default(), None);
+        let open =
+            AdminAuthenticator::new(&config::AdminAuthSection::default(), None, ClientNetworks::default());
         assert_eq!(ask(&open, Method::DELETE, &[]).unwrap(), "anonymous");
     }
 }

@@ -139,6 +139,10 @@ async fn answer_request(
         }
         Err(error) => Err(error),
     };
+    let is_guess = answer.as_ref().map_or_else(ServiceError::is_guess, |answer| answer.is_guess);
+    if let Some(channel) = resolution.channel().filter(|_| is_guess) {
+        state.guesses.pace(channel.id(), context.client_ip, &state.lifecycle).await;
+    }
     Ok(to_http_response(answer.or_else(|error| resolution.error_response(error, context.id.as_str()))?))
 }
 

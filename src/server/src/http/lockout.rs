@@ -1,10 +1,9 @@
-//! The lock-out of guessing clients: repeated failures of one address lock it out for a growing time.
+//! The lock-out of guessing clients: repeated failures of one client lock it out for a growing time.
 //!
-//! A lock-out never refuses a valid key; it is how failures are counted. A version 6 network of 64 bits
-//! counts as one address, because whoever has one of its addresses has all of them.
+//! A lock-out never refuses a valid key; it is how failures are counted.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::hash::Hash;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -26,17 +25,31 @@ struct Record {
     until: Instant,
 }
 
-/// Failures per client address.
-#[derive(Debug, Default)]
-pub(crate) struct Lockout(Mutex<HashMap<IpAddr, Record>>);
+/// A failure as it was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecordedFailure {
+    /// Unset for a failure during a lock-out, which is not counted.
+    pub(crate) is_counted: bool,
+    /// The rest of the lock-out.
+    pub(crate) wait: Duration,
+}
 
-impl Lockout {
-    /// Counts a failure of this client and returns `true`, unless it is locked out: then nothing is counted.
-    pub(crate) fn record_failure(&self, client: IpAddr, now: Instant) -> bool {
-        let client = counted_network(client);
+/// Failures by client.
+#[derive(Debug)]
+pub(crate) struct Lockout<K>(Mutex<HashMap<K, Record>>);
+
+impl<K> Default for Lockout<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Copy + Eq + Hash> Lockout<K> {
+    /// Counts a failure of this client, unless it is locked out.
+    pub(crate) fn record_failure(&self, client: K, now: Instant) -> RecordedFailure {
         let mut records = self.records();
-        if records.get(&client).is_some_and(|record| now < record.until) {
-            return false;
+        if let Some(record) = records.get(&client).filter(|record| now < record.until) {
+            return RecordedFailure { is_counted: false, wait: record.until.duration_since(now) };
         }
         if records.len() >= TRACKED && !records.contains_key(&client) {
             make_room(&mut records, now);
@@ -47,25 +60,18 @@ impl Lockout {
         }
         record.failures += 1;
         record.last = now;
-        record.until = now + lockout_delay(record.failures);
-        true
+        let wait = lockout_delay(record.failures);
+        record.until = now + wait;
+        RecordedFailure { is_counted: true, wait }
     }
 
     /// Forgets the failures of this client.
-    pub(crate) fn clear(&self, client: IpAddr) {
-        self.records().remove(&counted_network(client));
+    pub(crate) fn clear(&self, client: K) {
+        self.records().remove(&client);
     }
 
-    fn records(&self) -> parking_lot::MutexGuard<'_, HashMap<IpAddr, Record>> {
+    fn records(&self) -> parking_lot::MutexGuard<'_, HashMap<K, Record>> {
         self.0.lock()
-    }
-}
-
-/// Returns what failures are counted by: an address of version 4, the first 64 bits of one of version 6.
-fn counted_network(client: IpAddr) -> IpAddr {
-    match client.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
-        address => address,
     }
 }
 
@@ -81,7 +87,7 @@ fn is_forgotten(record: &Record, now: Instant) -> bool {
 }
 
 /// Drops what is forgotten anyway, or else the client that failed longest ago.
-fn make_room(records: &mut HashMap<IpAddr, Record>, now: Instant) {
+fn make_room<K: Copy + Eq + Hash>(records: &mut HashMap<K, Record>, now: Instant) {
     records.retain(|_, record| !is_forgotten(record, now));
     if records.len() >= TRACKED {
         let oldest = records.iter().min_by_key(|(_, record)| record.last).map(|(client, _)| *client);
@@ -92,7 +98,7 @@ fn make_room(records: &mut HashMap<IpAddr, Record>, now: Instant) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv4Addr;
+    use std::net::{IpAddr, Ipv4Addr};
 
     const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -107,32 +113,18 @@ mod tests {
     fn a_success_or_a_quiet_while_clears_the_record() {
         let (lockout, start) = (Lockout::default(), Instant::now());
         fail_five_times(&lockout, CLIENT, start);
-        assert!(!lockout.record_failure(CLIENT, start), "the client is locked out");
+        assert!(!lockout.record_failure(CLIENT, start).is_counted, "the client is locked out");
         let later = start + FIRST + FORGOTTEN;
-        assert!(lockout.record_failure(CLIENT, later));
-        assert!(lockout.record_failure(CLIENT, later), "the count began afresh");
+        assert!(lockout.record_failure(CLIENT, later).is_counted);
+        assert!(lockout.record_failure(CLIENT, later).is_counted, "the count began afresh");
         lockout.clear(CLIENT);
         fail_five_times(&lockout, CLIENT, later);
         lockout.clear(CLIENT);
-        assert!(lockout.record_failure(CLIENT, later));
+        assert!(lockout.record_failure(CLIENT, later).is_counted);
     }
 
-    fn fail_five_times(lockout: &Lockout, client: IpAddr, now: Instant) {
-        assert!((0..5).all(|_| lockout.record_failure(client, now)));
-    }
-
-    #[test]
-    fn addresses_of_one_version_6_network_count_together() {
-        let (lockout, start) = (Lockout::default(), Instant::now());
-        let address = |text: &str| text.parse::<IpAddr>().unwrap();
-        for host in 1..=5 {
-            assert!(lockout.record_failure(address(&format!("2001:db8:0:1::{host}")), start));
-        }
-        assert!(!lockout.record_failure(address("2001:db8:0:1:ffff::1"), start));
-        assert!(lockout.record_failure(address("2001:db8:0:2::1"), start), "another network");
-        fail_five_times(&lockout, address("::ffff:192.0.2.1"), start);
-        assert!(!lockout.record_failure(address("192.0.2.1"), start));
-        assert!(lockout.record_failure(address("::ffff:192.0.2.2"), start), "version 4 counts by address");
+    fn fail_five_times(lockout: &Lockout<IpAddr>, client: IpAddr, now: Instant) {
+        assert!((0..5).all(|_| lockout.record_failure(client, now).is_counted));
     }
 
     #[test]
@@ -140,7 +132,7 @@ mod tests {
         let (lockout, start) = (Lockout::default(), Instant::now());
         for n in 0..=TRACKED as u32 {
             let client = IpAddr::V4(Ipv4Addr::from_bits(n));
-            assert!(lockout.record_failure(client, start + Duration::from_micros(n.into())));
+            assert!(lockout.record_failure(client, start + Duration::from_micros(n.into())).is_counted);
         }
         assert_eq!(lockout.records().len(), TRACKED);
         assert!(!lockout.records().contains_key(&IpAddr::V4(Ipv4Addr::from_bits(0))));

@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use svc_channels::{ChannelMetrics, Limiter};
-use svc_model::ServiceError;
+use svc_model::{ClientNetworks, ServiceError};
 
 use super::plane::Plane;
 use crate::config::RateLimitSection;
@@ -15,6 +15,7 @@ use crate::config::RateLimitSection;
 #[derive(Debug)]
 pub(crate) struct RateLimits {
     groups: Option<Groups>,
+    networks: ClientNetworks,
     metrics: ChannelMetrics,
 }
 
@@ -35,7 +36,7 @@ impl RateLimits {
             data: config.endpoints.data_rps.map_or_else(default, own),
             operational: default(),
         });
-        Self { groups, metrics }
+        Self { groups, networks: config.client_networks(), metrics }
     }
 
     /// Counts a request of this client against the limit of its plane.
@@ -49,7 +50,7 @@ impl RateLimits {
             Plane::Data => (&groups.data, "data"),
             Plane::Operational(_) | Plane::Other => (&groups.operational, "operational"),
         };
-        if limiter.check(&client) {
+        if limiter.check(&self.networks.network_of(client)) {
             return Ok(());
         }
         self.metrics.count_rate_limited(scope);
@@ -59,7 +60,7 @@ impl RateLimits {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::net::{Ipv4Addr, Ipv6Addr};
 
     use super::*;
 
@@ -94,6 +95,18 @@ mod tests {
         });
         assert_eq!(count_admitted(&limits, Plane::Data, CLIENT), 4);
         assert_eq!(count_admitted(&limits, Plane::Admin, CLIENT), 1_000);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn addresses_of_one_ipv6_network_share_their_buckets() {
+        let address = |host: u16| IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, host >> 8, 0, 0, 0, host));
+        let by_network = limits(|_| {});
+        assert_eq!(count_admitted(&by_network, Plane::Data, address(1)), 50);
+        assert_eq!(count_admitted(&by_network, Plane::Data, address(2)), 0);
+        assert_eq!(count_admitted(&by_network, Plane::Data, address(0x101)), 50, "another network");
+        let by_address = limits(|config| config.ipv6_prefix = 128);
+        assert_eq!(count_admitted(&by_address, Plane::Data, address(1)), 50);
+        assert_eq!(count_admitted(&by_address, Plane::Data, address(2)), 50);
     }
 
     #[tokio::test(start_paused = true)]

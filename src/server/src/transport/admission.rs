@@ -1,20 +1,24 @@
 //! The bounds on open connections, in total and for one client.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
+
+use parking_lot::Mutex;
+use svc_model::ClientNetworks;
 
 use super::refusal::ConnectionRefusal;
 use crate::http::TrustedProxies;
-use parking_lot::Mutex;
 
 /// The bounds of one listener.
 #[derive(Debug)]
 pub(crate) struct ConnectionLimits {
     /// Connections served at once.
     pub(crate) total: usize,
-    /// Connections of one address, or of one IPv6 network of 64 bits, served at once.
+    /// Connections of one client served at once.
     pub(crate) per_address: usize,
+    /// The networks that count as one client.
+    pub(crate) networks: ClientNetworks,
     /// Proxies, whose connections carry those of other clients: only the total counts for them.
     pub(crate) exempt: TrustedProxies,
 }
@@ -43,7 +47,7 @@ impl ConnectionAdmission {
     /// The bound that is reached.
     pub(crate) fn admit(self: &Arc<Self>, peer: IpAddr) -> Result<ConnectionPermit, ConnectionRefusal> {
         let peer = peer.to_canonical();
-        let client = (!self.limits.exempt.is_trusted(peer)).then(|| client_network(peer));
+        let client = (!self.limits.exempt.is_trusted(peer)).then(|| self.limits.networks.network_of(peer));
         let mut open = self.open.lock();
         if open.total >= self.limits.total {
             return Err(ConnectionRefusal::TooManyConnections);
@@ -86,21 +90,18 @@ impl Drop for ConnectionPermit {
     }
 }
 
-/// Returns the address by which a client is counted: an IPv6 client has a network of 64 bits.
-fn client_network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn admission(total: usize, per_address: usize) -> Arc<ConnectionAdmission> {
         let exempt = TrustedProxies::new(&["10.0.0.0/8".parse().unwrap()]);
-        ConnectionAdmission::new(ConnectionLimits { total, per_address, exempt })
+        ConnectionAdmission::new(ConnectionLimits {
+            total,
+            per_address,
+            networks: ClientNetworks::default(),
+            exempt,
+        })
     }
 
     fn address(text: &str) -> IpAddr {

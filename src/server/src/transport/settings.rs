@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use slog::{Logger, warn};
+use svc_model::ClientNetworks;
 
 use super::admission::ConnectionLimits;
 use super::transfer_window::ConnectionTimeouts;
@@ -51,6 +52,7 @@ pub(crate) fn main_listener_limits(config: &Config, limit: usize, log: &Logger) 
     ConnectionLimits {
         total,
         per_address: server.max_connections_per_address.min((total / 2).max(1)),
+        networks: config.rate_limit.client_networks(),
         exempt: TrustedProxies::new(&config.rate_limit.trusted_proxies),
     }
 }
@@ -71,7 +73,12 @@ pub(crate) fn refusal_limits() -> ConnectionLimits {
 }
 
 fn total_only(total: usize) -> ConnectionLimits {
-    ConnectionLimits { total, per_address: total, exempt: TrustedProxies::default() }
+    ConnectionLimits {
+        total,
+        per_address: total,
+        networks: ClientNetworks::default(),
+        exempt: TrustedProxies::default(),
+    }
 }
 
 #[cfg(test)]

@@ -35,6 +35,8 @@ fn a_value_outside_its_rule_is_refused_by_key() {
         ("admin_auth.allowed_hosts = [\"http://svc\"]", "admin_auth.allowed_hosts"),
         ("admin_auth.allowed_hosts = [\"svc:8080\"]", "admin_auth.allowed_hosts"),
         ("admin_auth.allowed_hosts = [\"\"]", "admin_auth.allowed_hosts"),
+        ("rate_limit.ipv6_prefix = 0", "rate_limit.ipv6_prefix"),
+        ("rate_limit.ipv6_prefix = 129", "rate_limit.ipv6_prefix"),
         ("storage.url = \"oracle://h\"", "storage.url"),
         ("storage.url = \"sqlite:\"", "storage.url"),
         ("storage.url = \"sqlite:svc.db?mode=ro\"", "storage.url"),

@@ -1,0 +1,108 @@
+//! The pace of refused keys of channels.
+//!
+//! Answers to wrong keys are held back, each time longer, so that guessing takes time. They count by channel and by the
+//! network of the client. Every key is compared: a right one is answered at once, whoever guesses beside its holder. A held
+//! answer keeps nothing of its message.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use svc_model::ClientNetworks;
+use tokio::time::{Instant, timeout};
+
+use super::lockout::Lockout;
+use crate::lifecycle::Lifecycle;
+
+/// Answers held at the same time at most; those beyond leave at once.
+const MOST_HELD: usize = 10_000;
+
+/// Longest time an answer is held; a client that gives up comes back as a new one.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// The wrong keys of each client at each channel.
+#[derive(Debug, Default)]
+pub(crate) struct GuessPacer {
+    /// By the hash of the channel and the network of the client.
+    guesses: Lockout<(u64, IpAddr)>,
+    hasher: RandomState,
+    networks: ClientNetworks,
+    held: AtomicUsize,
+}
+
+impl GuessPacer {
+    /// Counts clients by these networks.
+    pub(crate) fn new(networks: ClientNetworks) -> Self {
+        Self { networks, ..Self::default() }
+    }
+
+    /// Counts a wrong key and waits until its refusal may leave, or until the service begins to drain.
+    pub(crate) async fn pace(&self, channel_id: &str, client: IpAddr, lifecycle: &Lifecycle) {
+        let delay = self.record(channel_id, client, Instant::now());
+        if delay.is_zero() {
+            return;
+        }
+        if let Some(_held) = HeldAnswer::new(&self.held) {
+            // Both ends are reasons to answer.
+            let _ = timeout(delay, lifecycle.wait_until_draining()).await;
+        }
+    }
+
+    /// Counts a wrong key and returns how long its refusal is to wait.
+    fn record(&self, channel_id: &str, client: IpAddr, now: Instant) -> Duration {
+        let guesser = (self.hasher.hash_one(channel_id), self.networks.network_of(client));
+        self.guesses.record_failure(guesser, now).wait.min(LONGEST)
+    }
+}
+
+/// An answer that is held, counted until it is dropped.
+struct HeldAnswer<'p>(&'p AtomicUsize);
+
+impl<'p> HeldAnswer<'p> {
+    /// Counts one more; `None` when as many are held as may be.
+    fn new(held: &'p AtomicUsize) -> Option<Self> {
+        let room = |count: usize| (count < MOST_HELD).then_some(count + 1);
+        held.fetch_update(Ordering::AcqRel, Ordering::Acquire, room).ok()?;
+        Some(Self(held))
+    }
+}
+
+impl Drop for HeldAnswer<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guesses_wait_longer_each_time_by_channel_and_network() {
+        let (pacer, start) = (GuessPacer::default(), Instant::now());
+        let client = |text: &str| text.parse::<IpAddr>().unwrap();
+        let mut now = start;
+        let waits: Vec<u128> = (0..10)
+            .map(|_| {
+                let wait = pacer.record("orders", client("2001:db8::1"), now);
+                now += wait;
+                wait.as_millis()
+            })
+            .collect();
+        assert_eq!(waits, [0, 0, 0, 0, 500, 1_000, 2_000, 4_000, 5_000, 5_000]);
+        let wait = |channel: &str, address: &str| pacer.record(channel, client(address), now);
+        assert!(!wait("orders", "2001:db8::2").is_zero(), "an address of the same network");
+        assert!(wait("orders", "2001:db8:0:1::1").is_zero());
+        assert!(wait("returns", "2001:db8::1").is_zero());
+    }
+
+    #[test]
+    fn parallel_guesses_wait_for_the_same_instant_and_count_once() {
+        let (pacer, now) = (GuessPacer::default(), Instant::now());
+        let client = IpAddr::from([192, 0, 2, 1]);
+        let waits: Vec<u128> = (0..100).map(|_| pacer.record("orders", client, now).as_millis()).collect();
+        assert_eq!(waits[..4], [0; 4]);
+        assert_eq!(waits[4..], [500; 96]);
+    }
+}
