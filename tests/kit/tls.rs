@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
@@ -289,6 +289,18 @@ pub fn issue_certificate_for(names: &[&str]) -> Result<IssuedCertificate, rcgen:
 pub fn issue_expired_certificate() -> Result<IssuedCertificate, rcgen::Error> {
     let mut params = params_for(&["localhost", "127.0.0.1", "::1"])?;
     params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    issue(params)
+}
+
+/// Issues a certificate that expires after a while from an authority of its own.
+///
+/// # Errors
+/// The error of the certificate library.
+#[expect(clippy::disallowed_methods, reason = "a certificate expires by the clock of the machine")]
+pub fn issue_certificate_for_time(life: Duration) -> Result<IssuedCertificate, rcgen::Error> {
+    let mut params = params_for(&["localhost", "127.0.0.1", "::1"])?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    params.not_after = rcgen::date_time_ymd(1970, 1, 1) + now + life;
     issue(params)
 }
 

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_testkit::http::HttpClient;
+use svc_testkit::http2::{END_HEADERS, END_STREAM, GOAWAY, HEADERS, NO_ERROR, OK, RawClient, frame, get};
 use svc_testkit::peer;
 use svc_testkit::server::{ServerCommand, ServerProcess, free_port, wait_until};
-use svc_testkit::tls::{IssuedCertificate, issue_certificate};
+use svc_testkit::tls::{IssuedCertificate, issue_certificate, issue_certificate_for_time};
 
 use crate::support::{echo, error, eventually, launch};
 
@@ -276,6 +277,59 @@ fn the_admin_api_needs_a_certificate_where_authorities_are_named() {
     echo(&mut client(Some(&own)), "e", json!({}));
     let called = client(None).json("POST", "/api/v1/data/e", &json!({})).unwrap();
     assert_eq!(called.status, 200, "{}", called.text());
+}
+
+/// Checks that the connections of a client end once its certificate no longer counts; `withdraw` brings that about. The
+/// certificate is issued once the server runs, so that its life is not spent on the start.
+fn check_withdrawal(issue: impl FnOnce() -> IssuedCertificate, withdraw: impl FnOnce(&ServerProcess)) {
+    let issued = certificate();
+    let launch = over_tls(&issued);
+    let authority = launch.directory().join("clients.pem");
+    std::fs::write(&authority, certificate().authority).unwrap();
+    let server = launch.env("SVC_SERVER__TLS__CLIENT_CA_PATH", &authority.display().to_string());
+    let server = server.start().unwrap();
+    let path = "/api/v1/admin/workflows";
+    let own = issue();
+    std::fs::write(&authority, &own.authority).unwrap();
+    server.signal("HUP").unwrap();
+    let settings = issued.client_settings(Some(&own)).unwrap();
+    let mut over_1 = HttpClient::new(server.address()).over_tls(settings).keep_alive();
+    eventually(|| over_1.get(path).is_ok_and(|answer| answer.status == 200));
+    let mut over_2 = RawClient::connect_as(&server, &issued, Some(&own)).unwrap();
+    over_2.greet(&[]).unwrap();
+    let mut stream = 1;
+    let mut ask = |client: &mut RawClient| {
+        client.send(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &get(path)));
+        stream += 2;
+        client.receive_kind(HEADERS).expect("an answer").payload[0]
+    };
+    assert_eq!(ask(&mut over_2), OK);
+    withdraw(&server);
+    // The files are followed, and certificates expire, in their own time.
+    let mut last = None;
+    let is_refused = wait_until(PATIENCE, || {
+        let answer = over_1.get(path)?;
+        let status = answer.status;
+        last = Some(answer);
+        Ok(status == 403)
+    });
+    assert!(is_refused.unwrap(), "{last:?}");
+    assert_eq!(last.unwrap().header("connection"), Some("close"));
+    assert_ne!(ask(&mut over_2), OK);
+    assert_eq!(over_2.receive_kind(GOAWAY).expect("a farewell").code(), NO_ERROR);
+}
+
+#[test]
+fn withdrawn_client_certificate_ends_its_connections() {
+    check_withdrawal(certificate, |server| {
+        std::fs::write(server.directory().join("clients.pem"), certificate().authority).unwrap();
+        server.signal("HUP").unwrap();
+    });
+}
+
+#[test]
+fn expired_client_certificate_ends_its_connections() {
+    check_withdrawal(|| issue_certificate_for_time(Duration::from_secs(10)).unwrap(), |_| {});
 }
 
 #[test]

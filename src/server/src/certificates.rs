@@ -1,8 +1,10 @@
 //! The certificate of the listeners: loaded at the start, replaced while connections go on.
 //!
-//! A connection keeps the settings it was accepted with; the next one gets the newest. Files that cannot be
+//! A connection keeps the settings it was accepted with; the next one gets the newest. The certificate of a client is
+//! verified anew whenever it is asked for. Files that cannot be
 //! used change nothing: the previous certificate stays in use, and the log and `/health` report it.
 
+use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -10,8 +12,9 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig};
 use sha2::{Digest, Sha256};
@@ -32,9 +35,44 @@ const PROTOCOLS: [&[u8]; 2] = [HTTP_2, b"http/1.1"];
 /// The certificate in use, with its key and the authorities of clients.
 pub(crate) struct Certificates {
     section: TlsSection,
-    current: ArcSwap<ServerConfig>,
+    current: ArcSwap<TlsSettings>,
     last: Mutex<LastAttempt>,
     log: Logger,
+}
+
+/// The settings that are in use.
+struct TlsSettings {
+    server: Arc<ServerConfig>,
+    /// The verifier of the certificates of clients; `None` where no authority is named.
+    clients: Option<Arc<dyn ClientCertVerifier>>,
+}
+
+/// The certificate that a client has proved in the handshake of its connection.
+pub(crate) struct ClientCertificate {
+    chain: Vec<CertificateDer<'static>>,
+    certificates: Arc<Certificates>,
+}
+
+impl ClientCertificate {
+    /// Takes the certificate of a client, which comes first, and those after it.
+    pub(crate) fn new(chain: &[CertificateDer<'_>], certificates: Arc<Certificates>) -> Self {
+        let chain = chain.iter().map(|certificate| certificate.clone().into_owned()).collect();
+        Self { chain, certificates }
+    }
+
+    /// Returns true while the certificate counts: it has not expired, and its authority is still named.
+    pub(crate) fn is_accepted(&self) -> bool {
+        let Some((own, intermediates)) = self.chain.split_first() else { return false };
+        let settings = self.certificates.current.load();
+        let Some(clients) = &settings.clients else { return false };
+        clients.verify_client_cert(own, intermediates, UnixTime::now()).is_ok()
+    }
+}
+
+impl fmt::Debug for ClientCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientCertificate").finish_non_exhaustive()
+    }
 }
 
 /// The files that were tried last, and the reason for which they are not in use.
@@ -87,7 +125,7 @@ impl CertificateFiles {
     }
 
     /// Makes the settings of a server. An error names the file that is wrong.
-    fn build(&self, section: &TlsSection) -> Result<ServerConfig, String> {
+    fn build(&self, section: &TlsSection) -> Result<TlsSettings, String> {
         let chain = parse_certificates(&self.chain)
             .map_err(|problem| format!("server.tls.cert_path: {:?}: {problem}", section.cert_path))?;
         let key = PrivateKeyDer::from_pem_slice(&self.key).map_err(|_| {
@@ -104,8 +142,8 @@ impl CertificateFiles {
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(versions)
             .map_err(|error| format!("server.tls.min_version: {error}"))?;
-        let builder = match &self.client_ca {
-            None => builder.with_no_client_auth(),
+        let clients: Option<Arc<dyn ClientCertVerifier>> = match &self.client_ca {
+            None => None,
             Some(authorities) => {
                 let refused = |problem: String| {
                     format!("server.tls.client_ca_path: {:?}: {problem}", section.client_ca_path)
@@ -119,8 +157,12 @@ impl CertificateFiles {
                     .allow_unauthenticated()
                     .build()
                     .map_err(|error| refused(error.to_string()))?;
-                builder.with_client_cert_verifier(verifier)
+                Some(verifier)
             }
+        };
+        let builder = match &clients {
+            None => builder.with_no_client_auth(),
+            Some(verifier) => builder.with_client_cert_verifier(Arc::clone(verifier)),
         };
         let mut config = builder.with_single_cert(chain, key).map_err(|error| {
             format!(
@@ -130,7 +172,7 @@ impl CertificateFiles {
         })?;
         let protocols = if section.http2 { &PROTOCOLS[..] } else { &PROTOCOLS[1..] };
         config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-        Ok(config)
+        Ok(TlsSettings { server: Arc::new(config), clients })
     }
 }
 
@@ -160,7 +202,7 @@ impl Certificates {
 
     /// Returns the acceptor of the next connection.
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
-        self.current.load_full().into()
+        Arc::clone(&self.current.load().server).into()
     }
 
     /// Returns the reason for which the newest files are not in use.
@@ -193,8 +235,8 @@ impl Certificates {
         let mut last = self.last.lock();
         last.fingerprint = fingerprint;
         match built {
-            Ok(config) => {
-                self.current.store(Arc::new(config));
+            Ok(settings) => {
+                self.current.store(Arc::new(settings));
                 last.problem = None;
                 info!(self.log, "certificate loaded"; "path" => &self.section.cert_path);
             }

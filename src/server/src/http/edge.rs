@@ -134,6 +134,8 @@ struct Exchange {
     /// The client of a TLS connection; `None` in plain text.
     tls: Option<TlsPeer>,
     is_stream: Cell<bool>,
+    /// Set if the connection ends with the answer.
+    is_last: Cell<bool>,
 }
 
 impl Exchange {
@@ -165,10 +167,11 @@ impl Exchange {
             tls: match &connection {
                 Some(connection) => connection.tls(),
                 // A request of HTTP/2 shares its connection with others.
-                None => request.extensions().get::<TlsPeer>().copied(),
+                None => request.extensions().get::<TlsPeer>().cloned(),
             },
             connection,
             is_stream: Cell::new(false),
+            is_last: Cell::new(false),
         }
     }
 
@@ -224,10 +227,18 @@ impl Exchange {
     fn check_client_certificate(&self) -> Result<(), ServiceError> {
         let is_required =
             self.plane == Plane::Admin && self.state.config.server.tls.requires_client_certificate();
-        if is_required && !self.tls.is_some_and(|peer| peer.has_certificate) {
-            return Err(ServiceError::forbidden("The admin API needs a client certificate"));
+        if !is_required {
+            return Ok(());
         }
-        Ok(())
+        let Some(peer) = self.tls.as_ref().filter(|peer| peer.has_certificate()) else {
+            return Err(ServiceError::forbidden("The admin API needs a client certificate"));
+        };
+        if peer.is_certified() {
+            return Ok(());
+        }
+        // A new handshake tells the client why.
+        self.is_last.set(true);
+        Err(ServiceError::forbidden("The client certificate has expired or is no longer accepted"))
     }
 
     /// Refuses a request of a foreign web page to an admin API that asks for no key.
@@ -314,7 +325,7 @@ impl Exchange {
         let took = self.started.elapsed();
         let status = answer.status();
         self.is_stream.set(answer.body().size() == BodySize::Stream);
-        if self.state.lifecycle.is_draining() {
+        if self.is_last.get() || self.state.lifecycle.is_draining() {
             answer.head_mut().set_connection_type(ConnectionType::Close);
         }
         let headers = answer.headers_mut();

@@ -28,7 +28,7 @@ use super::state::{ConnectionState, TlsPeer};
 use super::stream::{ClientStream, Socket};
 use super::timer::timeout;
 use super::transfer_window::ConnectionTimeouts;
-use crate::certificates::Certificates;
+use crate::certificates::{Certificates, ClientCertificate};
 use crate::http::Metrics;
 use crate::state::AppState;
 
@@ -131,7 +131,7 @@ impl Transport {
                 (stream, Some(tls))
             }
         };
-        if let (Some(tls), true) = (tls, stream.is_http2()) {
+        if let (Some(tls), true) = (&tls, stream.is_http2()) {
             let report =
                 |refusal: ConnectionRefusal| self.reports.record(refusal, peer.map(|peer| peer.ip()));
             let refuse = |refusal: ConnectionRefusal| {
@@ -145,8 +145,8 @@ impl Transport {
                 refuse: &refuse,
                 lifecycle: &self.state.lifecycle,
             };
-            let client = Http2Client { address: peer, tls };
-            Box::pin(http2::serve::<S, B>(stream, application, client, &limits)).await;
+            let client = Http2Client { address: peer, tls: tls.clone() };
+            Box::pin(http2::serve::<S, B>(stream, application, &client, &limits)).await;
             return;
         }
         let state = Rc::new(match tls {
@@ -163,7 +163,7 @@ impl Transport {
     /// Completes the handshake; `None` if it failed, which is reported.
     async fn secure(
         &self,
-        certificates: &Certificates,
+        certificates: &Arc<Certificates>,
         stream: TcpStream,
         peer: Option<IpAddr>,
     ) -> Option<(ClientStream, TlsPeer)> {
@@ -174,8 +174,9 @@ impl Transport {
         };
         match accepted {
             Ok(stream) => {
-                let has_certificate = stream.get_ref().1.peer_certificates().is_some();
-                Some((ClientStream::Tls(Box::new(stream)), TlsPeer { has_certificate }))
+                let chain = stream.get_ref().1.peer_certificates();
+                let certificate = chain.map(|chain| ClientCertificate::new(chain, Arc::clone(certificates)));
+                Some((ClientStream::Tls(Box::new(stream)), TlsPeer::new(certificate)))
             }
             Err((error, socket)) => {
                 let refusal = ConnectionRefusal::from_handshake(&error)?;

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::stream::ClientStream;
 use super::transfer_window::{ConnectionTimeouts, TransferWindow};
+use crate::certificates::ClientCertificate;
 
 /// Bytes taken from a socket while nobody asks for them: the start of a body, or requests sent ahead.
 const READ_AHEAD: usize = 16 * 1024;
@@ -60,10 +61,26 @@ pub(crate) struct ConnectionState {
 }
 
 /// The client at the other end of a TLS connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TlsPeer {
-    /// It has proved a certificate of `server.tls.client_ca_path`.
-    pub(crate) has_certificate: bool,
+    /// The certificate that it has proved; `None` for a client without one.
+    certificate: Option<Rc<ClientCertificate>>,
+}
+
+impl TlsPeer {
+    pub(super) fn new(certificate: Option<ClientCertificate>) -> Self {
+        Self { certificate: certificate.map(Rc::new) }
+    }
+
+    /// Returns true if the client has proved a certificate in the handshake.
+    pub(crate) fn has_certificate(&self) -> bool {
+        self.certificate.is_some()
+    }
+
+    /// Returns true while its certificate is one of `server.tls.client_ca_path`.
+    pub(crate) fn is_certified(&self) -> bool {
+        self.certificate.as_ref().is_some_and(|certificate| certificate.is_accepted())
+    }
 }
 
 impl ConnectionState {
@@ -89,7 +106,7 @@ impl ConnectionState {
 
     /// Returns the client of a TLS connection; `None` in plain text.
     pub(crate) fn tls(&self) -> Option<TlsPeer> {
-        self.tls
+        self.tls.clone()
     }
 
     pub(crate) fn timeouts(&self) -> &ConnectionTimeouts {

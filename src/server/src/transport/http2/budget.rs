@@ -13,6 +13,8 @@ const RESETS: u32 = 200;
 pub(super) enum ExchangeEnd {
     /// The response was sent, or the service gave up.
     Answered,
+    /// The response was sent, and the connection is to end.
+    AnsweredLast,
     /// The client has reset the request.
     Reset,
 }
@@ -28,7 +30,9 @@ impl ResetBudget {
     /// Counts the end of a request. Returns `false` once the client has reset too many.
     pub(super) fn record(&mut self, end: ExchangeEnd) -> bool {
         match end {
-            ExchangeEnd::Answered => self.answered = self.answered.saturating_add(1),
+            ExchangeEnd::Answered | ExchangeEnd::AnsweredLast => {
+                self.answered = self.answered.saturating_add(1)
+            }
             ExchangeEnd::Reset => self.resets = self.resets.saturating_add(1),
         }
         self.resets <= self.answered.saturating_add(RESETS)

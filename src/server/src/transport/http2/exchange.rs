@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use actix_http::body::{BodySize, BoxBody, MessageBody};
-use actix_http::{Request, Response};
+use actix_http::{ConnectionType, Request, Response};
 use actix_service::Service;
 use actix_web::web::Bytes;
 use h2::server::SendResponse;
@@ -28,7 +28,7 @@ pub(super) async fn exchange<S, B>(
     service: &S,
     request: http::Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
-    client: Http2Client,
+    client: &Http2Client,
     (limits, heads): (&Http2Limits<'_>, &HeadBudget),
 ) -> ExchangeEnd
 where
@@ -55,7 +55,7 @@ where
         };
         answer::<S, B>(service, (parts, held), &body, &mut respond, (client, limits)).await
     };
-    if sent == Ok(ExchangeEnd::Answered) && !body.borrow().is_end_stream() {
+    if sent != Ok(ExchangeEnd::Reset) && sent.is_ok() && !body.borrow().is_end_stream() {
         body::discard(&body).await;
     }
     sent.unwrap_or_else(|refusal| {
@@ -73,7 +73,7 @@ async fn answer<S, B>(
     (parts, held): (Parts, HeldHead),
     body: &SharedBody,
     respond: &mut SendResponse<Bytes>,
-    (client, limits): (Http2Client, &Http2Limits<'_>),
+    (client, limits): (&Http2Client, &Http2Limits<'_>),
 ) -> Result<ExchangeEnd, ConnectionRefusal>
 where
     S: Service<Request>,
@@ -84,7 +84,8 @@ where
     let slow_body = Rc::new(Cell::new(false));
     let is_head = parts.method == http::Method::HEAD;
     let payload = body::payload(body, limits.timeouts, Rc::clone(&slow_body));
-    let mut call = pin!(service.call(message::request(&parts, payload, (client.address, client.tls))));
+    let mut call =
+        pin!(service.call(message::request(&parts, payload, (client.address, client.tls.clone()))));
     drop(parts);
     let response = poll_fn(|context| {
         if respond.poll_reset(context).is_ready() {
@@ -95,9 +96,11 @@ where
     let response = response.await;
     // The handler has let go of the head.
     drop(held);
+    let mut is_last = false;
     let sent = match response {
         Some(Ok(response)) => {
             let response: Response<B> = response.into();
+            is_last = response.head().connection_type() == ConnectionType::Close;
             send(response, respond, is_head, limits).await
         }
         Some(Err(error)) => {
@@ -109,7 +112,10 @@ where
     if slow_body.get() {
         (limits.report)(ConnectionRefusal::SlowBody);
     }
-    sent
+    match sent {
+        Ok(ExchangeEnd::Answered) if is_last => Ok(ExchangeEnd::AnsweredLast),
+        sent => sent,
+    }
 }
 
 /// Sends a response, as fast as the client takes it.

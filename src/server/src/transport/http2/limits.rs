@@ -30,7 +30,6 @@ const CONNECTION_WINDOW: u32 = 512 * 1024;
 pub(super) const SEND_BUFFER: usize = 32 * 1024;
 
 /// The client of an HTTP/2 connection.
-#[derive(Clone, Copy)]
 pub(in crate::transport) struct Http2Client {
     pub(in crate::transport) address: Option<SocketAddr>,
     pub(in crate::transport) tls: TlsPeer,

@@ -117,8 +117,6 @@ pub(super) fn response<B: MessageBody>(response: Response<B>) -> (http::Response
 mod tests {
     use super::*;
 
-    const TLS: TlsPeer = TlsPeer { has_certificate: true };
-
     #[test]
     fn size_of_a_head_counts_every_header_with_its_overhead() {
         let head = |request: http::request::Builder| head_size(&request.body(()).unwrap().into_parts().0);
@@ -136,14 +134,14 @@ mod tests {
             .body(())
             .unwrap()
             .into_parts();
-        let request = request(&parts, Payload::None, (None, TLS));
+        let request = request(&parts, Payload::None, (None, TlsPeer::default()));
         assert_eq!((request.method(), request.path()), (&Method::POST, "/api/v1/data/e"));
         assert_eq!(request.uri().query(), Some("a=b"));
         let header = |name: &str| request.headers().get_all(name).collect::<Vec<_>>();
         assert_eq!(header("host"), ["svc.example:8443"]);
         assert_eq!(header("cookie"), ["a=1; b=2"]);
         assert_eq!(header("x-mine"), ["1"]);
-        assert_eq!(request.extensions().get::<TlsPeer>(), Some(&TLS));
+        assert!(request.extensions().get::<TlsPeer>().is_some());
     }
 
     #[test]

@@ -23,7 +23,7 @@ use futures_util::{FutureExt, StreamExt};
 use h2::server::{Connection, SendResponse};
 use h2::{Reason, RecvStream};
 
-use self::budget::{HeadBudget, ResetBudget};
+use self::budget::{ExchangeEnd, HeadBudget, ResetBudget};
 use self::exchange::exchange;
 pub(super) use self::limits::{Http2Client, Http2Limits};
 use super::refusal::ConnectionRefusal;
@@ -44,7 +44,7 @@ enum ConnectionEvent {
 pub(super) async fn serve<S, B>(
     stream: ClientStream,
     service: &S,
-    client: Http2Client,
+    client: &Http2Client,
     limits: &Http2Limits<'_>,
 ) where
     S: Service<Request>,
@@ -73,6 +73,9 @@ pub(super) async fn serve<S, B>(
         let next = poll_fn(|context| {
             // The requests come before the connection: polling it then writes what they have sent.
             while let Poll::Ready(Some(end)) = exchanges.poll_next_unpin(context) {
+                if end == ExchangeEnd::AnsweredLast {
+                    connection.graceful_shutdown();
+                }
                 if !budget.record(end) {
                     return Poll::Ready(ConnectionEvent::ResetFlood);
                 }
