@@ -10,6 +10,7 @@ mod links;
 mod messages;
 mod migrations;
 mod modules;
+mod promises;
 
 use std::path::{Path, PathBuf};
 
