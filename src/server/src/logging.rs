@@ -44,6 +44,13 @@ pub fn start(logging: &LoggingSection, rust_log: Option<&str>) -> Logs {
     Logs { log, _flush: guard }
 }
 
+/// Returns a root logger that hands every message to the `tracing` subscriber of the process, for
+/// [`Options::log`](crate::Options::log) of an application that logs with `tracing`. The subscriber filters.
+#[must_use]
+pub fn to_tracing() -> Logger {
+    Logger::root(tracing_slog::TracingSlogDrain, slog::o!())
+}
+
 fn queue<D>(drain: D) -> (slog_async::Async, slog_async::AsyncGuard)
 where
     D: Drain<Ok = (), Err = slog::Never> + Send + 'static,
