@@ -59,6 +59,7 @@ mod builtin;
 pub mod catalogue;
 mod checks;
 mod clock;
+mod closure_function;
 mod compile;
 mod dependencies;
 mod engine;
@@ -88,6 +89,7 @@ mod trace;
 
 pub use bounded_json::{ParseJsonError, RunStopped, parse_json_within};
 pub use checks::UnknownCall;
+pub use closure_function::ClosureFunction;
 pub use dependencies::{ChannelCallUse, ConnectorUse, Dependencies};
 pub use engine::{Engine, EngineBuilder};
 pub use error::{CompileError, RunFailure, TaskError};

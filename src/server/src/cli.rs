@@ -93,15 +93,6 @@ pub enum CliCommand {
     },
 }
 
-/// Returns the process environment for [`config::load`](crate::config::load). Invalid UTF-8 is replaced, so
-/// that a damaged name or value of a setting is refused rather than ignored.
-#[must_use]
-pub fn environment() -> Vec<(String, String)> {
-    std::env::vars_os()
-        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;

@@ -41,6 +41,13 @@ pub fn start(logging: &LoggingSection, rust_log: Option<&str>) -> Logs {
     Logs { log, _flush: guard }
 }
 
+/// Returns a root logger that hands every message to the `tracing` subscriber of the process, for
+/// [`Options::log`](crate::Options::log) of an application that logs with `tracing`. The subscriber filters.
+#[must_use]
+pub fn to_tracing() -> Logger {
+    Logger::root(tracing_slog::TracingSlogDrain, slog::o!())
+}
+
 /// One JSON object per line, each written whole.
 fn json<W: Write + Send + 'static>(output: W) -> Mutex<slog_json::Json<W>> {
     let target = slog::FnValue(|record: &Record<'_>| record.module());

@@ -26,7 +26,7 @@ const LAST_LOG: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let environment = cli::environment();
+    let environment = config::process_environment();
     let path = cli.config.as_deref();
     let (mut out, mut err) = (io::stdout(), io::stderr());
     let code = match cli.command {

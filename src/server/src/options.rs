@@ -4,19 +4,24 @@ use std::fmt;
 use std::sync::Arc;
 
 use actix_supervision::PlannedFault;
+use prometheus_client::registry::Registry;
 use slog::{Discard, Logger, o};
 use svc_engine::Function;
 
 /// The inputs of a start beside the configuration.
 pub struct Options {
-    /// The root logger; discards messages by default.
+    /// The root logger; discards messages by default. [`logging::to_tracing`](crate::logging::to_tracing) hands
+    /// them to the subscriber of an application that logs with `tracing`.
     pub log: Logger,
     /// The environment that `env://` references read, and that names the secret store of `vault://`
-    /// references.
+    /// references; [`process_environment`](crate::config::process_environment) is that of the process.
     pub environment: Vec<(String, String)>,
     /// Functions of the embedding application, which workflows may name like those of the service. Their
     /// [entries](Function::entry) have the source [`Plugin`](svc_engine::catalogue::FunctionSource::Plugin).
     pub functions: Vec<Arc<dyn Function>>,
+    /// Metrics of the embedding application, which `/metrics` and
+    /// [`Service::render_metrics`](crate::Service::render_metrics) show before those of the service.
+    pub metrics: Registry,
     /// Planned faults, for tests and drills.
     pub faults: Vec<PlannedFault>,
     /// Seed of every jitter in the supervision tree.
@@ -29,6 +34,7 @@ impl Default for Options {
             log: Logger::root(Discard, o!()),
             environment: Vec::new(),
             functions: Vec::new(),
+            metrics: Registry::default(),
             faults: Vec::new(),
             seed: 0,
         }

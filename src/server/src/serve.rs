@@ -24,7 +24,6 @@ use crate::config::Config;
 use crate::error::ServiceStartError;
 use crate::listener_shutdown::ListenerShutdown;
 use crate::options::Options;
-use crate::routes::MountMode;
 use crate::service::Service;
 use crate::shutdown::UNBOUNDED;
 use crate::signals::{Signal, Signals};
@@ -77,7 +76,7 @@ pub async fn serve(
         .map_err(ServiceStartError::system(format!("cannot listen on {}:{}", address.0, address.1)))?;
     let door =
         ListenerShutdown::new(&listener).map_err(ServiceStartError::system("cannot share the listener"))?;
-    let routes = service.mount(MountMode::WholeApplication);
+    let routes = service.mount();
     let transport =
         service.main_transport(transport::settings::main_listener_limits(&config, descriptors, &log));
     let application = move || App::new().configure(routes.clone());

@@ -55,12 +55,12 @@ use crate::worker_threads::WorkerThreads;
 /// # Errors
 /// The reason, in one line.
 pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, ServiceStartError> {
-    let Options { log, environment, functions, faults, seed } = options;
+    let Options { log, environment, functions, metrics: host_metrics, faults, seed } = options;
     let certificates = load_certificates(&config, &log)?;
     let resources = Resources::open(&config, &environment, &log).await?;
     let instance_id = settings::instance_id(&config);
-    let mut metrics =
-        ServiceMetrics::register(&config, config.cluster.enabled.then_some(instance_id.as_str()));
+    let instance = config.cluster.enabled.then_some(instance_id.as_str());
+    let mut metrics = ServiceMetrics::register(&config, host_metrics, instance);
     let assembly = build_tree(&resources.io, (seed, faults), &log)?;
     metrics.registry.registry_mut().register_collector(Box::new(TreeCollector::new(assembly.tree.clone())));
     let Resources { io, outbound, secrets, node_id, file_lock, opened, cluster_redis, engine } = resources;
@@ -246,9 +246,13 @@ struct ServiceMetrics {
 }
 
 impl ServiceMetrics {
-    fn register(config: &Config, instance: Option<&str>) -> Self {
+    fn register(
+        config: &Config,
+        host: prometheus_client::registry::Registry,
+        instance: Option<&str>,
+    ) -> Self {
         let mut metrics = Self {
-            registry: Metrics::new(instance),
+            registry: Metrics::new(host, instance),
             channels: ChannelMetrics::default(),
             reloads: RegistryMetrics::default(),
             traces: TraceMetrics::default(),

@@ -169,6 +169,13 @@ impl AppState {
         Some(troubles)
     }
 
+    /// Returns all metrics in the Prometheus text format.
+    pub(crate) fn render_metrics(&self) -> Result<String, fmt::Error> {
+        // Sets the gauge of Kafka ingress.
+        self.kafka_troubles();
+        self.metrics.render()
+    }
+
     /// Releases the SQLite file for other processes.
     pub(crate) fn unlock_file(&self) {
         drop(self.file_lock.lock().take());

@@ -37,6 +37,8 @@ pub(crate) enum RunsOn {
     ConnectorThread,
     /// The worker threads of the HTTP server, one actor each.
     HttpWorkers,
+    /// The thread that the host application chooses.
+    HostThread,
     /// The threads of the shared i/o runtime.
     IoRuntime,
     /// The blocking pool of the runtime that starts it.
@@ -277,9 +279,15 @@ static JOB: TreeRow = TreeRow::actor("housekeeping/{job}", RunsOn::SharedThread)
 /// The timer of the jobs.
 static JOB_SCHEDULER: TreeRow = TreeRow::actor("housekeeping/scheduler", RunsOn::SharedThread).needs(&[&JOB]);
 
+/// The group of the actors of an embedding application.
+pub(crate) static HOST: TreeRow = TreeRow::group("host");
+/// One actor of the application, which may submit to channels.
+pub(crate) static HOST_ACTOR: TreeRow =
+    TreeRow::actor("host/{name}", RunsOn::HostThread).needs(&[&STORE, &REGISTRY, &CHANNELS]);
+
 /// Every kind of node. Where two paths match a node, the first one counts.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with a running service"))]
-pub(crate) static NODES: [&TreeRow; 35] = [
+pub(crate) static NODES: [&TreeRow; 37] = [
     &STORE,
     &STORE_WRITER,
     &STORE_PROBE,
@@ -315,6 +323,8 @@ pub(crate) static NODES: [&TreeRow; 35] = [
     &HOUSEKEEPING,
     &JOB_SCHEDULER,
     &JOB,
+    &HOST,
+    &HOST_ACTOR,
 ];
 
 /// A kind of thread or task outside the tree.

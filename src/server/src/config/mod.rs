@@ -33,7 +33,7 @@ pub use edge::{
 pub use execution::{
     CircuitBreakerSection, CronSection, EngineSection, JwtSection, QuerySection, WriteSection,
 };
-pub use load::{LoadedConfig, load, parse};
+pub use load::{LoadedConfig, load, parse, process_environment};
 pub use network::{Network, NetworkError};
 pub use problem::{ConfigError, ConfigProblem};
 pub use schema::config_schema;

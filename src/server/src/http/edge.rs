@@ -27,6 +27,7 @@ use tokio::time::Instant;
 
 use super::auth::AuthFailureReason;
 use super::metrics::method_label;
+use super::mount::{MountPoint, prefix_length};
 use super::plane::{ADMIN, DOCS_FILE, Plane, channel_path_start, reads_trace};
 use super::request_id::X_REQUEST_ID;
 use super::security_headers::{DOCS_POLICY, SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY};
@@ -45,18 +46,19 @@ const LOGGED_PATH: usize = 1024;
 #[derive(Debug, Clone)]
 pub(crate) struct Edge {
     state: web::Data<AppState>,
+    mount: MountPoint,
     public: bool,
 }
 
 impl Edge {
     /// Makes the middleware for clients: requests are limited, `/metrics` requires a key.
-    pub(crate) fn for_clients(state: web::Data<AppState>) -> Self {
-        Self { state, public: true }
+    pub(crate) fn for_clients(state: web::Data<AppState>, mount: MountPoint) -> Self {
+        Self { state, mount, public: true }
     }
 
     /// Makes the middleware for the operational listener: nothing is limited, `/metrics` is open.
     pub(crate) fn for_operators(state: web::Data<AppState>) -> Self {
-        Self { state, public: false }
+        Self { state, mount: MountPoint::of_pattern(""), public: false }
     }
 }
 
@@ -72,7 +74,12 @@ where
     type Future = Ready<Result<Self::Transform, ()>>;
 
     fn new_transform(&self, inner: S) -> Self::Future {
-        ready(Ok(EdgeService { inner: Rc::new(inner), state: self.state.clone(), public: self.public }))
+        ready(Ok(EdgeService {
+            inner: Rc::new(inner),
+            state: self.state.clone(),
+            mount: self.mount,
+            public: self.public,
+        }))
     }
 }
 
@@ -81,6 +88,7 @@ where
 pub(crate) struct EdgeService<S> {
     inner: Rc<S>,
     state: web::Data<AppState>,
+    mount: MountPoint,
     public: bool,
 }
 
@@ -96,7 +104,7 @@ where
     forward_ready!(inner);
 
     fn call(&self, mut request: ServiceRequest) -> Self::Future {
-        let exchange = Exchange::begin(&self.state, &request);
+        let exchange = Exchange::begin(&self.state, self.mount, &request);
         if let Some(answer) = exchange.refuse_or_admit(&mut request, self.public) {
             return Box::pin(ready(Ok(exchange.finish(request.into_response(answer)))));
         }
@@ -126,6 +134,8 @@ struct Exchange {
     plane: Plane,
     method: Method,
     path: String,
+    /// Length of the prefix of the path that belongs to a larger application.
+    host_length: usize,
     client_ip: IpAddr,
     forwarded: bool,
     cors: Option<HeaderValue>,
@@ -139,7 +149,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    fn begin(state: &web::Data<AppState>, request: &ServiceRequest) -> Self {
+    fn begin(state: &web::Data<AppState>, mount: MountPoint, request: &ServiceRequest) -> Self {
         state.lifecycle.begin_request();
         let connection = request.conn_data::<Rc<ConnectionState>>().cloned();
         if let Some(connection) = &connection {
@@ -153,7 +163,8 @@ impl Exchange {
             warn!(state.log, "forwarded headers are ignored, because no proxy is trusted; all clients of a proxy \
                 share its address"; "peer" => %peer, "remedy" => "set rate_limit.trusted_proxies");
         }
-        let plane = classify_request(state, request);
+        let host_length = mount.host_length(request);
+        let plane = classify_request(state, request, host_length);
         Self {
             state: state.clone(),
             id: RequestId::from_headers(headers),
@@ -161,6 +172,7 @@ impl Exchange {
             plane,
             method: request.method().clone(),
             path: request.path().to_owned(),
+            host_length,
             client_ip,
             forwarded: client_ip != peer,
             cors: state.cors.allowed_origin(headers, plane),
@@ -192,7 +204,7 @@ impl Exchange {
         }
         let principal = match self.plane {
             // The handler checks the trace's token or a key, once it has the trace.
-            Plane::Admin if reads_trace(&self.method, &self.path) => Ok(None),
+            Plane::Admin if reads_trace(&self.method, self.own_path()) => Ok(None),
             Plane::Admin => self.authorize(request.headers()).map(Some),
             Plane::Operational("/metrics") if public && self.state.mounts_metrics() => {
                 self.authorize(request.headers()).map(Some)
@@ -214,9 +226,15 @@ impl Exchange {
             client_ip: self.client_ip,
             forwarded: self.forwarded,
             principal,
-            channel_path_start: channel_path_start(&self.path),
+            host_length: self.host_length,
+            channel_path_start: self.host_length + channel_path_start(self.own_path()),
         });
         None
+    }
+
+    /// Returns the path without the prefix of a larger application.
+    fn own_path(&self) -> &str {
+        self.path.get(self.host_length..).unwrap_or(&self.path)
     }
 
     fn check_rate_limit(&self, public: bool) -> Result<(), ServiceError> {
@@ -279,7 +297,7 @@ impl Exchange {
             Plane::Operational(path) => Cow::Borrowed(path),
             Plane::Admin | Plane::Other => {
                 let pattern = response.request().match_pattern();
-                pattern.map_or(Cow::Borrowed("unmatched"), |pattern| Cow::Owned(described_path(&pattern)))
+                pattern.map_or(Cow::Borrowed("unmatched"), |pattern| Cow::Owned(own_pattern(&pattern)))
             }
         };
         self.complete_response(response.response_mut(), path);
@@ -381,13 +399,20 @@ impl Drop for Exchange {
 
 /// Returns the stricter plane of the raw and the decoded path, so that no spelling of an admin path bypasses
 /// its guard.
-fn classify_request(state: &AppState, request: &ServiceRequest) -> Plane {
-    let written = state.planes.plane_of(request.path());
-    let decoded = request.match_info().as_str();
-    if written == Plane::Admin || decoded == request.path() {
+fn classify_request(state: &AppState, request: &ServiceRequest, host_length: usize) -> Plane {
+    let (raw, decoded) = (request.path(), request.match_info().as_str());
+    let written = state.planes.plane_of(raw.get(host_length..).unwrap_or(raw));
+    if written == Plane::Admin || decoded == raw {
         return written;
     }
-    state.planes.plane_of(decoded)
+    // The router decodes no slash, so that the prefix has as many in both.
+    let segments = raw.get(..host_length).unwrap_or_default().matches('/').count();
+    state.planes.plane_of(decoded.get(prefix_length(decoded, segments)..).unwrap_or(decoded))
+}
+
+/// Returns the pattern of an endpoint as the API describes it, without the prefix of a larger application.
+fn own_pattern(pattern: &str) -> String {
+    described_path(pattern.find(ADMIN).and_then(|at| pattern.get(at..)).unwrap_or(pattern))
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
@@ -463,7 +488,7 @@ mod tests {
             config.storage.url = format!("sqlite:{}", directory.path().join("svc.db").display());
             let log = Logger::root(slog::Discard, o!());
             let service = Running::start(config, Options { log, ..Options::default() }).await.unwrap();
-            let edge = Edge::for_clients(service.state().clone());
+            let edge = Edge::for_clients(service.state().clone(), MountPoint::of_pattern(""));
             let app =
                 init_service(App::new().route("/api/v1/data/boom", web::get().to(boom)).wrap(edge)).await;
             let request = TestRequest::get().uri("/api/v1/data/boom").to_request();
@@ -486,7 +511,7 @@ mod tests {
             config.storage.url = format!("sqlite:{}", directory.path().join("svc.db").display());
             let (log, written) = recorder();
             let service = Running::start(config, Options { log, ..Options::default() }).await.unwrap();
-            let edge = Edge::for_clients(service.state().clone());
+            let edge = Edge::for_clients(service.state().clone(), MountPoint::of_pattern(""));
             let app = init_service(App::new().route("/boom", web::get().to(boom)).wrap(edge)).await;
             let request = TestRequest::get().uri("/boom").insert_header((X_REQUEST_ID, "mine")).to_request();
             let answer = try_call_service(&app, request).await.unwrap_err().error_response();

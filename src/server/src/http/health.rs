@@ -118,9 +118,7 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
 
 /// `GET /metrics`: everything measured, as Prometheus text.
 pub(crate) async fn metrics(state: web::Data<AppState>) -> Result<HttpResponse, Error> {
-    // Sets the gauge of Kafka ingress.
-    state.kafka_troubles();
-    let text = state.metrics.render().map_err(ServiceError::internal_error)?;
+    let text = state.render_metrics().map_err(ServiceError::internal_error)?;
     Ok(HttpResponse::Ok().content_type(exposition::CONTENT_TYPE).body(text))
 }
 

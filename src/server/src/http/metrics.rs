@@ -47,6 +47,8 @@ struct BuildLabels {
 /// The process's metrics. Parts register their own into [`registry_mut`](Self::registry_mut) while the
 /// service is put together; afterwards the set of families is fixed. Label values never come from callers.
 pub struct Metrics {
+    /// The metrics of an embedding application, under their own names.
+    host: Registry,
     registry: Registry,
     /// The labels of the samples about the process, as text.
     process_labels: Option<String>,
@@ -57,10 +59,12 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers the families of the edge. Every sample carries the label `instance`, where one is given.
-    pub fn new(instance: Option<&str>) -> Self {
+    /// Registers the families of the edge. Every sample of the service carries the label `instance`, where one is
+    /// given; those of `host` stay as they are.
+    pub fn new(host: Registry, instance: Option<&str>) -> Self {
         let label = instance.map(|name| (Cow::Borrowed("instance"), Cow::Owned(name.to_owned())));
         let mut metrics = Self {
+            host,
             registry: Registry::with_prefix_and_labels(PREFIX, label.clone().into_iter()),
             process_labels: label.map(|(key, name)| format!("{{{key}=\"{}\"}}", escape_label(&name))),
             requests: Family::default(),
@@ -151,6 +155,7 @@ impl Metrics {
     /// A metric fails to write itself.
     pub fn render(&self) -> Result<String, fmt::Error> {
         let mut openmetrics = String::new();
+        text::encode_registry(&mut openmetrics, &self.host)?;
         text::encode(&mut openmetrics, &self.registry)?;
         let mut text = exposition::to_prometheus_text(&openmetrics);
         text.push_str(&process::exposition(self.process_labels.as_deref().unwrap_or_default()));
@@ -160,7 +165,7 @@ impl Metrics {
 
 impl Default for Metrics {
     fn default() -> Self {
-        Self::new(None)
+        Self::new(Registry::default(), None)
     }
 }
 
@@ -187,7 +192,7 @@ mod tests {
 
     #[test]
     fn the_exposition_names_counters_with_total_and_has_no_end_mark() {
-        let metrics = Metrics::new(None);
+        let metrics = Metrics::new(Registry::default(), None);
         metrics.record_http("GET", "/health".into(), 200, Duration::from_millis(3));
         metrics.record_auth_failure("invalid_key");
         let text = metrics.render().unwrap();
@@ -204,7 +209,7 @@ mod tests {
 
     #[test]
     fn instance_is_a_label_of_every_sample() {
-        let metrics = Metrics::new(Some("node \"1\""));
+        let metrics = Metrics::new(Registry::default(), Some("node \"1\""));
         metrics.record_auth_failure("invalid_key");
         let text = metrics.render().unwrap();
         let samples = text.lines().filter(|line| !line.starts_with('#'));
