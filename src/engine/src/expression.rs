@@ -26,6 +26,7 @@ use crate::path::Path;
 use crate::reads::{ReadExtent, Reads};
 use crate::redaction::Redaction;
 use crate::scope::{self, Arena};
+use crate::truth::{ConstantTruth, ResultUse, constant_truths};
 
 /// Containers inside containers that an authored expression may have.
 const MAX_NESTING: usize = 128;
@@ -163,8 +164,37 @@ impl Evaluator {
         match source {
             Value::Bool(true) => Ok(Condition::Always),
             Value::Bool(false) => Ok(Condition::Never),
-            source => self.compile(source, SecretPolicy::Allowed).map(Condition::When),
+            source => {
+                self.compile_for(ResultUse::Truth, source, SecretPolicy::Allowed).map(Condition::When)
+            }
         }
+    }
+
+    /// Compiles an expression whose result is used in one way.
+    ///
+    /// # Errors
+    /// A text for the author, also for a value whose truth counts and never differs.
+    pub(crate) fn compile_for(
+        &self,
+        used_as: ResultUse,
+        source: &Value,
+        secrets: SecretPolicy,
+    ) -> Result<Expression, String> {
+        let expression = self.compile(source, secrets)?;
+        match self.constant_truths("", source, used_as).first() {
+            None => Ok(expression),
+            Some(truth) => Err(format!("{}: {}", truth.path, truth.refusal().message)),
+        }
+    }
+
+    /// Returns the values of an expression whose truth counts and never differs; paths begin at `at`.
+    pub(crate) fn constant_truths(
+        &self,
+        at: &str,
+        source: &Value,
+        used_as: ResultUse,
+    ) -> Vec<ConstantTruth> {
+        constant_truths(&|name| self.knows(name), at, source, used_as)
     }
 
     /// Evaluates against a context that lives in the arena.

@@ -28,6 +28,7 @@ use crate::redaction::Redaction;
 use crate::run_state::RunState;
 use crate::scope::{EvaluationScope, WrittenRoots};
 use crate::template::Template;
+use crate::truth::ResultUse;
 
 /// The metadata field of a called workflow with the [place](TaskCx::call_path) of the task that called it.
 pub const CALL_PATH: &str = "_svc_call_path";
@@ -99,7 +100,7 @@ impl CompileCx<'_> {
     /// # Errors
     /// A text for the author.
     pub fn expression(&self, source: &Value) -> Result<Expression, String> {
-        self.evaluator.compile(source, SecretPolicy::Allowed)
+        self.evaluator.compile_for(ResultUse::Value, source, SecretPolicy::Allowed)
     }
 
     /// Prepares an input in which `{"var": path}` nodes are folded.

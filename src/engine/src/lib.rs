@@ -85,6 +85,7 @@ mod secret_uses;
 mod stubs;
 mod template;
 mod trace;
+mod truth;
 
 pub use bounded_json::{ParseJsonError, RunStopped, parse_json_within};
 pub use checks::UnknownCall;
@@ -108,6 +109,7 @@ pub use run::{RunOptions, RunOutcome};
 pub use secret_uses::{SecretUses, secret_uses};
 pub use stubs::{StubCall, Stubs};
 pub use template::Template;
+pub use truth::ConstantTruth;
 pub use trace::{
     AuditChange, AuditTrailEntry, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, TraceStep,
 };

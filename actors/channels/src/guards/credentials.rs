@@ -51,7 +51,7 @@ impl CredentialGuard {
             }
         };
         let authorization = logic
-            .map(|logic| expression::compile("auth.authorization_logic", logic, services))
+            .map(|logic| expression::compile_guard("auth.authorization_logic", logic, services))
             .transpose()?;
         let authenticator = Authenticator::build(config, references, &*services.key_sets)?;
         let header = header.map(|name| name.to_ascii_lowercase());

@@ -165,5 +165,12 @@ pub struct GuardExpression<'a> {
     pub roots: &'static [&'static str],
 }
 
+impl GuardExpression<'_> {
+    /// Returns `true` if the result is a key; of any other one only the truth counts.
+    pub fn is_key(&self) -> bool {
+        self.name.ends_with("key_logic")
+    }
+}
+
 #[cfg(test)]
 mod tests;
