@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use slog::Logger;
-use svc_model::FieldError;
+use svc_model::{FieldError, key_part};
 use svc_secrets::Resolver;
 use svc_spans::TraceContext;
 use tokio::time::Instant;
@@ -178,9 +178,10 @@ impl TaskCx<'_> {
     pub fn call_path(&self) -> String {
         let callers = self.message().metadata.get(CALL_PATH).and_then(Value::as_str);
         let callers = callers.map(|callers| format!("{callers}/")).unwrap_or_default();
+        let task = key_part(self.task_id);
         match self.loop_counter {
-            Some(counter) => format!("{callers}{}:{counter}", self.task_id),
-            None => format!("{callers}{}", self.task_id),
+            Some(counter) => format!("{callers}{task}:{counter}"),
+            None => format!("{callers}{task}"),
         }
     }
 

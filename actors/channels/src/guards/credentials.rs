@@ -11,7 +11,7 @@ use svc_secrets::Resolver;
 use super::cache::KeyPrincipal;
 use super::expression;
 use super::log_rate_limit::LogRateLimit;
-use crate::digest::DigestBuilder;
+use crate::digest::{Digest, DigestBuilder};
 use crate::metrics::CredentialKind;
 use crate::request::DataRequest;
 use crate::services::ChannelServices;
@@ -85,9 +85,30 @@ impl CredentialGuard {
         Ok(identity)
     }
 
+    /// Returns the digest of the principal of a caller, which stays the same from request to request: the key or secret that
+    /// it used, or the issuer and subject of its token. A token without a subject counts by all its claims but those
+    /// that differ from token to token. `None` for a caller that was let in without a credential.
+    pub(super) fn principal(identity: &Identity) -> Option<Digest> {
+        let mut hash = DigestBuilder::default();
+        hash.text("principal");
+        match (&identity.claims, &identity.credential) {
+            (Some(claims), _) => {
+                hash.optional(claims.get("iss"));
+                hash.optional(claims.get("sub"));
+                if !claims.contains_key("sub") {
+                    let lasting = claims.iter().filter(|(name, _)| !PER_TOKEN.contains(&name.as_str()));
+                    hash.entries(lasting.collect());
+                }
+            }
+            (None, Some(credential)) => hash.bytes(credential.as_bytes()),
+            (None, None) => return None,
+        }
+        Some(hash.finish())
+    }
+
     /// Returns what tells the caller's answers from those of other callers: the key or secret it used, or the
     /// issuer and subject of its token with what the workflow sees of the other claims.
-    pub(super) fn principal(&self, identity: &Identity) -> KeyPrincipal {
+    pub(super) fn cache_principal(&self, identity: &Identity) -> KeyPrincipal {
         let mut hash = DigestBuilder::default();
         match identity {
             Identity { claims: Some(claims), .. } if !claims.contains_key("sub") => {

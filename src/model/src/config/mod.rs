@@ -23,7 +23,7 @@ use block::{ConfigBlock, keep_or_report};
 pub use auth::AuthConfig;
 pub use cron::{CronTransport, MisfirePolicy, RunExclusion};
 pub use guards::{
-    BackendError, BackpressureConfig, DeduplicationConfig, KEY_HEADERS, PrincipalRateLimitConfig,
+    BackendError, BackpressureConfig, DeduplicationConfig, DuplicatePolicy, KEY_HEADERS, PrincipalRateLimitConfig,
     RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
 };
 pub use request::{BodyMode, RecordFormat, RequestConfig};

@@ -241,6 +241,7 @@ fn check_config(content: &ChannelContent, checks: &dyn ChannelChecks, errors: &m
         Err(problems) => return errors.extend(problems),
     };
     errors.extend(undecided_sharing(&config));
+    errors.extend(keys_of_nobody(&config));
     for expression in config.expressions() {
         let compiled = if scan::reads_secret(expression.logic) {
             Err("a secret cannot be read here".to_owned())
@@ -273,6 +274,14 @@ fn undecided_sharing(config: &ChannelConfig) -> Option<FieldError> {
         }
         _ => None,
     }
+}
+
+/// Refuses idempotency keys per principal on a channel that knows none.
+fn keys_of_nobody(config: &ChannelConfig) -> Option<FieldError> {
+    let per_principal = config.deduplication.as_ref().is_some_and(|block| block.per_principal == Some(true));
+    let path = "channel.config.deduplication.per_principal";
+    (per_principal && config.auth.is_none())
+        .then(|| FieldError::invalid(path, "per_principal needs auth, which names a principal"))
 }
 
 /// Warns about a sender whose bodies hold `data` beside other members, which the body mode `auto` drops.
