@@ -18,7 +18,7 @@ use std::sync::Arc;
 use datalogic_rs::Engine;
 
 pub(crate) use echo::ECHO;
-pub(crate) use equality::{CONTAINED, DIFFERENT, EQUAL, SAME, UNEQUAL};
+pub(crate) use equality::{CONTAINED, DIFFERENT, EQUAL, SAME, UNEQUAL, may_read_as_time};
 pub(crate) use forced::FORCED;
 pub(crate) use grouping::{DISTINCT, DISTINCT_BY, GROUP_BY, LISTED};
 #[cfg(test)]
