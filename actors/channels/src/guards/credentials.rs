@@ -19,6 +19,9 @@ use crate::services::ChannelServices;
 /// Claims that differ between tokens of the same caller.
 const PER_TOKEN: [&str; 4] = ["exp", "iat", "nbf", "jti"];
 
+/// Seconds after which a caller may try again whose token could not be judged.
+const RETRY_AFTER: u32 = 5;
+
 /// The message of every refused credential.
 const REFUSED: &str = "Channel authentication failed";
 
@@ -150,6 +153,10 @@ impl CredentialGuard {
 
     /// Builds the same response for every cause, except an expired token, whose holder can fetch a new one.
     fn refusal(&self, reason: RefusalReason) -> ServiceError {
+        if reason == RefusalReason::KeysUnavailable {
+            let refusal = ServiceError::unavailable("Credentials cannot be checked at the moment");
+            return refusal.with_retry_after(RETRY_AFTER);
+        }
         let refusal = ServiceError::new(Code::Unauthorized, REFUSED);
         match (self.kind, reason) {
             (CredentialKind::Token, RefusalReason::Expired) => {

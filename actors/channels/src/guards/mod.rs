@@ -435,8 +435,10 @@ impl CompiledChannel {
     fn bucket(&self, request: &DataRequest) -> Option<u8> {
         let sticky = self.services.settings.rollout_sticky_header.as_deref();
         match self.flow.versions.as_slice() {
-            [_] => None,
-            _ => request.identity(sticky).map(|caller| rollout::bucket(&caller)),
+            [] | [_] => None,
+            [(workflow, _), ..] => {
+                request.identity(sticky).map(|caller| rollout::caller_bucket(workflow.id(), &caller))
+            }
         }
     }
 }

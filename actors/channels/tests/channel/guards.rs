@@ -190,7 +190,7 @@ fn the_same_caller_meets_the_same_version() {
         let mut served = [0, 0];
         for user in 0..100 {
             let user = std::net::IpAddr::from([192, 0, 2, user]);
-            let expected = if svc_model::rollout::bucket(&user.to_string()) < 20 { 2 } else { 1 };
+            let expected = if svc_model::rollout::caller_bucket("flow", &user.to_string()) < 20 { 2 } else { 1 };
             let by_header = http(json!({}), &[("x-user", &user.to_string())]);
             let by_address = DataRequest { client_ip: Some(user), forwarded: true, ..http(json!({}), &[]) };
             for request in [by_header.clone(), by_header, by_address] {
