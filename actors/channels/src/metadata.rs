@@ -35,6 +35,13 @@ pub(crate) fn split_body(body: Option<Value>, envelope: bool) -> (Value, Map<Str
     }
 }
 
+/// Returns the members of a body that [`split_body`] drops because it takes the body for an envelope.
+pub(crate) fn dropped_members(body: &Value) -> impl Iterator<Item = &str> {
+    let envelope = body.as_object().filter(|body| body.contains_key("data") || body.contains_key("metadata"));
+    let names = envelope.into_iter().flat_map(Map::keys).map(String::as_str);
+    names.filter(|name| !["data", "metadata"].contains(name))
+}
+
 /// The metadata that the service sets, whatever the caller sends.
 #[derive(Default)]
 pub(crate) struct MetadataStamps<'d> {

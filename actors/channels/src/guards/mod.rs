@@ -292,6 +292,9 @@ impl CompiledChannel {
             .for_ingress(&guards.deduplication, ingress)
             .map(|guard| (guard, guard.sent_key(&request)));
         let envelope = self.envelope && ingress == Ingress::Http;
+        if envelope && let Some(body) = &request.body {
+            self.note_dropped_members(body);
+        }
         let (payload, caller) = metadata::split_body(request.body.take(), envelope);
         let mut metadata = Map::new();
         if self.reads_metadata || request.delivery == Delivery::Async {
