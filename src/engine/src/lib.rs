@@ -109,7 +109,7 @@ pub use run::{RunOptions, RunOutcome};
 pub use secret_uses::{SecretUses, secret_uses};
 pub use stubs::{StubCall, Stubs};
 pub use template::Template;
-pub use truth::ConstantTruth;
 pub use trace::{
     AuditChange, AuditTrailEntry, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, TraceStep,
 };
+pub use truth::ConstantTruth;

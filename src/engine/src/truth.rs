@@ -188,7 +188,9 @@ mod tests {
         ] {
             assert_eq!(paths(&source, ResultUse::Truth), [""; 0], "{source}");
         }
-        for source in [json!(two), json!([two]), json!({"or": [{"var": "a"}, two]}), json!({"if": [true, two, two]})] {
+        for source in
+            [json!(two), json!([two]), json!({"or": [{"var": "a"}, two]}), json!({"if": [true, two, two]})]
+        {
             assert_eq!(paths(&source, ResultUse::Value), [""; 0], "{source}");
         }
     }

@@ -82,8 +82,10 @@ mod tests {
         let both = first.iter().filter(|caller| caller_bucket("refunds", caller) < 10).count();
         assert!((140..260).contains(&both), "{both}");
         assert_eq!(caller_bucket("orders", "user-1"), caller_bucket("orders", "user-1"));
-        assert_ne!(callers.iter().map(|caller| caller_bucket("a", caller)).collect::<Vec<_>>(),
-            callers.iter().map(|caller| caller_bucket("ab", caller)).collect::<Vec<_>>());
+        assert_ne!(
+            callers.iter().map(|caller| caller_bucket("a", caller)).collect::<Vec<_>>(),
+            callers.iter().map(|caller| caller_bucket("ab", caller)).collect::<Vec<_>>()
+        );
     }
 
     #[test]

@@ -111,9 +111,8 @@ impl DeduplicationGuard {
     pub(super) fn record_key(&self, record: &TopicRecord) -> Option<IdempotencyKey> {
         let KeySource::Header(header) = &self.source else { return None };
         let sent = record.header(header).map(str::trim).filter(|key| !key.is_empty());
-        sent.map(|sent| IdempotencyKey::new(sent, None)).or_else(|| {
-            record.key.as_deref().filter(|key| !key.is_empty()).map(IdempotencyKey::from_bytes)
-        })
+        sent.map(|sent| IdempotencyKey::new(sent, None))
+            .or_else(|| record.key.as_deref().filter(|key| !key.is_empty()).map(IdempotencyKey::from_bytes))
     }
 
     /// Returns the idempotency key of a request of a principal, as [`Self::computed_key`] does.

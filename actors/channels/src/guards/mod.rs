@@ -320,8 +320,7 @@ impl CompiledChannel {
         let mut idempotency_key = None;
         if let Some((guard, sent)) = deduplication {
             let key;
-            (key, metadata) =
-                guard.request_key(sent.as_deref(), principal, &payload, metadata, services)?;
+            (key, metadata) = guard.request_key(sent.as_deref(), principal, &payload, metadata, services)?;
             idempotency_key = key.map(|key| (guard, key));
         }
         let claiming = async {

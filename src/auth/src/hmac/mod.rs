@@ -108,7 +108,8 @@ fn signing_keys(config: &HmacAuth, secret: &str) -> Vec<Vec<u8>> {
         SignatureForm::Prefixed(prefix) if prefix == form => secret.strip_prefix(begin),
         _ => None,
     };
-    let decoded = encoded.and_then(|text| signature::decode(Some(SignatureEncoding::Base64), text.as_bytes()));
+    let decoded =
+        encoded.and_then(|text| signature::decode(Some(SignatureEncoding::Base64), text.as_bytes()));
     let decoded = decoded.filter(|key| !key.is_empty());
     std::iter::once(secret.as_bytes().to_vec()).chain(decoded).collect()
 }

@@ -81,7 +81,9 @@ fn standard_webhooks_sign_with_the_decoded_secret_and_with_several_at_once() {
         let request = SignedRequest::new("{}").with("webhook-id", "msg_1").with("webhook-signature", value);
         verdict(&authenticator(auth), &request).map(|_| ())
     };
-    for value in [good.clone(), format!("{signature} {good}"), format!("{good} {signature}"), sign(secret.as_bytes())] {
+    for value in
+        [good.clone(), format!("{signature} {good}"), format!("{good} {signature}"), sign(secret.as_bytes())]
+    {
         assert_eq!(judge(&auth, &value), Ok(()), "{value}");
     }
     assert_eq!(judge(&auth, signature), Err(RefusalReason::BadSignature));

@@ -10,8 +10,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::operators::{
-    CHARACTERS, CONTAINED, DIFFERENT, DISTINCT, DISTINCT_BY, EQUAL, GROUP_BY, LISTED, MISSING, MISSING_SOME,
-    PACED, SAME, SORT, SORT_BY, UNEQUAL, may_read_as_time,
+    CHARACTERS, CONTAINED, DIFFERENT, DISTINCT, DISTINCT_BY, EQUAL, GROUP_BY, GROUPS, LISTED, MISSING,
+    MISSING_SOME, PACED, SAME, SORT, SORT_BY, UNEQUAL, has_named_groups, may_read_as_time,
 };
 
 /// Operators whose result is a number, a boolean or null, which costs nothing to compare and is never taken for a time.
@@ -105,6 +105,9 @@ pub(super) fn replace_call(operator: &str, source: &Value, argument: Value) -> V
                 sort_by(&sources[0], items, ascending, key).unwrap_or_else(|| same(operands.into()))
             }
         },
+        ("split", [text, Value::String(pattern), ..]) if has_named_groups(pattern) => {
+            json!({ GROUPS: [{"substr": [text, 0]}, pattern] })
+        }
         ("split", [text, Value::String(separator), ..]) if separator.is_empty() => {
             json!({ CHARACTERS: [{"substr": [text, 0]}] })
         }

@@ -251,7 +251,10 @@ fn times_are_compared_as_such_where_an_operator_of_dates_made_one() {
         (json!({"in": [utc, [paris]]}), json!(true)),
         (json!({"in": [paris, [utc]]}), json!(true)),
         (json!({"switch": [utc, [[paris, "same"]], "other"]}), json!("same")),
-        (json!({"length": {"distinct": {"map": [[{"var": "utc"}, paris], {"datetime": {"var": ""}}]}}}), json!(1)),
+        (
+            json!({"length": {"distinct": {"map": [[{"var": "utc"}, paris], {"datetime": {"var": ""}}]}}}),
+            json!(1),
+        ),
         (json!({"length": {"group_by": [[{"k": 1}], {"datetime": "2026-01-01T00:00:00Z"}]}}), json!(1)),
     ] {
         let bump = Bump::new();
@@ -280,4 +283,27 @@ fn computed_path_that_leads_nowhere_gives_the_default() {
         let result = evaluator.evaluate(&expression, context, &bump).unwrap().to_serde_value();
         assert_eq!(result, expected, "{source}");
     }
+}
+
+#[test]
+fn pattern_with_named_groups_splits_a_text_into_an_object() {
+    let evaluator = Evaluator::new(DeclaredSecrets::default(), &EngineLimits::default());
+    let pattern = "^(?P<year>[0-9]{4})-(?<month>[0-9]{2})(?P<rest>-.*)?$";
+    let split = json!({"split": [{"var": "at"}, pattern]});
+    for (at, expected) in [
+        (json!("2026-11"), json!({"year": "2026", "month": "11", "rest": null})),
+        (json!("2026-11-29"), json!({"year": "2026", "month": "11", "rest": "-29"})),
+        (json!("soon"), json!({"year": null, "month": null, "rest": null})),
+        (json!(null), json!({"year": null, "month": null, "rest": null})),
+    ] {
+        let bump = Bump::new();
+        let data = json!({ "at": at });
+        let context = bump.alloc(DataValue::from_serde_value_in(&data, &bump));
+        let expression = evaluator.compile(&split, SecretPolicy::Allowed).unwrap();
+        let result = evaluator.evaluate(&expression, context, &bump).unwrap().to_serde_value();
+        assert_eq!(result, expected, "{data}");
+    }
+    let broken = json!({"cat": ["x", {"split": [{"var": "at"}, "(?P<year>[0-9"]}]});
+    let refused = evaluator.compile_syntax(&broken).unwrap_err();
+    assert!(refused.contains("split: the pattern does not compile"), "{refused}");
 }

@@ -176,7 +176,8 @@ fn object_of_several_members_is_refused_where_truth_counts_and_does_not_compile(
     let two = json!({"==": [{"var": "payload.scope"}, "admin"], "in": [{"var": "payload.sub"}, ["boss"]]});
     let guarded = json!({"and": [{"!!": {"var": "payload.sub"}}, two]});
     let map = |logic: &Value| json!({"mappings": [{"path": "data.x", "logic": logic}]});
-    let function = |name: &str, input: Value| json!({"id": "t", "name": "", "function": {"name": name, "input": input}});
+    let function =
+        |name: &str, input: Value| json!({"id": "t", "name": "", "function": {"name": name, "input": input}});
     let documents = [
         (json!({"condition": guarded, "tasks": []}), "condition.and[1]"),
         (

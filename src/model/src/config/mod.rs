@@ -23,8 +23,8 @@ use block::{ConfigBlock, keep_or_report};
 pub use auth::AuthConfig;
 pub use cron::{CronTransport, MisfirePolicy, RunExclusion};
 pub use guards::{
-    BackendError, BackpressureConfig, DeduplicationConfig, DuplicatePolicy, KEY_HEADERS, PrincipalRateLimitConfig,
-    RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
+    BackendError, BackpressureConfig, DeduplicationConfig, DuplicatePolicy, KEY_HEADERS,
+    PrincipalRateLimitConfig, RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
 };
 pub use request::{BodyMode, RecordFormat, RequestConfig};
 pub use response::{ErrorBody, ErrorBodyKey, Placeholder, ResponseConfig, ResponseMode};

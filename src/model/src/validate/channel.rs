@@ -295,7 +295,9 @@ fn discarded_siblings(config: &ChannelConfig, preset: Option<&str>) -> Option<Is
             format!("{preset} sends data beside other members, and all but data and metadata are dropped")
         }
         Some(preset) => {
-            format!("a body of {preset} with a member data or metadata is taken for an envelope, and loses the others")
+            format!(
+                "a body of {preset} with a member data or metadata is taken for an envelope, and loses the others"
+            )
         }
         None if expects_cloud_events(config) => {
             "CloudEvents have data beside other members, and all but data and metadata are dropped".to_owned()
@@ -315,7 +317,8 @@ fn expects_cloud_events(config: &ChannelConfig) -> bool {
             _ => false,
         }
     }
-    let is_sent = config.deduplication.as_ref().and_then(|block| block.header.as_deref()).is_some_and(is_attribute);
+    let is_sent =
+        config.deduplication.as_ref().and_then(|block| block.header.as_deref()).is_some_and(is_attribute);
     let is_signed = match &config.auth {
         Some(AuthConfig::Hmac(auth)) => auth.message.parts().iter().any(|part| match part {
             TemplatePart::Header(field) => is_attribute(&field.name),
