@@ -167,6 +167,20 @@ impl<'i, 'e> BuiltinInput<'i, 'e> {
 
     fn expression(&mut self, field: &str, used_as: ResultUse, secrets: SecretPolicy) -> Option<Expression> {
         let source = self.required(field)?;
+        self.compile(field, source, used_as, secrets)
+    }
+
+    pub(crate) fn logic(&mut self, field: &str, source: &Value, secrets: SecretPolicy) -> Option<Expression> {
+        self.compile(field, source, ResultUse::Value, secrets)
+    }
+
+    fn compile(
+        &mut self,
+        field: &str,
+        source: &Value,
+        used_as: ResultUse,
+        secrets: SecretPolicy,
+    ) -> Option<Expression> {
         let at = self.path(field);
         match self.compiler.expression(&at, source, used_as, secrets) {
             Ok(expression) => Some(expression),
