@@ -11,6 +11,7 @@ mod disk;
 mod freeze;
 mod goodput;
 mod h2_heads;
+mod idempotency;
 mod lockout;
 mod loopback_web;
 mod memory;
@@ -33,7 +34,7 @@ use verdict::{AttackOutcome, AttackVerdict, Promise};
 type Attack = (Promise, fn(&AttackTarget) -> io::Result<AttackOutcome>);
 
 /// Every attack, in the order of the report.
-const ATTACKS: [Attack; 17] = [
+const ATTACKS: [Attack; 18] = [
     recoveries::ATTACK,
     rolling::ATTACK,
     rollout::ATTACK,
@@ -45,6 +46,7 @@ const ATTACKS: [Attack; 17] = [
     lockout::ATTACK,
     loopback_web::ATTACK,
     cache::ATTACK,
+    idempotency::ATTACK,
     connections::BODIES,
     connections::PIPELINE,
     connections::DESCRIPTORS,

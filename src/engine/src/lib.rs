@@ -86,6 +86,7 @@ mod secret_uses;
 mod stubs;
 mod template;
 mod trace;
+mod truth;
 
 pub use bounded_json::{ParseJsonError, RunStopped, parse_json_within};
 pub use checks::UnknownCall;
@@ -113,3 +114,4 @@ pub use template::Template;
 pub use trace::{
     AuditChange, AuditTrailEntry, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, TraceStep,
 };
+pub use truth::ConstantTruth;

@@ -33,7 +33,8 @@ pub(super) static TEXT: [Operator; 10] = [
     Operator::new(
         "split",
         (2, MANY),
-        "The parts of a text between separators; a pattern with named groups gives an object of them",
+        "The parts of a text between separators; a literal pattern with named groups, such as (?P<year>[0-9]{4}), gives an \
+         object of what they matched, null where they matched nothing",
     )
     .strict()
     .shows(r#"{"split": ["a,b", ","]}"#, r#"["a", "b"]"#),
