@@ -17,6 +17,7 @@ use crate::compiled_channel::CompiledChannel;
 use crate::failure;
 use crate::guards::AdmittedMessage;
 use crate::metadata;
+use crate::metrics::MessageOutcome;
 use crate::profile::Profile;
 use crate::response::{ChannelResponse, ResponseRenderer};
 
@@ -28,13 +29,14 @@ struct FinishedRun<'t> {
 }
 
 impl CompiledChannel {
-    /// Runs an admitted message and renders its response. In trace mode `sync` the response proves that its trace is stored.
+    /// Runs an admitted message, renders its response, and judges the run: one that went on after an error is answered and
+    /// counts as an error, as at every other ingress. In trace mode `sync` the response proves that its trace is stored.
     pub(crate) async fn run(
         &self,
         admitted: AdmittedMessage,
         (request_id, trace_context): (&str, TraceContext),
         arrived: Instant,
-    ) -> Result<ChannelResponse, ServiceError> {
+    ) -> Result<(ChannelResponse, MessageOutcome), ServiceError> {
         let AdmittedMessage { payload, mut metadata, bucket, profile, cache_key, permit, .. } = admitted;
         let traced = self.sampled_trace();
         let details = traced.is_some_and(|(_, policy)| policy.task_details);
@@ -106,7 +108,7 @@ impl CompiledChannel {
         if let Some(key) = cache_key.filter(|_| clean && !profile) {
             self.guards.store_response(&self.name, key, &rendered.answer, &self.services).await;
         }
-        Ok(rendered.answer)
+        Ok((rendered.answer, if clean { MessageOutcome::Ok } else { MessageOutcome::Error }))
     }
 
     /// Builds the trace of a traced run, without its result.

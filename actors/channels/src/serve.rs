@@ -44,10 +44,9 @@ impl CompiledChannel {
             };
             let answer = match delivery {
                 Delivery::Sync => {
-                    let answer = self.run(admitted, (&request_id, trace_context), recorder.started).await;
-                    recorder.outcome =
-                        Some(answer.as_ref().map_or_else(error_outcome, |_| MessageOutcome::Ok));
-                    answer
+                    let ran = self.run(admitted, (&request_id, trace_context), recorder.started).await;
+                    recorder.outcome = Some(ran.as_ref().map_or_else(error_outcome, |(_, outcome)| *outcome));
+                    ran.map(|(answer, _)| answer)
                 }
                 Delivery::Async => {
                     let accepted = self.enqueue(admitted, &trace_context).await;
