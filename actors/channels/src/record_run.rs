@@ -143,7 +143,7 @@ impl RecordSettlement {
                 "channel" => &*channel.name, "error" => error.internal().unwrap_or_default());
             self.trace = Some(record);
         }
-        stored
+        stored.map(drop)
     }
 
     /// Sets the channel that receives the report of a failed run.
@@ -375,6 +375,7 @@ impl CompiledChannel {
             channel: self.name.clone(),
             channel_id: self.id.clone(),
             mode: TraceMode::Kafka,
+            request_id: None,
             result: None,
             error: None,
             clean: false,

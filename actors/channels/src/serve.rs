@@ -10,7 +10,7 @@ use crate::error_body;
 use crate::guards::ShortCircuit;
 use crate::metrics::{ChannelMeters, MessageOutcome};
 use crate::request::{DataRequest, Delivery};
-use crate::response::ChannelResponse;
+use crate::response::{ChannelResponse, TraceIdField};
 
 impl CompiledChannel {
     /// Passes a message through the guards, runs or queues it, and counts its outcome.
@@ -49,7 +49,7 @@ impl CompiledChannel {
                     ran.map(|(answer, _)| answer)
                 }
                 Delivery::Async => {
-                    let accepted = self.enqueue(admitted, &trace_context).await;
+                    let accepted = self.enqueue(admitted, (&request_id, &trace_context)).await;
                     // What was accepted is counted when it has run.
                     recorder.outcome = accepted.as_ref().err().map(error_outcome);
                     accepted
@@ -78,7 +78,7 @@ impl CompiledChannel {
         let Some(answer) = answer else { return Err(error) };
         if let Some(internal) = error.internal() {
             slog::error!(self.services.log, "request failed"; "code" => error.code().name(), "detail" => internal,
-                "channel" => &*self.name, "request_id" => request_id);
+                "channel" => &*self.name, "request_id" => request_id, TraceIdField(error.trace_id()));
         }
         Ok(answer)
     }

@@ -161,6 +161,7 @@ table! {
         recoveries -> BigInt,
         workflow_id -> Nullable<Text>,
         workflow_version -> Nullable<BigInt>,
+        request_id -> Nullable<Text>,
     }
 }
 

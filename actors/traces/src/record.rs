@@ -19,6 +19,8 @@ pub struct Record {
     pub channel_id: Arc<str>,
     /// Origin of the run.
     pub mode: TraceMode,
+    /// The correlation id of the request; `None` where there was none.
+    pub request_id: Option<String>,
     /// The whole answer as JSON; the errors of the tasks if the run failed.
     pub result: Option<String>,
     /// Reason of the failure; `None` for a run that was answered.
@@ -47,6 +49,7 @@ impl Record {
         let status = if self.error.is_some() { TraceStatus::Failed } else { TraceStatus::Completed };
         NewTrace {
             channel_id: Some(self.channel_id),
+            request_id: self.request_id,
             result_json: self.result,
             error_message: self.error,
             workflow: self.workflow,

@@ -25,6 +25,9 @@ pub struct TraceSummary {
     pub mode: String,
     /// `pending`, `running`, `completed` or `failed`.
     pub status: String,
+    /// The value of `x-request-id` of the request that it came with.
+    #[schema(required = true)]
+    pub request_id: Option<String>,
     /// Reason of the failure.
     #[schema(required = true)]
     pub error_message: Option<String>,
@@ -86,6 +89,9 @@ pub struct TraceDetail {
     /// Version of that workflow.
     #[schema(required = true)]
     pub workflow_version: Option<i64>,
+    /// The value of `x-request-id` of the request that it came with.
+    #[schema(required = true)]
+    pub request_id: Option<String>,
     /// Instant of the first write.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,

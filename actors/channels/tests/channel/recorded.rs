@@ -10,7 +10,7 @@ use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use svc_channels::{
     BatchProgress, DataRequest, Delivery, PanicFlag, RecordBatch, RecordRun, RecordSettlement, RunJob,
-    RunRecords, Settings, TopicRecord,
+    RunRecords, Settings, TRACE_ID_HEADER, TopicRecord,
 };
 use svc_model::config::TracingMode;
 use svc_nodes::{NodeHandle, NodeMetrics};
@@ -300,6 +300,36 @@ fn attempts_at_a_record_are_sampled_alike_and_one_without_a_trace_counts_once() 
         second.iter().for_each(RecordSettlement::count);
         assert_eq!(world.dropped("sampled_out"), untraced);
     });
+}
+
+/// The trace that an answer names.
+fn named_trace(answer: &svc_channels::ChannelResponse) -> Option<&str> {
+    answer.headers.iter().find(|(name, _)| name == TRACE_ID_HEADER).map(|(_, id)| &**id)
+}
+
+#[test]
+fn answer_names_its_trace_where_one_is_stored_and_its_row_the_request() {
+    for (tracing, clean_is_stored) in
+        [(json!({}), true), (json!({"errors_only": true}), false), (json!({"mode": "batch"}), true)]
+    {
+        run(Settings::default(), 10, async |world| {
+            let mut fail = task("fail", json!({}));
+            fail["condition"] = json!({"var": "payload.fail"});
+            let config = json!({"tracing": tracing, "response": {"error_bodies": {"500": {"body": "{{}}"}}}});
+            let orders = world.kit.serve(&world.tree, config, &json!([fail])).await;
+            let answer = orders.post(json!({})).await.unwrap();
+            let id: Value = serde_json::from_slice::<Value>(&answer.body).unwrap()["id"].clone();
+            assert_eq!(named_trace(&answer), id.as_str().filter(|_| clean_is_stored), "{tracing}");
+            let failed = orders.post(json!({"fail": true})).await.unwrap();
+            assert_eq!((failed.status, &failed.body[..]), (500, &b"{}"[..]));
+            let id = json!(named_trace(&failed).unwrap());
+            while world.trace(&id).await.is_none() {
+                tokio::task::yield_now().await;
+            }
+            let row = world.trace(&id).await.unwrap().row;
+            assert_eq!((&*row.status, row.request_id.as_deref()), ("failed", Some("req-1")));
+        });
+    }
 }
 
 #[test]

@@ -55,6 +55,33 @@ pub(crate) async fn traces_are_filtered_by_the_version_that_ran(db: TestDatabase
     assert_eq!((row.workflow_id.as_deref(), row.workflow_version), (Some("w"), Some(2)));
 }
 
+pub(crate) async fn traces_are_filtered_by_the_request_that_brought_them(db: TestDatabase) {
+    let traces = db.store().await.traces();
+    let mut rows = Vec::new();
+    for (request, status) in [
+        (Some("r-1"), TraceStatus::Failed),
+        (Some("r-1"), TraceStatus::Completed),
+        (Some("r-2"), TraceStatus::Failed),
+        (None, TraceStatus::Failed),
+    ] {
+        let row = NewTrace {
+            request_id: request.map(Into::into),
+            ..NewTrace::new(Uuid::now_v7(), "a".into(), TraceMode::Sync, status)
+        };
+        traces.insert(row.clone()).await.unwrap();
+        rows.push(row.id.to_string());
+    }
+    let list = async |query| ids(&traces.list(query).await.unwrap());
+    let of = |request: &str| TraceQuery { request_id: Some(request.into()), ..page(50, 0) };
+    assert_eq!(list(of("r-1")).await, [rows[1].clone(), rows[0].clone()]);
+    let failed = |request: &str| TraceQuery { status: Some("failed".into()), ..of(request) };
+    assert_eq!(list(failed("r-1")).await, [rows[0].clone()]);
+    assert_eq!(list(failed("r-2")).await, [rows[2].clone()]);
+    assert_eq!(list(of("r-3")).await, [""; 0]);
+    let row = traces.get(&rows[2]).await.unwrap().unwrap().row;
+    assert_eq!(row.request_id.as_deref(), Some("r-2"));
+}
+
 pub(crate) async fn traces_are_filtered_and_sorted(db: TestDatabase) {
     let traces = db.store().await.traces();
     let mut rows = Vec::new();

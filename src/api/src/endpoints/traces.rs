@@ -21,6 +21,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         QueryParameter::new("mode", Text, "Only `sync`, `async`, `kafka` or `cron` runs"),
         QueryParameter::new("workflow_id", Text, "Only runs of this workflow"),
         QueryParameter::new("workflow_version", Natural, "Only runs of this version"),
+        QueryParameter::new("request_id", Text, "Only the runs of this request; of failed ones fast"),
         QueryParameter::new(
             "sort_by",
             Text,

@@ -64,6 +64,7 @@ struct Inserts<'a> {
     tokens: Vec<Option<&'a str>>,
     owners: Vec<Option<&'a str>>,
     workflows: Vec<Option<&'a str>>,
+    requests: Vec<Option<&'a str>>,
     workflow_versions: Vec<Option<i64>>,
 }
 
@@ -84,6 +85,7 @@ impl<'a> Inserts<'a> {
         self.tokens.push(trace.access_token_hash.as_deref());
         self.owners.push(trace.owner.as_deref());
         self.workflows.push(trace.workflow.as_ref().map(|workflow| &*workflow.id));
+        self.requests.push(trace.request_id.as_deref());
         self.workflow_versions.push(trace.workflow.as_ref().map(|workflow| workflow.version));
     }
 }
@@ -97,7 +99,7 @@ impl QueryFragment<Pg> for Inserts<'_> {
         out.push_sql(
             "INSERT INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
              duration_ms, started_at, completed_at, task_trace_json, access_token_hash, owner, workflow_id, \
-             workflow_version) SELECT * FROM unnest(",
+             request_id, workflow_version) SELECT * FROM unnest(",
         );
         out.push_bind_param::<Texts, _>(&self.ids)?;
         out.push_sql(", ");
@@ -118,7 +120,7 @@ impl QueryFragment<Pg> for Inserts<'_> {
             out.push_sql(", ");
             out.push_bind_param::<Array<Nullable<Timestamp>>, _>(times)?;
         }
-        for texts in [&self.task_traces, &self.tokens, &self.owners, &self.workflows] {
+        for texts in [&self.task_traces, &self.tokens, &self.owners, &self.workflows, &self.requests] {
             out.push_sql(", ");
             out.push_bind_param::<MaybeTexts, _>(texts)?;
         }

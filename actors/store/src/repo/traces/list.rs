@@ -59,12 +59,14 @@ impl Listing {
         let query = &self.query;
         let ended = [TraceStatus::Completed, TraceStatus::Failed];
         let is_usual = ended.iter().any(|status| query.status.as_deref() == Some(status.name()));
-        self.is_by_time() && is_usual && !(query.channel.is_some() && query.mode.is_some())
+        let is_indexed = query.request_id.is_some();
+        self.is_by_time() && is_usual && !is_indexed && !(query.channel.is_some() && query.mode.is_some())
     }
 
     pub(super) async fn load(self, conn: &mut Conn) -> Result<TracePage, StoreError> {
         let query = &self.query;
-        if is_impossible([&query.status, &query.channel, &query.mode, &query.workflow_id]) {
+        if is_impossible([&query.status, &query.channel, &query.mode, &query.workflow_id, &query.request_id])
+        {
             let total = query.include_total.then_some(0);
             return Ok(TracePage { rows: Vec::new(), total, next_cursor: None });
         }
@@ -127,6 +129,13 @@ macro_rules! filtered {
         }
         if let Some(workflow) = &$query.workflow_id {
             query = query.filter(traces::workflow_id.eq(workflow.clone()));
+        }
+        if let Some(request) = &$query.request_id {
+            query = query.filter(traces::request_id.eq(request.clone()));
+            if $query.status.as_deref() == Some(TraceStatus::Failed.name()) {
+                // As text, by which the database knows that the index of failed rows has them all.
+                query = query.filter(sql::<Bool>("status = 'failed'"));
+            }
         }
         if let Some(version) = $query.workflow_version {
             query = query.filter(traces::workflow_version.eq(version));

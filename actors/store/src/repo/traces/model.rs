@@ -105,6 +105,8 @@ pub struct NewTrace {
     pub owner: Option<Arc<str>>,
     /// The workflow version that was chosen for it; `None` before its start.
     pub workflow: Option<WorkflowVersion>,
+    /// The correlation id of the request that brought it; `None` where there was none.
+    pub request_id: Option<String>,
 }
 
 impl NewTrace {
@@ -126,12 +128,19 @@ impl NewTrace {
             access_token_hash: None,
             owner: None,
             workflow: None,
+            request_id: None,
         }
     }
 
     /// Estimates its size in memory: the length of its texts.
     pub fn bytes(&self) -> usize {
-        lengths([&self.input_json, &self.result_json, &self.error_message, &self.task_trace_json])
+        lengths([
+            &self.input_json,
+            &self.result_json,
+            &self.error_message,
+            &self.task_trace_json,
+            &self.request_id,
+        ])
     }
 }
 
@@ -252,6 +261,8 @@ pub struct TraceQuery {
     pub workflow_id: Option<String>,
     /// Version of that workflow.
     pub workflow_version: Option<i64>,
+    /// The correlation id of the request.
+    pub request_id: Option<String>,
     /// `created_at`, `updated_at`, `status`, `channel` or `mode`; an unknown one means `created_at`.
     pub sort_by: Option<String>,
     /// `asc` or `desc`; any other value means `desc`.
@@ -292,6 +303,8 @@ pub struct TraceRow {
     pub mode: String,
     /// Name of the [`TraceStatus`], or any other text of the row.
     pub status: String,
+    /// The correlation id of the request; `None` where there was none.
+    pub request_id: Option<String>,
     /// Reason of the failure.
     pub error_message: Option<String>,
     /// Duration of the run in milliseconds.

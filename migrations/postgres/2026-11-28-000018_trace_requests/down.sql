@@ -1,0 +1,2 @@
+DROP INDEX traces_failed_requests;
+ALTER TABLE traces DROP COLUMN request_id;
