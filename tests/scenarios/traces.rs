@@ -195,9 +195,11 @@ fn request_id_leads_to_the_trace() {
     }
     let other = client.get(&format!("{TRACES}?request_id=caller")).unwrap().json();
     assert_eq!(other["data"], json!([]));
-    let log = server.log();
-    let line = log.lines().find(|line| line.contains("request failed")).unwrap();
-    assert!(line.contains("caller 7") && line.contains(trace.as_str().unwrap()), "{line}");
+    eventually(|| {
+        let log = server.log_text();
+        let mut failures = log.lines().filter(|line| line.contains("request failed"));
+        failures.any(|line| line.contains("caller 7") && line.contains(trace.as_str().unwrap()))
+    });
     let accepted = client.send("POST", "/api/v1/data/fails/async", &headers, b"{}").unwrap();
     let id = accepted.json()["trace_id"].clone();
     assert_eq!(accepted.header("x-trace-id"), id.as_str());
