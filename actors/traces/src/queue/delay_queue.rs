@@ -51,6 +51,12 @@ impl<T> DelayQueue<T> {
         self.next_later().map_or(PopResult::Nothing, PopResult::At)
     }
 
+    /// Counts the entries that are available now, and the delayed ones that are counted before they are due.
+    pub(crate) fn count(&self, now: Instant, is_counted_early: impl Fn(&T) -> bool) -> usize {
+        let delayed = self.later.iter().filter(|((at, _), job)| *at <= now || is_counted_early(job));
+        self.ready.len() + delayed.count()
+    }
+
     fn next_later(&self) -> Option<Instant> {
         self.later.first_key_value().map(|((at, _), _)| *at)
     }
@@ -79,6 +85,8 @@ mod tests {
         line.push_later(due, 1);
         line.push_later(due, 2);
         line.push(3);
+        let counts = [(now, 0), (now, 2), (due, 0)].map(|(at, early)| line.count(at, |job| *job == early));
+        assert_eq!(counts, [1, 2, 3]);
         assert_eq!(line.pop(now), PopResult::Job(3, false));
         assert_eq!(line.pop(now), PopResult::At(due));
         line.push(4);

@@ -235,6 +235,8 @@ pub struct UnfinishedRun {
     pub input_json: Option<String>,
     /// Its node.
     pub owner: Option<String>,
+    /// Number of restarts so far.
+    pub recoveries: i64,
 }
 
 /// A run that a node took over.
