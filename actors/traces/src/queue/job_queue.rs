@@ -112,12 +112,11 @@ impl JobQueue {
         }
     }
 
-    /// Waits until a worker is free for which no job waits here, and returns the number of such workers. A suspect
-    /// takes a worker from the moment that it waits.
+    /// Waits until a worker is free for which no job waits here, and returns the number of such workers.
     pub(crate) async fn wait_for_free_workers(&self) -> usize {
         loop {
             let idled = self.idled.notified();
-            let waiting = self.line().count(Instant::now(), |queued| queued.claim.turn.is_some());
+            let waiting = self.line().count_due(Instant::now());
             match self.idle.load(Ordering::SeqCst).saturating_sub(waiting) {
                 0 => idled.await,
                 free => return free,
