@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_engine::Flow;
-use svc_model::config::{BodyMode, RecordFormat, ResponseConfig, ResponseMode};
+use svc_model::config::{BodyMode, RecordFormat, RequestMode, ResponseConfig, ResponseMode};
 use svc_model::{Channel, ChannelConfig, Protocol, is_unreadable};
 use svc_secrets::Resolver;
 use svc_traces::TracePolicy;
@@ -27,6 +27,8 @@ pub struct CompiledChannel {
     pub(crate) chain: Arc<[Arc<str>]>,
     pub(crate) flow: Flow,
     pub(crate) envelope: bool,
+    /// Calls over HTTP are accepted and run later.
+    pub(crate) accepts: bool,
     /// The interpretation of the value of a record.
     pub(crate) record_format: RecordFormat,
     pub(crate) cookies: Vec<String>,
@@ -110,6 +112,7 @@ impl CompiledChannel {
             name,
             flow_meters: services.metrics.flow_meters(&flow),
             flow,
+            accepts: config.request.mode == RequestMode::Accept,
             envelope: config.request.body_mode == BodyMode::Auto,
             record_format: config.request.record_format,
             cookies: config.request.cookies_to_metadata,

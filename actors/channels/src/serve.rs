@@ -9,7 +9,7 @@ use crate::compiled_channel::CompiledChannel;
 use crate::error_body;
 use crate::guards::ShortCircuit;
 use crate::metrics::{ChannelMeters, MessageOutcome};
-use crate::request::{DataRequest, Delivery};
+use crate::request::{DataRequest, Delivery, Ingress};
 use crate::response::{ChannelResponse, TraceIdField};
 
 impl CompiledChannel {
@@ -22,6 +22,9 @@ impl CompiledChannel {
     ) -> impl Future<Output = Result<ChannelResponse, ServiceError>> {
         let request_id = request.request_id.clone();
         let trace_context = std::mem::take(&mut request.trace_context);
+        if self.accepts && request.ingress == Ingress::Http {
+            request.delivery = Delivery::Async;
+        }
         let delivery = request.delivery;
         let held_until_answered = request.reservation.take();
         async move {

@@ -108,9 +108,10 @@ pub struct ChannelDefinition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 2048)]
     pub description: Option<String>,
-    /// The delivery mode.
-    #[schema(schema_with = channel_type)]
-    pub channel_type: String,
+    /// The delivery mode; `sync` if absent, `async` for `kafka` and `cron`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = channel_type, required = false)]
+    pub channel_type: Option<String>,
     /// The transport that brings messages.
     #[schema(schema_with = protocol)]
     pub protocol: String,

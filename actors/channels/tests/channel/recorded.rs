@@ -405,6 +405,28 @@ impl Runner for Keeper {
 }
 
 #[test]
+fn channel_in_mode_accept_accepts_calls_of_its_own_and_answers_its_process() {
+    run(Settings::default(), 10, async |world| {
+        let keeper = Arc::new(Keeper::default());
+        world.traces.start(Arc::clone(&keeper) as Arc<dyn Runner>, &[]).await.unwrap();
+        world.tree.wait_until_running("traces/dead-letters").await.unwrap();
+        let config = json!({"request": {"mode": "accept"}, "cache": {"enabled": true, "ttl_secs": 60}});
+        let orders = world.kit.serve(&world.tree, config, &json!([copy("payload.n", "data.n")])).await;
+        for _ in 0..2 {
+            let answer = orders.post(json!({"n": 1})).await.unwrap();
+            let accepted: Value = serde_json::from_slice(&answer.body).unwrap();
+            assert_eq!((answer.status, named_trace(&answer)), (202, accepted["trace_id"].as_str()));
+            assert_eq!(&*world.trace(&accepted["trace_id"]).await.unwrap().row.mode, "async");
+        }
+        while keeper.0.lock().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        let answer = body(orders.submit(DataRequest::embedded(json!({"n": 2}))).await);
+        assert_eq!(answer["data"], json!({"n": 2}));
+    });
+}
+
+#[test]
 fn an_accepted_message_is_on_disk_and_reaches_the_queue_with_its_stamps() {
     run(Settings::default(), 10, async |world| {
         let keeper = Arc::new(Keeper::default());

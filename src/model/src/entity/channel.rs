@@ -71,6 +71,14 @@ impl Protocol {
     pub const fn is_http(self) -> bool {
         matches!(self, Self::Rest | Self::Http)
     }
+
+    /// Returns the delivery mode of a channel that states none.
+    pub const fn default_channel_type(self) -> ChannelType {
+        match self {
+            Self::Rest | Self::Http => ChannelType::Sync,
+            Self::Kafka | Self::Cron => ChannelType::Async,
+        }
+    }
 }
 
 /// The part of a channel that an author writes.
