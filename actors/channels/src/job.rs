@@ -142,6 +142,7 @@ impl CompiledChannel {
             let ending = if expired { MessageOutcome::Timeout } else { MessageOutcome::Error };
             let failure = JobFailure {
                 message: failure::describe(&outcome.errors),
+                code: failure::error_code(outcome),
                 errors: self.serialize_errors(outcome),
                 is_transient: failure::is_transient(&outcome.errors),
             };

@@ -93,6 +93,7 @@ impl CompiledChannel {
         if let Some((traces, policy, mut record)) = self.build_record(&finished, id, workflow) {
             record.result = Some(rendered.result.take().unwrap_or_default());
             record.clean = clean;
+            record.error_code = failure::error_code(&outcome);
             record.task_trace = self.task_trace(outcome.trace.take());
             let storing = Instant::now();
             is_stored = traces.record(policy, record).await?;
@@ -131,6 +132,7 @@ impl CompiledChannel {
             request_id: Some(finished.request_id).filter(|id| !id.is_empty()).map(str::to_owned),
             result: None,
             error: None,
+            error_code: None,
             workflow,
             clean: false,
             task_trace: None,
@@ -153,6 +155,7 @@ impl CompiledChannel {
             return error;
         };
         record.error = Some(text);
+        record.error_code = failure::error_code(&outcome);
         record.result = self.serialize_errors(&outcome);
         record.task_trace = self.serialize_steps(&mut outcome);
         match self.store_failure(traces, policy, record).await {

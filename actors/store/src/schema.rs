@@ -162,6 +162,7 @@ table! {
         workflow_id -> Nullable<Text>,
         workflow_version -> Nullable<BigInt>,
         request_id -> Nullable<Text>,
+        error_code -> Nullable<Text>,
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Record {
     pub result: Option<String>,
     /// Reason of the failure; `None` for a run that was answered.
     pub error: Option<String>,
+    /// Code of the error that ended the run, or of the first one that it went on after.
+    pub error_code: Option<&'static str>,
     /// True if no task failed.
     pub clean: bool,
     /// The workflow version that was chosen for the run.
@@ -52,6 +54,7 @@ impl Record {
             request_id: self.request_id,
             result_json: self.result,
             error_message: self.error,
+            error_code: self.error_code,
             workflow: self.workflow,
             duration_ms: Some(self.took.as_secs_f64() * 1000.0),
             started_at: Some(self.started_at),

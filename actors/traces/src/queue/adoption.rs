@@ -243,6 +243,7 @@ impl Adoption {
             id,
             result_json: None,
             error_message,
+            error_code: None,
             duration_ms: None,
             task_trace_json: None,
             workflow: None,

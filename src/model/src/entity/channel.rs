@@ -166,7 +166,7 @@ impl Channel {
     }
 
     /// Keys of a read that an author cannot set, or only when the channel is created.
-    pub const ONLY_READ: [&'static str; 8] = [
+    pub const ONLY_READ: [&'static str; 9] = [
         "channel_id",
         "channel_type",
         "protocol",
@@ -175,6 +175,7 @@ impl Channel {
         "content_hash",
         "created_at",
         "updated_at",
+        "active_version",
     ];
 
     /// Returns the document as the admin API shows it: secrets are masked, absent optional fields are `null`.

@@ -107,6 +107,8 @@ pub struct NewTrace {
     pub workflow: Option<WorkflowVersion>,
     /// The correlation id of the request that brought it; `None` where there was none.
     pub request_id: Option<String>,
+    /// Code of the error that ended the run, or of the first one that it went on after.
+    pub error_code: Option<&'static str>,
 }
 
 impl NewTrace {
@@ -129,6 +131,7 @@ impl NewTrace {
             owner: None,
             workflow: None,
             request_id: None,
+            error_code: None,
         }
     }
 
@@ -169,6 +172,8 @@ pub struct TraceEnd {
     pub result_json: Option<String>,
     /// Reason of the failure.
     pub error_message: Option<String>,
+    /// Code of the error that ended the run.
+    pub error_code: Option<&'static str>,
     /// Duration of the run in milliseconds.
     pub duration_ms: Option<f64>,
     /// The execution trace of the tasks, as JSON.
@@ -195,6 +200,8 @@ pub struct TraceFailure {
     pub result_json: Option<String>,
     /// Reason of the failure.
     pub error_message: String,
+    /// Code of the error that ended the run.
+    pub error_code: Option<&'static str>,
     /// Duration of the run in milliseconds.
     pub duration_ms: Option<f64>,
     /// The execution trace of the tasks, as JSON.
@@ -265,7 +272,16 @@ pub struct TraceQuery {
     pub workflow_version: Option<i64>,
     /// The correlation id of the request.
     pub request_id: Option<String>,
-    /// `created_at`, `updated_at`, `status`, `channel` or `mode`; an unknown one means `created_at`.
+    /// Code of the error of the run.
+    pub error_code: Option<String>,
+    /// Least duration of the run in milliseconds.
+    pub min_duration_ms: Option<i64>,
+    /// Earliest instant of the first write.
+    pub since: Option<Timestamp>,
+    /// End of the instants of the first write, exclusive.
+    pub until: Option<Timestamp>,
+    /// `created_at`, `updated_at`, `status`, `channel`, `mode`, `duration_ms`, `workflow_version` or `error_code`;
+    /// an unknown one means `created_at`. A value that a row lacks is the smallest.
     pub sort_by: Option<String>,
     /// `asc` or `desc`; any other value means `desc`.
     pub sort_order: Option<String>,
@@ -307,6 +323,8 @@ pub struct TraceRow {
     pub status: String,
     /// The correlation id of the request; `None` where there was none.
     pub request_id: Option<String>,
+    /// Code of the error that ended the run, or of the first one that it went on after.
+    pub error_code: Option<String>,
     /// Reason of the failure.
     pub error_message: Option<String>,
     /// Duration of the run in milliseconds.
