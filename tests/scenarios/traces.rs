@@ -95,7 +95,6 @@ fn pages_follow_one_another_by_cursor_and_count_only_when_asked() {
         "created_at",
         "duration_ms",
         "error_code",
-        "error_code",
         "error_message",
         "id",
         "mode",
