@@ -1,6 +1,7 @@
 //! The description of one endpoint: everything that the OpenAPI document says about it, and the query parameters that the
 //! server lets through to it.
 
+use svc_model::{ChannelType, Protocol};
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 

@@ -86,7 +86,8 @@ mod tests {
             FieldError::type_mismatch("body.status", "string", &Value::Null),
             FieldError::required("channel.name"),
         ]);
-        let failed = ServiceError::from_code(Code::EngineError).with_trace_id(uuid::Uuid::nil());
+        let failed =
+            ServiceError::from_code(Code::EngineError).with_trace_id(svc_model::id::new_ordered_id());
         for body in
             [refused.body(Some("r-1")), ServiceError::not_found("gone").body(None), failed.body(Some("r"))]
         {

@@ -7,6 +7,7 @@ use crate::connectors::{
 use crate::endpoint::{
     Answer, DOCUMENT_DRY_RUN, DRY_RUN, DRY_RUN_PARAMETER, DRY_RUN_REPORT, Endpoint, FORCE, LIMIT, Method,
     NO_DRY_RUN, NO_LIMIT, NO_OFFSET, OFFSET, ON_CONFLICT, RELOAD, SORT_ORDER, SchemaSource, TAG, Tag,
+    sort_by,
 };
 use crate::envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 use crate::import::{ImportBatch, ImportSummary};
