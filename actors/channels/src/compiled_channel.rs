@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_engine::Flow;
-use svc_model::config::{BodyFormat, BodyMode, RecordFormat, ResponseConfig, ResponseMode};
+use svc_model::config::{BodyFormat, BodyMode, RecordFormat, RequestMode, ResponseConfig, ResponseMode};
 use svc_model::{Channel, ChannelConfig, Protocol, is_unreadable};
 use svc_secrets::Resolver;
 use svc_traces::TracePolicy;
@@ -36,6 +36,8 @@ pub struct CompiledChannel {
     body_format: BodyFormat,
     /// Set once a body was taken for an envelope and lost members.
     has_dropped_members: Arc<AtomicBool>,
+    /// Calls over HTTP are accepted and run later.
+    pub(crate) accepts: bool,
     /// The interpretation of the value of a record.
     pub(crate) record_format: RecordFormat,
     pub(crate) cookies: Vec<String>,
@@ -119,6 +121,7 @@ impl CompiledChannel {
             name,
             flow_meters: services.metrics.flow_meters(&flow),
             flow,
+            accepts: config.request.mode == RequestMode::Accept,
             envelope: config.request.body_mode == BodyMode::Auto,
             body_format: config.request.body_format,
             has_dropped_members: previous

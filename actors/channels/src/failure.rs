@@ -45,11 +45,16 @@ impl CompiledChannel {
     }
 }
 
+/// Returns the code of the error that ended a run, or of the first one that it went on after.
+pub(crate) fn error_code(outcome: &RunOutcome) -> Option<&'static str> {
+    let failure = outcome.failure.as_ref().map(|failure| &failure.error);
+    failure.or_else(|| outcome.errors.first()).map(|error| error.code.name())
+}
+
 /// Marks the span of a run that failed or that a task failed in, with the code of the error.
 pub(crate) fn mark_failed(span: &mut ActiveSpan, outcome: &RunOutcome) {
-    let failure = outcome.failure.as_ref().map(|failure| &failure.error);
-    if let Some(error) = failure.or_else(|| outcome.errors.first()) {
-        span.fail(error.code.name());
+    if let Some(code) = error_code(outcome) {
+        span.fail(code);
     }
 }
 

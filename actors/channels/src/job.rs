@@ -26,7 +26,7 @@ impl CompiledChannel {
     pub(crate) async fn enqueue(
         &self,
         admitted: AdmittedMessage,
-        trace_context: &TraceContext,
+        (request_id, trace_context): (&str, &TraceContext),
     ) -> Result<ChannelResponse, ServiceError> {
         let AdmittedMessage { payload, mut metadata, bucket, run_key, claim, permit, .. } = admitted;
         let trace_id = Uuid::now_v7();
@@ -44,7 +44,7 @@ impl CompiledChannel {
             trace_headers: owned_headers(trace_context),
         };
         let accepted = match &self.services.traces {
-            Some(traces) => traces.submit(job).await,
+            Some(traces) => traces.submit(job, Some(request_id).filter(|id| !id.is_empty())).await,
             None => {
                 let what = "This service accepts no asynchronous submissions";
                 Err(SubmitError::Shed(ServiceError::unavailable(what)))
@@ -60,7 +60,9 @@ impl CompiledChannel {
         });
         let body =
             body.map_err(|error| ServiceError::from_code(Code::SerializationError).with_internal(error))?;
-        Ok(ChannelResponse::json(202, body))
+        let mut answer = ChannelResponse::json(202, body);
+        answer.set_trace_id(accepted.trace_id);
+        Ok(answer)
     }
 
     /// Runs an accepted job, no longer than `limit`. It passed its guards when it was accepted; only a job without a permit
@@ -140,6 +142,7 @@ impl CompiledChannel {
             let ending = if expired { MessageOutcome::Timeout } else { MessageOutcome::Error };
             let failure = JobFailure {
                 message: failure::describe(&outcome.errors),
+                code: failure::error_code(outcome),
                 errors: self.serialize_errors(outcome),
                 is_transient: failure::is_transient(&outcome.errors),
             };

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
-use crate::failure::describe;
+use crate::failure::{describe, error_code};
 use crate::guards::{IdempotencyClaim, RecordRefusal};
 use crate::job::serialize_run;
 use crate::metadata;
@@ -143,7 +143,7 @@ impl RecordSettlement {
                 "channel" => &*channel.name, "error" => error.internal().unwrap_or_default());
             self.trace = Some(record);
         }
-        stored
+        stored.map(drop)
     }
 
     /// Sets the channel that receives the report of a failed run.
@@ -286,6 +286,7 @@ impl CompiledChannel {
             let mut trace = self.record_trace(&attempt);
             trace.workflow = outcome.workflow.take();
             trace.clean = !is_failed;
+            trace.error_code = error_code(&outcome);
             if let RecordOutcome::Failed { message } = &ended {
                 trace.error = Some(message.clone());
                 trace.result = self.serialize_errors(&outcome);
@@ -375,8 +376,10 @@ impl CompiledChannel {
             channel: self.name.clone(),
             channel_id: self.id.clone(),
             mode: TraceMode::Kafka,
+            request_id: None,
             result: None,
             error: None,
+            error_code: None,
             clean: false,
             workflow: None,
             task_trace: None,

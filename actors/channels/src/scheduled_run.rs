@@ -11,7 +11,7 @@ use svc_spans::SpanDraft;
 use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
-use crate::failure::{describe, mark_failed};
+use crate::failure::{describe, error_code, mark_failed};
 use crate::guards::ScheduledRunRefusal;
 use crate::metadata;
 use crate::metrics::MessageOutcome;
@@ -46,6 +46,8 @@ pub struct ScheduledRunResult {
     pub result: Option<String>,
     /// The execution trace, JSON, where the channel keeps one.
     pub task_trace: Option<String>,
+    /// The code of the error of the run, where it had one.
+    pub error_code: Option<&'static str>,
     /// The version of the workflow that it was given to, where one was.
     pub workflow: Option<WorkflowVersion>,
     /// Duration of the run; `None` if nothing ran.
@@ -71,7 +73,14 @@ pub enum ScheduledRunOutcome {
 impl ScheduledRunOutcome {
     /// Builds the result of an attempt in which nothing ran.
     pub fn without_run(self) -> ScheduledRunResult {
-        ScheduledRunResult { outcome: self, result: None, task_trace: None, workflow: None, took: None }
+        ScheduledRunResult {
+            outcome: self,
+            result: None,
+            task_trace: None,
+            error_code: None,
+            workflow: None,
+            took: None,
+        }
     }
 }
 
@@ -128,6 +137,7 @@ impl CompiledChannel {
                 (true, false) => self.serialize_errors(&outcome),
             },
             task_trace: self.task_trace(task_trace),
+            error_code: error_code(&outcome),
             workflow: outcome.workflow.take(),
             outcome: ended,
             took: Some(recorder.started.elapsed()),

@@ -9,8 +9,8 @@ use crate::compiled_channel::CompiledChannel;
 use crate::error_body;
 use crate::guards::ShortCircuit;
 use crate::metrics::{ChannelMeters, MessageOutcome};
-use crate::request::{DataRequest, Delivery};
-use crate::response::ChannelResponse;
+use crate::request::{DataRequest, Delivery, Ingress};
+use crate::response::{ChannelResponse, TraceIdField};
 
 impl CompiledChannel {
     /// Passes a message through the guards, runs or queues it, and counts its outcome.
@@ -22,6 +22,9 @@ impl CompiledChannel {
     ) -> impl Future<Output = Result<ChannelResponse, ServiceError>> {
         let request_id = request.request_id.clone();
         let trace_context = std::mem::take(&mut request.trace_context);
+        if self.accepts && request.ingress == Ingress::Http {
+            request.delivery = Delivery::Async;
+        }
         let delivery = request.delivery;
         let held_until_answered = request.reservation.take();
         async move {
@@ -49,16 +52,16 @@ impl CompiledChannel {
             let answer = match delivery {
                 Delivery::Sync => {
                     let claim = admitted.claim.take().filter(|_| admitted.releases_on_error);
-                    let answer = self.run(admitted, (&request_id, trace_context), recorder.started).await;
+                    let ran = self.run(admitted, (&request_id, trace_context), recorder.started).await;
+                    recorder.outcome = Some(ran.as_ref().map_or_else(error_outcome, |(_, outcome)| *outcome));
+                    let answer = ran.map(|(answer, _)| answer);
                     if let Some(claim) = claim.filter(|_| !is_success(&answer)) {
                         claim.release(&self.services).await;
                     }
-                    recorder.outcome =
-                        Some(answer.as_ref().map_or_else(error_outcome, |_| MessageOutcome::Ok));
                     answer
                 }
                 Delivery::Async => {
-                    let accepted = self.enqueue(admitted, &trace_context).await;
+                    let accepted = self.enqueue(admitted, (&request_id, &trace_context)).await;
                     // What was accepted is counted when it has run.
                     recorder.outcome = accepted.as_ref().err().map(error_outcome);
                     accepted
@@ -87,7 +90,7 @@ impl CompiledChannel {
         let Some(answer) = answer else { return Err(error) };
         if let Some(internal) = error.internal() {
             slog::error!(self.services.log, "request failed"; "code" => error.code().name(), "detail" => internal,
-                "channel" => &*self.name, "request_id" => request_id);
+                "channel" => &*self.name, "request_id" => request_id, TraceIdField(error.trace_id()));
         }
         Ok(answer)
     }

@@ -161,6 +161,8 @@ table! {
         recoveries -> BigInt,
         workflow_id -> Nullable<Text>,
         workflow_version -> Nullable<BigInt>,
+        request_id -> Nullable<Text>,
+        error_code -> Nullable<Text>,
     }
 }
 

@@ -108,6 +108,8 @@ on_both! {
     traces::what_an_earlier_process_left_is_found_in_order,
     traces::a_page_of_foreign_rows_hides_none_behind_it,
     traces::what_is_expired_is_deleted_in_steps,
+    trace_lists::traces_are_filtered_by_the_request_that_brought_them,
+    trace_lists::traces_are_filtered_and_sorted_by_duration_time_code_and_version,
     trace_lists::traces_are_filtered_and_sorted,
     trace_lists::a_cursor_goes_with_the_default_order_only,
     trace_lists::pages_stay_what_they_were_while_rows_arrive,

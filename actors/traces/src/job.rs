@@ -85,6 +85,8 @@ pub enum JobOutcome {
 pub struct JobFailure {
     /// The message for operators.
     pub message: String,
+    /// The code of the error, if a run had one.
+    pub code: Option<&'static str>,
     /// The errors of the tasks, as JSON.
     pub errors: Option<String>,
     /// True if a later attempt may succeed. A permanent failure is not retried.
@@ -94,12 +96,12 @@ pub struct JobFailure {
 impl JobFailure {
     /// Returns a failure that a later attempt may not repeat.
     pub fn transient(message: impl Into<String>) -> Self {
-        Self { message: message.into(), errors: None, is_transient: true }
+        Self { message: message.into(), code: None, errors: None, is_transient: true }
     }
 
     /// Returns a failure that every attempt repeats.
     pub fn permanent(message: impl Into<String>) -> Self {
-        Self { message: message.into(), errors: None, is_transient: false }
+        Self { message: message.into(), code: None, errors: None, is_transient: false }
     }
 }
 

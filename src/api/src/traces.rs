@@ -25,6 +25,12 @@ pub struct TraceSummary {
     pub mode: String,
     /// `pending`, `running`, `completed` or `failed`.
     pub status: String,
+    /// The value of `x-request-id` of the request that it came with.
+    #[schema(required = true)]
+    pub request_id: Option<String>,
+    /// Code of the error that ended the run, or of the first one that it went on after.
+    #[schema(required = true)]
+    pub error_code: Option<String>,
     /// Reason of the failure.
     #[schema(required = true)]
     pub error_message: Option<String>,
@@ -86,6 +92,9 @@ pub struct TraceDetail {
     /// Version of that workflow.
     #[schema(required = true)]
     pub workflow_version: Option<i64>,
+    /// The value of `x-request-id` of the request that it came with.
+    #[schema(required = true)]
+    pub request_id: Option<String>,
     /// Instant of the first write.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
@@ -96,6 +105,10 @@ pub struct TraceDetail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub error: Option<String>,
+    /// Code of the error that ended the run, or of the first one that it went on after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub error_code: Option<String>,
     /// The errors of tasks of a failed run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<Object>>, nullable = false)]

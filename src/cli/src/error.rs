@@ -113,6 +113,7 @@ impl CliError {
             if let Some(id) = api.request_id.as_deref().filter(|_| is_verbose || api.status >= 500) {
                 lines.push(format!("  request id: {}", printable(id)));
             }
+            lines.extend(api.trace_id.as_deref().map(|id| format!("  trace: {}", printable(id))));
         }
         lines.extend(advice.map(|advice| format!("hint: {}", printable(advice))));
         lines.join("\n") + "\n"

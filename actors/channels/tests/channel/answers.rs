@@ -44,6 +44,9 @@ fn task_errors_of_a_run_that_went_on_are_listed_under_200() {
             assert_eq!((&error["task_id"], &error["code"]), (&json!("fail"), &json!("FUNCTION_ERROR")));
             let message = error["message"].as_str().unwrap();
             assert!(message.contains(shows), "{message}");
+            let page = kit.metrics_text();
+            assert!(page.contains(r#"svc_messages_total{channel="orders",status="error"} 1"#), "{page}");
+            assert!(!page.contains(r#"svc_messages_total{channel="orders",status="ok"}"#), "{page}");
         });
     }
 }

@@ -1,7 +1,9 @@
 //! The table of channels.
 
 use chrono::NaiveDateTime;
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use serde_json::Value;
 use svc_model::lifecycle::{self, Rollout, VersionState};
@@ -134,6 +136,13 @@ impl From<&ChannelContent> for ContentRow {
     }
 }
 
+/// Condition on a latest version: its id has an active version.
+const SERVES: &str = "(channels.status = 'active' OR EXISTS (SELECT 1 FROM channels AS serving \
+    WHERE serving.channel_id = channels.channel_id AND serving.status = 'active'))";
+/// Condition on a latest version: its id has no active version.
+const SERVES_NOT: &str = "NOT EXISTS (SELECT 1 FROM channels AS serving \
+    WHERE serving.channel_id = channels.channel_id AND serving.status = 'active')";
+
 /// Selects the latest versions that match a filter.
 macro_rules! filtered {
     ($db:ident, $filter:expr, $backend:expr) => {{
@@ -146,6 +155,9 @@ macro_rules! filtered {
         }
         if let Some(protocol) = &$filter.protocol {
             query = query.filter(channels::protocol.eq(protocol.to_ascii_lowercase()));
+        }
+        if let Some(is_active) = $filter.is_active {
+            query = query.filter(sql::<Bool>(if is_active { SERVES } else { SERVES_NOT }));
         }
         if let Some(tag) = &$filter.tag {
             query = tagged!(query, $backend, tag);
@@ -180,6 +192,10 @@ impl Versioned for Channel {
     type Gates = ChannelGates;
     const KIND: EntityKind = EntityKind::Channel;
     const REPOSITORY: &'static str = "channels";
+
+    fn id(&self) -> &str {
+        &self.channel_id
+    }
 
     fn content(&self) -> &ChannelContent {
         &self.content
@@ -239,6 +255,22 @@ impl Versioned for Channel {
             rows.extend(channels_of(on!(conn, c => some.load::<Row>(c).await)?));
         }
         Ok(rows)
+    }
+
+    async fn serving(conn: &mut Conn, ids: &[String]) -> Result<Vec<(String, VersionState)>, StoreError> {
+        let mut serving = Vec::new();
+        for ids in ids.chunks(IDS_PER_QUERY) {
+            let some = channels::table
+                .filter(channels::status.eq(LifecycleStatus::Active.name()))
+                .filter(channels::channel_id.eq_any(ids))
+                .select((channels::channel_id, channels::version));
+            let rows = on!(conn, c => some.load::<(String, i64)>(c).await)?;
+            serving.extend(rows.into_iter().map(|(id, version)| {
+                let status = LifecycleStatus::Active;
+                (id, VersionState { version, status, rollout_percentage: 100 })
+            }));
+        }
+        Ok(serving)
     }
 
     async fn find(conn: &mut Conn, id: &str, version: Option<i64>) -> Result<Option<Channel>, StoreError> {

@@ -67,6 +67,8 @@ pub use versioned::{ImportAction, ImportOutcome, Merge, OnConflict, Versioned};
 pub struct EntityFilter {
     /// Status of the latest version.
     pub status: Option<String>,
+    /// `true` for what has an active version, `false` for what has none.
+    pub is_active: Option<bool>,
     /// A tag of the row, matched exactly.
     pub tag: Option<String>,
     /// `sync` or `async`; channels only.

@@ -1,5 +1,6 @@
 //! Operations on versioned entities, the same for every kind.
 
+use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -71,6 +72,24 @@ impl<V: Versioned> Repository<V> {
                 Box::pin(async move { V::list(conn, &filter, Some(page)).await })
             })
             .await
+    }
+
+    /// Returns the version that serves of each id that has one; of several the one with the largest share of the
+    /// traffic, the newest of those.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
+    /// query.
+    pub async fn serving_versions(&self, ids: Vec<String>) -> Result<HashMap<String, i64>, StoreError> {
+        let ids: Vec<String> = ids.iter().map(|id| key(id)).collect();
+        let mut states = self
+            .database
+            .read(operation::<V>("serving_versions"), move |conn| {
+                Box::pin(async move { V::serving(conn, &ids).await })
+            })
+            .await?;
+        states.sort_by_key(|(_, state)| (state.rollout_percentage, state.version));
+        Ok(states.into_iter().map(|(id, state)| (id, state.version)).collect())
     }
 
     /// Returns all matches of [`list`](Self::list), as of one instant.

@@ -95,6 +95,8 @@ pub trait Versioned: Sized + Send + 'static {
     /// Name of its repository in metrics.
     const REPOSITORY: &'static str;
 
+    /// Returns the id, which all versions share.
+    fn id(&self) -> &str;
     /// Returns the content.
     fn content(&self) -> &Self::Content;
     /// Returns the state of this version.
@@ -114,6 +116,11 @@ pub trait Versioned: Sized + Send + 'static {
         ids: Option<&[String]>,
     ) -> impl Future<Output = Result<Vec<Self>, StoreError>> + Send;
 
+    /// Returns the states of the active versions of some ids.
+    fn serving(
+        conn: &mut Conn,
+        ids: &[String],
+    ) -> impl Future<Output = Result<Vec<(String, VersionState)>, StoreError>> + Send;
     /// Returns one version, or the latest.
     fn find(
         conn: &mut Conn,

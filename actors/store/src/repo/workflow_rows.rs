@@ -1,7 +1,9 @@
 //! The table of workflows.
 
 use chrono::NaiveDateTime;
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use svc_model::lifecycle::{self, Rollout, VersionState};
 use svc_model::{
@@ -90,12 +92,22 @@ impl From<&WorkflowContent> for ContentRow {
     }
 }
 
+/// Condition on a latest version: its id has an active version.
+const SERVES: &str = "(workflows.status = 'active' OR EXISTS (SELECT 1 FROM workflows AS serving \
+    WHERE serving.workflow_id = workflows.workflow_id AND serving.status = 'active'))";
+/// Condition on a latest version: its id has no active version.
+const SERVES_NOT: &str = "NOT EXISTS (SELECT 1 FROM workflows AS serving \
+    WHERE serving.workflow_id = workflows.workflow_id AND serving.status = 'active')";
+
 /// Selects the latest versions that match a filter.
 macro_rules! filtered {
     ($db:ident, $filter:expr, $backend:expr) => {{
         let mut query = workflows::table.filter(workflows::is_latest).into_boxed::<$db>();
         if let Some(status) = &$filter.status {
             query = query.filter(workflows::status.eq(status.clone()));
+        }
+        if let Some(is_active) = $filter.is_active {
+            query = query.filter(sql::<Bool>(if is_active { SERVES } else { SERVES_NOT }));
         }
         if let Some(tag) = &$filter.tag {
             query = tagged!(query, $backend, tag);
@@ -109,6 +121,10 @@ impl Versioned for Workflow {
     type Gates = WorkflowGates;
     const KIND: EntityKind = EntityKind::Workflow;
     const REPOSITORY: &'static str = "workflows";
+
+    fn id(&self) -> &str {
+        &self.workflow_id
+    }
 
     fn content(&self) -> &WorkflowContent {
         &self.content
@@ -170,6 +186,22 @@ impl Versioned for Workflow {
             loaded.extend(rows.into_iter().map(Workflow::from));
         }
         Ok(loaded)
+    }
+
+    async fn serving(conn: &mut Conn, ids: &[String]) -> Result<Vec<(String, VersionState)>, StoreError> {
+        let mut serving = Vec::new();
+        for ids in ids.chunks(IDS_PER_QUERY) {
+            let some = workflows::table
+                .filter(workflows::status.eq(LifecycleStatus::Active.name()))
+                .filter(workflows::workflow_id.eq_any(ids))
+                .select((workflows::workflow_id, workflows::version, workflows::rollout_percentage));
+            let rows = on!(conn, c => some.load::<(String, i64, i64)>(c).await)?;
+            serving.extend(rows.into_iter().map(|(id, version, rollout_percentage)| {
+                let status = LifecycleStatus::Active;
+                (id, VersionState { version, status, rollout_percentage })
+            }));
+        }
+        Ok(serving)
     }
 
     async fn find(conn: &mut Conn, id: &str, version: Option<i64>) -> Result<Option<Workflow>, StoreError> {

@@ -45,6 +45,7 @@ impl JobAttempt {
                 status,
                 result_json,
                 error_message,
+                error_code: None,
                 duration_ms,
                 task_trace_json: task_trace.clone(),
                 workflow: workflow.clone(),
@@ -74,11 +75,12 @@ impl JobAttempt {
 
     /// Returns the record of a failure of this attempt. A permanent failure uses up all retries.
     pub(crate) fn failure(&self, failure: JobFailure) -> TraceFailure {
-        let JobFailure { message, errors, is_transient } = failure;
+        let JobFailure { message, code, errors, is_transient } = failure;
         TraceFailure {
             id: self.id,
             result_json: errors,
             error_message: if is_transient { message } else { format!("{message} (not retried)") },
+            error_code: code,
             duration_ms: None,
             task_trace_json: None,
             workflow: None,

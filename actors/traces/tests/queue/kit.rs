@@ -214,7 +214,7 @@ impl Process {
     }
 
     pub(crate) async fn submit(&self, payload: Value) -> Result<Uuid, svc_model::ServiceError> {
-        Ok(self.traces.submit(job(payload)).await?.trace_id)
+        Ok(self.traces.submit(job(payload), None).await?.trace_id)
     }
 
     pub(crate) async fn trace(&self, id: Uuid) -> TraceRecord {

@@ -1,10 +1,25 @@
 //! Endpoints of traces.
 
-use crate::endpoint::{Access, Answer, Endpoint, LIMIT, Method, OFFSET, SORT_ORDER, SchemaSource, Tag};
+use crate::endpoint::{
+    Access, Answer, Endpoint, LIMIT, Method, OFFSET, SORT_ORDER, SchemaSource, Tag, sort_by,
+};
 use crate::envelope::DataEnvelope;
-use crate::parameter::ParameterKind::{Boolean, Natural, Text};
+use crate::names::{TRACE_MODES, TRACE_STATUSES};
+use crate::parameter::ParameterKind::{Boolean, Moment, Natural, OneOf, Text};
 use crate::parameter::{PathParameter, QueryParameter};
 use crate::traces::{TraceDetail, TraceListEnvelope};
+
+/// The columns that order the list. What a row lacks is its smallest value.
+const TRACE_COLUMNS: &[&str] = &[
+    "created_at",
+    "updated_at",
+    "status",
+    "channel",
+    "mode",
+    "duration_ms",
+    "workflow_version",
+    "error_code",
+];
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(
@@ -16,16 +31,17 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     )
     .describes("The default order can be read on from `next_cursor`, which an `offset` excludes.")
     .with_query(&[
-        QueryParameter::new("status", Text, "Only traces of this status"),
+        QueryParameter::new("status", OneOf(TRACE_STATUSES), "Only traces of this status"),
         QueryParameter::new("channel", Text, "Only traces of the channel of this name"),
-        QueryParameter::new("mode", Text, "Only `sync`, `async`, `kafka` or `cron` runs"),
+        QueryParameter::new("mode", OneOf(TRACE_MODES), "Only runs of this origin"),
         QueryParameter::new("workflow_id", Text, "Only runs of this workflow"),
         QueryParameter::new("workflow_version", Natural, "Only runs of this version"),
-        QueryParameter::new(
-            "sort_by",
-            Text,
-            "`created_at`, `updated_at`, `status`, `channel` or `mode`; any other value is the first",
-        ),
+        QueryParameter::new("request_id", Text, "Only the runs of this request; of failed ones fast"),
+        QueryParameter::new("error_code", Text, "Only runs with this code"),
+        QueryParameter::new("min_duration_ms", Natural, "Only runs that took so many milliseconds or longer"),
+        QueryParameter::new("since", Moment, "Only traces created at this instant or later"),
+        QueryParameter::new("until", Moment, "Only traces created before this instant"),
+        sort_by(TRACE_COLUMNS),
         SORT_ORDER,
         LIMIT,
         OFFSET,

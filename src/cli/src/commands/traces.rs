@@ -64,6 +64,9 @@ pub(crate) struct TraceFilterArgs {
     /// Show those of this mode alone: sync, async, kafka, cron
     #[arg(long)]
     mode: Option<String>,
+    /// Show the runs of this request alone, as its answer names it in x-request-id
+    #[arg(long, value_name = "ID")]
+    request_id: Option<String>,
 }
 
 /// The options of a list.
@@ -118,6 +121,7 @@ impl TraceFilterArgs {
             .optional("status", self.status.as_deref())
             .optional("channel", self.channel.as_deref())
             .optional("mode", self.mode.as_deref())
+            .optional("request_id", self.request_id.as_deref())
     }
 }
 

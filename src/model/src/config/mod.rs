@@ -26,7 +26,7 @@ pub use guards::{
     BackendError, BackpressureConfig, DeduplicationConfig, DuplicatePolicy, KEY_HEADERS,
     PrincipalRateLimitConfig, RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
 };
-pub use request::{BodyFormat, BodyMode, RecordFormat, RequestConfig};
+pub use request::{BodyFormat, BodyMode, RecordFormat, RequestConfig, RequestMode};
 pub use response::{ErrorBody, ErrorBodyKey, Placeholder, ResponseConfig, ResponseMode};
 pub use secret::SecretText;
 pub use template::{HeaderField, SigningTemplate, TemplatePart};

@@ -277,6 +277,13 @@ pub static BLOCKS: [BlockReference; 15] = [
         form: "",
         keys: &[
             key(
+                "mode",
+                "`answer`, `accept`",
+                r#""accept""#,
+                "`accept` answers every call of the channel with 202 and runs it later, as `/async` does",
+            )
+            .default(r#""answer""#),
+            key(
                 "body_mode",
                 "`auto`, `payload`",
                 r#""payload""#,

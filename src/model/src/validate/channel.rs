@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use super::body::BodyReader;
 use super::{ChannelChecks, cron, distinct, scan};
 use crate::config::auth::sends_data_beside_others;
-use crate::config::{AuthConfig, BodyMode, ChannelConfig, CronTransport, TemplatePart};
+use crate::config::{
+    AuthConfig, BodyMode, ChannelConfig, CronTransport, RequestMode, ResponseMode, TemplatePart,
+};
 use crate::entity::{Channel, ChannelContent, ChannelType, EntityKind, Protocol};
 use crate::field::{FieldCode, FieldError, Issue, ValidationReport};
 use crate::mask::{MASK, restore_channel_config};
@@ -59,6 +61,7 @@ pub fn channel_warnings(config: &Value, checks: &dyn ChannelChecks) -> Vec<Issue
     let preset = config.pointer("/auth/preset").and_then(Value::as_str);
     let Ok(config) = ChannelConfig::parse(config) else { return Vec::new() };
     let mut warnings = shared_answers(&config);
+    warnings.extend(answers_of_accepted(&config));
     warnings.extend(discarded_siblings(&config, preset));
     warnings.extend(checks.suspicions(&config));
     warnings
@@ -71,17 +74,20 @@ fn read(
 ) -> Result<(Option<String>, ChannelContent), Vec<FieldError>> {
     let mut body = BodyReader::open(EntityKind::Channel, body)?;
     let id = if current.is_none() { body.id("channel_id") } else { None };
+    let protocol = match current {
+        Some(current) => Some(current.protocol),
+        None => {
+            require(&mut body, "protocol", Protocol::NAMES);
+            choice(&mut body, "protocol", Protocol::parse, Protocol::NAMES)
+        }
+    };
     let channel_type = match current {
         Some(current) => Some(current.channel_type),
         None => choice(&mut body, "channel_type", ChannelType::parse, ChannelType::NAMES),
     };
-    let protocol = match current {
-        Some(current) => Some(current.protocol),
-        None => choice(&mut body, "protocol", Protocol::parse, Protocol::NAMES),
-    };
-    // Substitutes allow the remaining checks to run. They are never returned, because an error has been
-    // recorded.
-    let kind = (channel_type.unwrap_or(ChannelType::Sync), protocol.unwrap_or(Protocol::Http));
+    // A substitute allows the remaining checks to run. It is never returned, because an error has been recorded.
+    let substitute = protocol.unwrap_or(Protocol::Http);
+    let kind = (channel_type.unwrap_or_else(|| substitute.default_channel_type()), substitute);
     let content = merge(&mut body, current, kind);
     body.refuse_unknown(
         &Channel::ONLY_READ,
@@ -103,6 +109,13 @@ fn read(
     if errors.is_empty() { Ok((id, content)) } else { Err(distinct(errors)) }
 }
 
+fn require(body: &mut BodyReader<'_>, name: &'static str, known: &[&str]) {
+    if body.value(name).is_none() {
+        body.errors.push(FieldError::required(body.path(name)).with_expected(known));
+    }
+}
+
+/// Reads the name of a value, if one is sent.
 fn choice<T>(
     body: &mut BodyReader<'_>,
     name: &'static str,
@@ -110,12 +123,7 @@ fn choice<T>(
     known: &[&str],
 ) -> Option<T> {
     let path = body.path(name);
-    let Some(text) = body.string(name) else {
-        if body.value(name).is_none() {
-            body.errors.push(FieldError::required(path).with_expected(known));
-        }
-        return None;
-    };
+    let text = body.string(name)?;
     let parsed = parse(text);
     if parsed.is_none() {
         let error = FieldError::invalid(path, format!("use one of {}", known.join(", ")));
@@ -346,6 +354,23 @@ fn is_attribute(name: &str) -> bool {
 }
 
 /// Warns about cached responses that callers share although the workflow can distinguish the callers.
+/// Warns of blocks that shape an answer, where calls are answered before they run.
+fn answers_of_accepted(config: &ChannelConfig) -> Vec<Issue> {
+    if config.request.mode != RequestMode::Accept {
+        return Vec::new();
+    }
+    let blocks = [
+        ("cache", config.cache.as_ref().is_some_and(|cache| cache.enabled)),
+        ("response.mode", config.response.mode == ResponseMode::Shaped),
+    ];
+    let why = "has no effect: with request.mode accept every call is answered before it runs";
+    blocks
+        .iter()
+        .filter(|(_, is_set)| *is_set)
+        .map(|(name, _)| Issue::new(format!("channel.config.{name}"), why))
+        .collect()
+}
+
 fn shared_answers(config: &ChannelConfig) -> Vec<Issue> {
     let Some(cache) = config.cache.as_ref().filter(|cache| cache.enabled) else { return Vec::new() };
     let shared = (config.auth.is_some() && cache.per_principal == Some(false)).then(|| {

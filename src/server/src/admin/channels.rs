@@ -61,6 +61,10 @@ impl AdminEntity for Channel {
     type Report = ChannelValidationResult;
     const GATES_DEPEND_ON_CONTENT: bool = false;
 
+    fn with_active_version(resource: Self::Resource, active_version: Option<i64>) -> Self::Resource {
+        ChannelResource { active_version, ..resource }
+    }
+
     fn repository(state: &AppState) -> Repository<Self> {
         state.store.channels()
     }

@@ -5,7 +5,7 @@ use actix_web::web::{Data, Path};
 use serde_json::Value;
 use svc_api::{TraceDetail, TraceListEnvelope, TraceSummary};
 use svc_channels::remove_response_control;
-use svc_model::ServiceError;
+use svc_model::{ServiceError, Timestamp};
 use svc_store::{TraceQuery, TraceRecord, TraceRow, TraceStatus};
 
 use super::query::QueryParameters;
@@ -15,13 +15,18 @@ use crate::state::AppState;
 
 /// `GET /traces`: no payloads, and no total unless asked for.
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
-    let page = query.page()?;
+    let (page, now) = (query.page()?, Timestamp::now());
     let query = TraceQuery {
         status: query.text("status"),
         channel: query.text("channel"),
         mode: query.text("mode"),
         workflow_id: query.text("workflow_id"),
         workflow_version: query.integer("workflow_version")?,
+        request_id: query.text("request_id"),
+        error_code: query.text("error_code"),
+        min_duration_ms: query.integer("min_duration_ms")?,
+        since: query.moment("since", now)?,
+        until: query.moment("until", now)?,
         sort_by: query.text("sort_by"),
         sort_order: query.text("sort_order"),
         page,
@@ -48,6 +53,8 @@ fn to_summary(row: TraceRow) -> TraceSummary {
         workflow_version: row.workflow_version,
         mode: row.mode,
         status: row.status,
+        request_id: row.request_id,
+        error_code: row.error_code,
         error_message: row.error_message,
         duration_ms: row.duration_ms,
         started_at: row.started_at,
@@ -91,9 +98,11 @@ fn to_detail(trace: TraceRecord, view: TraceView) -> TraceDetail {
         channel_id: row.channel_id,
         workflow_id: row.workflow_id,
         workflow_version: row.workflow_version,
+        request_id: row.request_id,
         created_at: row.created_at,
         message,
         error,
+        error_code: row.error_code,
         errors,
         started_at: row.started_at,
         completed_at: row.completed_at,
@@ -196,10 +205,8 @@ fn remove_response(platform: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-    use svc_model::Timestamp;
-
     use super::*;
+    use serde_json::json;
 
     fn record(status: &str, result: Option<&str>, task_trace: Option<&str>) -> TraceRecord {
         let instant = Timestamp::parse("2026-01-01T00:00:00").unwrap();
@@ -211,6 +218,8 @@ mod tests {
             workflow_version: Some(3),
             mode: "async".into(),
             status: status.into(),
+            request_id: Some("r-1".into()),
+            error_code: (status == "failed").then(|| "HTTP_ERROR".into()),
             error_message: Some("broke".into()),
             duration_ms: Some(1.5),
             started_at: None,

@@ -36,6 +36,10 @@ impl AdminEntity for Workflow {
     type Report = ValidationResult;
     const GATES_DEPEND_ON_CONTENT: bool = true;
 
+    fn with_active_version(resource: Self::Resource, active_version: Option<i64>) -> Self::Resource {
+        WorkflowResource { active_version, ..resource }
+    }
+
     fn repository(state: &AppState) -> Repository<Self> {
         state.store.workflows()
     }

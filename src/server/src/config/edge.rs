@@ -115,7 +115,7 @@ section! {
         /// Request headers allowed beside content-type, authorization, accept, x-api-key, idempotency-key,
         /// x-request-id.
         pub additional_allowed_headers: Vec<String> = Vec::new(),
-        /// Response headers exposed beside x-request-id and retry-after.
+        /// Response headers exposed beside x-request-id, x-trace-id and retry-after.
         pub additional_exposed_headers: Vec<String> = Vec::new(),
         /// Allows credentials; not together with `*`.
         pub allow_credentials: bool = false,

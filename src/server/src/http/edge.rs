@@ -22,10 +22,12 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use slog::{debug, error, info, warn};
 use svc_api::docs::DOCS;
+use svc_channels::TraceIdField;
 use svc_model::{Code, ServiceError};
 use tokio::time::Instant;
 
 use super::auth::AuthFailureReason;
+use super::error::X_TRACE_ID;
 use super::metrics::method_label;
 use super::mount::{MountPoint, prefix_length};
 use super::plane::{ADMIN, DOCS_FILE, Plane, channel_path_start, reads_trace};
@@ -335,7 +337,8 @@ impl Exchange {
     fn log_internal(&self, failed: &Error) {
         if let Some(internal) = failed.0.internal() {
             error!(self.state.log, "request failed"; "code" => failed.0.code().name(),
-                "detail" => internal, "path" => self.logged_path(), "request_id" => self.id.as_str());
+                "detail" => internal, "path" => self.logged_path(), "request_id" => self.id.as_str(),
+                TraceIdField(failed.0.trace_id()));
         }
     }
 
@@ -363,7 +366,8 @@ impl Exchange {
         }
         self.state.cors.write_headers(self.cors.clone(), headers);
         self.state.metrics.record_http(method_label(&self.method), path, status.as_u16(), took);
-        self.log_access(status, took);
+        let trace_id = answer.headers().get(X_TRACE_ID).and_then(|id| id.to_str().ok());
+        self.log_access(status, took, trace_id);
     }
 
     /// Returns the start of the path: callers choose its length.
@@ -373,12 +377,13 @@ impl Exchange {
         is_long.then(start).flatten().unwrap_or(&self.path)
     }
 
-    fn log_access(&self, status: StatusCode, took: std::time::Duration) {
+    fn log_access(&self, status: StatusCode, took: std::time::Duration, trace_id: Option<&str>) {
         macro_rules! log {
             ($level:ident) => {
                 $level!(self.state.log, "answered"; "method" => self.method.as_str(), "path" => self.logged_path(),
                     "status" => status.as_u16(), "ms" => took.as_secs_f64() * 1e3,
-                    "client_ip" => %self.client_ip, "request_id" => self.id.as_str())
+                    "client_ip" => %self.client_ip, "request_id" => self.id.as_str(),
+                    TraceIdField(trace_id))
             };
         }
         match self.plane {

@@ -194,7 +194,7 @@ fn envelopes(state: &AppState) -> Option<String> {
 }
 
 /// Returns the enabled connectors that could not be loaded, with reasons.
-fn failed_connectors(state: &AppState) -> Vec<FailedConnector> {
+pub(crate) fn failed_connectors(state: &AppState) -> Vec<FailedConnector> {
     let statuses = state.connectors.statuses().into_iter();
     statuses
         .filter_map(|status| match status.state {

@@ -59,14 +59,18 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers the families of the edge. Every sample of the service carries the label `instance`, where one is
-    /// given; those of `host` stay as they are.
+    /// Registers the families of the edge. Every sample of the service carries the labels `instance` and `node`, where a
+    /// name is given: a Prometheus that scrapes sets `instance` itself. Those of `host` stay as they are.
     pub fn new(host: Registry, instance: Option<&str>) -> Self {
-        let label = instance.map(|name| (Cow::Borrowed("instance"), Cow::Owned(name.to_owned())));
+        let named = |name: &str| ["instance", "node"].map(|key| (key.into(), name.to_owned().into()));
+        let labels: Vec<(Cow<'static, str>, Cow<'static, str>)> =
+            instance.into_iter().flat_map(named).collect();
+        let text: Vec<_> =
+            labels.iter().map(|(key, name)| format!("{key}=\"{}\"", escape_label(name))).collect();
         let mut metrics = Self {
             host,
-            registry: Registry::with_prefix_and_labels(PREFIX, label.clone().into_iter()),
-            process_labels: label.map(|(key, name)| format!("{{{key}=\"{}\"}}", escape_label(&name))),
+            registry: Registry::with_prefix_and_labels(PREFIX, labels.into_iter()),
+            process_labels: instance.map(|_| format!("{{{}}}", text.join(","))),
             requests: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
             auth_failures: Family::default(),
@@ -208,13 +212,14 @@ mod tests {
     }
 
     #[test]
-    fn instance_is_a_label_of_every_sample() {
+    fn name_of_the_node_is_in_two_labels_of_every_sample() {
         let metrics = Metrics::new(Registry::default(), Some("node \"1\""));
         metrics.record_auth_failure("invalid_key");
         let text = metrics.render().unwrap();
         let samples = text.lines().filter(|line| !line.starts_with('#'));
         for sample in samples {
             assert!(sample.contains(r#"instance="node \"1\"""#), "{sample}");
+            assert!(sample.contains(r#"node="node \"1\"""#), "{sample}");
         }
         assert!(text.contains("process_start_time_seconds{"), "{text}");
     }

@@ -105,6 +105,10 @@ pub struct NewTrace {
     pub owner: Option<Arc<str>>,
     /// The workflow version that was chosen for it; `None` before its start.
     pub workflow: Option<WorkflowVersion>,
+    /// The correlation id of the request that brought it; `None` where there was none.
+    pub request_id: Option<String>,
+    /// Code of the error that ended the run, or of the first one that it went on after.
+    pub error_code: Option<&'static str>,
 }
 
 impl NewTrace {
@@ -126,12 +130,20 @@ impl NewTrace {
             access_token_hash: None,
             owner: None,
             workflow: None,
+            request_id: None,
+            error_code: None,
         }
     }
 
     /// Estimates its size in memory: the length of its texts.
     pub fn bytes(&self) -> usize {
-        lengths([&self.input_json, &self.result_json, &self.error_message, &self.task_trace_json])
+        lengths([
+            &self.input_json,
+            &self.result_json,
+            &self.error_message,
+            &self.task_trace_json,
+            &self.request_id,
+        ])
     }
 }
 
@@ -160,6 +172,8 @@ pub struct TraceEnd {
     pub result_json: Option<String>,
     /// Reason of the failure.
     pub error_message: Option<String>,
+    /// Code of the error that ended the run.
+    pub error_code: Option<&'static str>,
     /// Duration of the run in milliseconds.
     pub duration_ms: Option<f64>,
     /// The execution trace of the tasks, as JSON.
@@ -186,6 +200,8 @@ pub struct TraceFailure {
     pub result_json: Option<String>,
     /// Reason of the failure.
     pub error_message: String,
+    /// Code of the error that ended the run.
+    pub error_code: Option<&'static str>,
     /// Duration of the run in milliseconds.
     pub duration_ms: Option<f64>,
     /// The execution trace of the tasks, as JSON.
@@ -226,6 +242,8 @@ pub struct UnfinishedRun {
     pub input_json: Option<String>,
     /// Its node.
     pub owner: Option<String>,
+    /// Number of restarts so far.
+    pub recoveries: i64,
 }
 
 /// A run that a node took over.
@@ -252,7 +270,18 @@ pub struct TraceQuery {
     pub workflow_id: Option<String>,
     /// Version of that workflow.
     pub workflow_version: Option<i64>,
-    /// `created_at`, `updated_at`, `status`, `channel` or `mode`; an unknown one means `created_at`.
+    /// The correlation id of the request.
+    pub request_id: Option<String>,
+    /// Code of the error of the run.
+    pub error_code: Option<String>,
+    /// Least duration of the run in milliseconds.
+    pub min_duration_ms: Option<i64>,
+    /// Earliest instant of the first write.
+    pub since: Option<Timestamp>,
+    /// End of the instants of the first write, exclusive.
+    pub until: Option<Timestamp>,
+    /// `created_at`, `updated_at`, `status`, `channel`, `mode`, `duration_ms`, `workflow_version` or `error_code`;
+    /// an unknown one means `created_at`. A value that a row lacks is the smallest.
     pub sort_by: Option<String>,
     /// `asc` or `desc`; any other value means `desc`.
     pub sort_order: Option<String>,
@@ -292,6 +321,10 @@ pub struct TraceRow {
     pub mode: String,
     /// Name of the [`TraceStatus`], or any other text of the row.
     pub status: String,
+    /// The correlation id of the request; `None` where there was none.
+    pub request_id: Option<String>,
+    /// Code of the error that ended the run, or of the first one that it went on after.
+    pub error_code: Option<String>,
     /// Reason of the failure.
     pub error_message: Option<String>,
     /// Duration of the run in milliseconds.

@@ -51,14 +51,34 @@ fn names_of_types_protocols_and_methods_are_read_whatever_their_case() {
 }
 
 #[test]
+fn channel_type_follows_the_protocol_where_it_is_absent() {
+    let mut body = rest(json!({}));
+    body.as_object_mut().unwrap().remove("channel_type");
+    assert_eq!(content(&body).channel_type, ChannelType::Sync);
+    let kafka = json!({"name": "c", "protocol": "kafka", "topic": "t", "workflow_id": "w"});
+    assert_eq!(content(&kafka).channel_type, ChannelType::Async);
+    let cron = json!({"name": "c", "protocol": "cron", "workflow_id": "w", "transport_config": {"schedule": "@daily"}});
+    assert_eq!(content(&cron).channel_type, ChannelType::Async);
+}
+
+#[test]
+fn what_shapes_answers_is_warned_of_where_calls_are_accepted() {
+    let warned = |config: Value| {
+        let report = validate_channel(&rest(json!({"config": config})), &Marked);
+        report.warnings.into_iter().map(|issue| issue.field).collect::<Vec<_>>()
+    };
+    let shapes = json!({"cache": {"enabled": true, "ttl_secs": 60}, "response": {"mode": "shaped"}});
+    assert_eq!(warned(shapes.clone()), [""; 0]);
+    let mut accepts = shapes;
+    accepts["request"] = json!({"mode": "accept"});
+    assert_eq!(warned(accepts), ["channel.config.cache", "channel.config.response.mode"]);
+}
+
+#[test]
 fn every_missing_field_is_reported_together() {
     assert_eq!(
         refusals(&json!({})),
-        [
-            ("channel.channel_type".to_owned(), Required),
-            ("channel.name".to_owned(), Required),
-            ("channel.protocol".to_owned(), Required),
-        ]
+        [("channel.name".to_owned(), Required), ("channel.protocol".to_owned(), Required),]
     );
     assert_eq!(
         refusals(&json!({"name": "c", "channel_type": "sync", "protocol": "rest"})),
