@@ -60,6 +60,11 @@ impl PostgresSession {
             }
             .map_err(StatementFailure::into_error),
         };
+        // In a read-only transaction it is the statement that is out of place.
+        let outcome = outcome.map_err(|error| match error {
+            SqlError::NotPrimary(code) if run.only_reads() => SqlError::writes_in_read_only(code),
+            error => error,
+        });
         self.busy = outcome.as_ref().is_err_and(|error| !error.leaves_clean());
         cancel.finish(self.busy);
         outcome
