@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_engine::Flow;
-use svc_model::config::{BodyMode, RecordFormat, ResponseConfig, ResponseMode};
+use svc_model::config::{BodyMode, RecordFormat, ResponseConfig, ResponseMode, TombstonePolicy};
 use svc_model::{Channel, ChannelConfig, Protocol, is_unreadable};
 use svc_secrets::Resolver;
 use svc_traces::TracePolicy;
@@ -29,6 +29,7 @@ pub struct CompiledChannel {
     pub(crate) envelope: bool,
     /// The interpretation of the value of a record.
     pub(crate) record_format: RecordFormat,
+    pub(crate) tombstones: TombstonePolicy,
     pub(crate) cookies: Vec<String>,
     pub(crate) guards: Guards,
     pub(crate) timeout: Option<Duration>,
@@ -112,6 +113,7 @@ impl CompiledChannel {
             flow,
             envelope: config.request.body_mode == BodyMode::Auto,
             record_format: config.request.record_format,
+            tombstones: config.kafka.tombstones,
             cookies: config.request.cookies_to_metadata,
             guards,
             timeout: config.timeout_ms.map(Duration::from_millis),

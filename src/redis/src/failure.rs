@@ -13,9 +13,7 @@ const NOAUTH: &str = "NOAUTH";
 /// in the text of a script's error.
 pub(crate) fn is_wrong_server(error: &RedisError) -> bool {
     let (code, detail) = (error.code().unwrap_or_default(), error.detail().unwrap_or_default());
-    WRONG_SERVER.iter().any(|wrong| {
-        code == *wrong || detail.contains(&format!("-{wrong} "))
-    })
+    WRONG_SERVER.iter().any(|wrong| code == *wrong || detail.contains(&format!("-{wrong} ")))
 }
 
 /// Returns `true` for the answer of a server that cannot serve now, and may later, or after another one took its place.

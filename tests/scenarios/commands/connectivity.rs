@@ -67,7 +67,8 @@ fn peer_that_does_not_answer_fails_the_command_and_bad_settings_are_told_apart()
         ("SVC_STORAGE__URL", "mongodb://svc:hunter2@127.0.0.1/svc", 78, "storage.url"),
         ("SVC_SERVER__PROT", "1", 78, "SVC_SERVER__PROT"),
     ] {
-        let output = launch().env(name, value).args(&["test-connectivity", "--wait", "0"]).run_to_end().unwrap();
+        let output =
+            launch().env(name, value).args(&["test-connectivity", "--wait", "0"]).run_to_end().unwrap();
         let text = stderr(&output);
         assert_eq!(output.status.code(), Some(code), "{value}: {text}");
         assert!(text.starts_with("Error: ") && text.contains(word) && !text.contains("hunter2"), "{text}");

@@ -111,7 +111,8 @@ impl Producer {
         let Some(producer) = &self.0.producer else {
             return Err(CallFailure::Unreachable("the producer has ended".into()));
         };
-        let mut sent = FutureRecord::to(&record.topic).payload(&record.value);
+        let mut sent = FutureRecord::to(&record.topic);
+        sent.payload = record.value.as_ref();
         sent.key = record.key.as_ref();
         if !record.headers.is_empty() {
             let headers = OwnedHeaders::new_with_capacity(record.headers.len());

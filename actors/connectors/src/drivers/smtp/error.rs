@@ -104,9 +104,7 @@ impl MailError {
     /// Converts an error at a step of the conversation.
     pub(super) fn at_step(settings: &SmtpSettings, step: SmtpStep, error: &Error) -> Self {
         match answer(error) {
-            Some(said) => {
-                Self::answered(settings, step.name(), error, &said, step == SmtpStep::Sender)
-            }
+            Some(said) => Self::answered(settings, step.name(), error, &said, step == SmtpStep::Sender),
             None => Self::broken(settings, step, cause(error)),
         }
     }

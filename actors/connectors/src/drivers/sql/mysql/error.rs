@@ -140,7 +140,9 @@ mod tests {
             matches!(running(&error, None), SqlError::NotPrimary(_))
         };
         let option = |name| {
-            format!("The MariaDB server is running with the --{name} option so it cannot execute this statement")
+            format!(
+                "The MariaDB server is running with the --{name} option so it cannot execute this statement"
+            )
         };
         assert!(told(1290, &option("read-only")) && told(1290, &option("super-read-only")));
         assert!(!told(1290, &option("secure-file-priv")));
