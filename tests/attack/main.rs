@@ -13,6 +13,7 @@ mod freeze;
 mod goodput;
 mod lockout;
 mod memory;
+mod pooler;
 mod recoveries;
 mod rolling;
 mod rollout;
@@ -32,9 +33,10 @@ use verdict::{AttackOutcome, AttackVerdict, Promise};
 type Attack = (Promise, fn(&AttackTarget) -> io::Result<AttackOutcome>);
 
 /// Every attack, in the order of the report.
-const ATTACKS: [Attack; 16] = [
+const ATTACKS: [Attack; 17] = [
     recoveries::ATTACK,
     rolling::ATTACK,
+    pooler::ATTACK,
     rollout::ATTACK,
     stop::ATTACK,
     goodput::SUBMISSIONS,

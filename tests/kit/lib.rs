@@ -3,7 +3,7 @@
 //! Contains a small blocking HTTP/1.1 client ([`http`]), the real `svc-server` as a child process ([`server`]), a
 //! scripted HTTPS server ([`tls`]) and HTTP server ([`upstream`]), a secret store ([`vault`]), secrets that are
 //! recognised wherever they appear ([`canary`]), addresses that must not be reached ([`spellings`]) and a listener
-//! that counts who tries ([`trap`]), real servers as processes ([`daemon`]: [`postgres`], [`mariadb`]; [`redis`],
+//! that counts who tries ([`trap`]), real servers as processes ([`daemon`]: [`postgres`], [`mariadb`], [`pgbouncer`]; [`redis`],
 //! [`smtp`], [`s3`], an OpenID provider [`oidc`], a broker [`kafka`], a [`collector`] of spans), a server of MongoDB's protocol ([`mongo`]), a DNS server ([`dns`]),
 //! a proxy that loses the answers to commits ([`commit_proxy`]), an address that leads to one server and later to
 //! another ([`gateway`]), schedules ([`cron`]) and the witness of their runs
@@ -26,6 +26,7 @@ pub mod mariadb;
 pub mod mongo;
 pub mod oidc;
 pub mod peer;
+pub mod pgbouncer;
 pub mod postgres;
 pub mod process;
 pub mod project;

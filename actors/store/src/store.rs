@@ -215,6 +215,12 @@ async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<OpenedSto
     let mut connector = ConnectionManager::new(config)?;
     connector.log_protection(log.clone());
     check_schema(config, &connector, &log).await?;
+    if connector.is_pooled() {
+        slog::info!(
+            log,
+            "the storage is behind a pooler: statements have no names, and changes are polled for"
+        );
+    }
     let status = Arc::new(StatusLevel::new());
     let pool = ConnectionPool::open(config, connector.clone(), io.clone()).await?;
     let backend = connector.target.backend();
