@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_engine::Flow;
-use svc_model::config::{BodyFormat, BodyMode, RecordFormat, RequestMode, ResponseConfig, ResponseMode};
+use svc_model::config::{
+    BodyFormat, BodyMode, RecordFormat, RequestMode, ResponseConfig, ResponseMode, TombstonePolicy,
+};
 use svc_model::{Channel, ChannelConfig, Protocol, is_unreadable};
 use svc_secrets::Resolver;
 use svc_traces::TracePolicy;
@@ -40,6 +42,7 @@ pub struct CompiledChannel {
     pub(crate) accepts: bool,
     /// The interpretation of the value of a record.
     pub(crate) record_format: RecordFormat,
+    pub(crate) tombstones: TombstonePolicy,
     pub(crate) cookies: Vec<String>,
     pub(crate) guards: Guards,
     pub(crate) timeout: Option<Duration>,
@@ -129,6 +132,7 @@ impl CompiledChannel {
                 .map(|previous| Arc::clone(&previous.has_dropped_members))
                 .unwrap_or_default(),
             record_format: config.request.body_format.record_format(),
+            tombstones: config.kafka.tombstones,
             cookies: config.request.cookies_to_metadata,
             guards,
             timeout: config.timeout_ms.map(Duration::from_millis),

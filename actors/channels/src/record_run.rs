@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use svc_engine::{FailureKind, Message, RunOptions, RunOutcome};
+use svc_model::config::TombstonePolicy;
 use svc_model::{ErrorReason, ServiceError, Timestamp, rollout};
 use svc_spans::{ActiveSpan, TraceContext};
 use svc_traces::{FailureReport, Record, TraceMode, Untraced};
@@ -43,6 +44,8 @@ pub enum RecordOutcome {
     Completed,
     /// Its idempotency key was seen: nothing was run, and nothing is to be run.
     Duplicate,
+    /// It has no value, and the channel passes such records over: nothing was run, and nothing is to be run.
+    Tombstone,
     /// The channel cannot take it now; nothing was run.
     Deferred {
         /// The reason for operators.
@@ -84,13 +87,16 @@ impl RecordResult {
 
     /// Returns `true` if the record is done: it ran, or need not run.
     pub fn is_done(&self) -> bool {
-        matches!(self.outcome, RecordOutcome::Completed | RecordOutcome::Duplicate)
+        match self.outcome {
+            RecordOutcome::Completed | RecordOutcome::Duplicate | RecordOutcome::Tombstone => true,
+            RecordOutcome::Deferred { .. } | RecordOutcome::Failed { .. } => false,
+        }
     }
 
     /// Ends the span of the attempt, as failed where the attempt did not settle the record.
     pub fn with_span(mut self, mut span: ActiveSpan) -> Self {
         match &self.outcome {
-            RecordOutcome::Completed | RecordOutcome::Duplicate => {}
+            RecordOutcome::Completed | RecordOutcome::Duplicate | RecordOutcome::Tombstone => {}
             RecordOutcome::Deferred { .. } => span.fail("deferred"),
             RecordOutcome::Failed { .. } => span.fail("failed"),
         }
@@ -237,6 +243,9 @@ impl CompiledChannel {
     }
 
     async fn parse_record(self: &Arc<Self>, run: RecordRun) -> Result<ParsedRecord, Box<RecordResult>> {
+        if self.tombstones == TombstonePolicy::Skip && run.record.is_tombstone() {
+            return Err(Box::new(RecordResult::new(RecordOutcome::Tombstone, None)));
+        }
         let draw = self.draw_trace(&run.record);
         let attempt = RecordAttempt {
             trace_id: Uuid::now_v7(),

@@ -36,6 +36,13 @@ pub struct StoreConfig {
     pub connector_keys: EnvelopeKeys,
 }
 
+impl StoreConfig {
+    /// Returns `true` if the URL leads to a server, which may be away, and not to a file.
+    pub fn is_server(&self) -> bool {
+        matches!(DatabaseTarget::parse(&self.url), Ok(DatabaseTarget::Postgres(_)))
+    }
+}
+
 impl Default for StoreConfig {
     fn default() -> Self {
         Self {

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
-use diesel_async::SimpleAsyncConnection as _;
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 use slog::Logger;
 
@@ -77,7 +76,12 @@ impl ConnectionManager {
         }
     }
 
-    /// Returns whether connections hear announcements: the driver passes none on over a Unix socket.
+    /// Returns whether connections go through a pooler, as the last one did.
+    pub(crate) fn is_pooled(&self) -> bool {
+        self.postgres.as_ref().is_some_and(PostgresDialer::is_pooled)
+    }
+
+    /// Returns whether connections hear announcements: none arrives over a Unix socket, or through a pooler.
     pub(crate) fn announces(&self) -> bool {
         self.postgres.as_ref().is_some_and(PostgresDialer::announces)
     }
@@ -95,12 +99,11 @@ impl ConnectionManager {
                 Ok(Conn::Sqlite(SyncConnectionWrapper::with_runtime(conn, InlineExecutor)))
             }
             Some(postgres) => {
-                let mut conn = postgres.open().await?;
-                match purpose {
-                    Purpose::Read | Purpose::Write => conn.batch_execute(PLAN_EACH).await?,
-                    Purpose::Inspect => conn.batch_execute(READ_ONLY).await?,
-                }
-                Ok(Conn::Postgres(Box::new(conn)))
+                let settings = match purpose {
+                    Purpose::Read | Purpose::Write => PLAN_EACH,
+                    Purpose::Inspect => READ_ONLY,
+                };
+                Ok(Conn::Postgres(Box::new(postgres.open(settings).await?)))
             }
         }
     }

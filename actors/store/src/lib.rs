@@ -31,6 +31,7 @@ mod prepared;
 mod probe;
 mod reencrypt;
 mod repo;
+mod retry_window;
 mod schema;
 mod sqlstate;
 mod status;
@@ -57,5 +58,6 @@ pub use repo::{
     TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow,
     TraceStatus, UnfinishedRun, Versioned, WorkflowGates,
 };
+pub use retry_window::RetryWindow;
 pub use status::DatabaseStatus;
 pub use store::{OpenedStore, Store};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix_supervision::{ChildSpec, GroupSpec, Placement, SpawnError, StartError, Tree};
 use slog::Logger;
 use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::backup::{self, BackupError};
 use crate::config::{Backend, StoreConfig};
@@ -25,12 +25,9 @@ use crate::repo::{
     AuditLog, ConfigEpoch, ConnectorRepository, DeadLetterRepository, JobLeases, Ledger, LedgerQueues,
     NodeLeases, PackageReceipts, Repository, StatusChanges, TokenStates, TraceRepository,
 };
+use crate::retry_window::RetryWindow;
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::{StoreWriter, WriterConnection, WriterQueue};
-
-/// First pause between attempts to reach a server at start; doubles.
-const FIRST_RETRY: Duration = Duration::from_millis(250);
-const SLOWEST_RETRY: Duration = Duration::from_secs(5);
 
 /// Units in flight above which further writes are refused.
 const WRITES_IN_FLIGHT: usize = 8192;
@@ -218,6 +215,12 @@ async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<OpenedSto
     let mut connector = ConnectionManager::new(config)?;
     connector.log_protection(log.clone());
     check_schema(config, &connector, &log).await?;
+    if connector.is_pooled() {
+        slog::info!(
+            log,
+            "the storage is behind a pooler: statements have no names, and changes are polled for"
+        );
+    }
     let status = Arc::new(StatusLevel::new());
     let pool = ConnectionPool::open(config, connector.clone(), io.clone()).await?;
     let backend = connector.target.backend();
@@ -236,8 +239,7 @@ async fn check_schema(
     connector: &ConnectionManager,
     log: &Logger,
 ) -> Result<(), OpenError> {
-    let deadline = Instant::now() + config.connect_retry;
-    let mut pause = FIRST_RETRY;
+    let mut window = RetryWindow::new(config.connect_retry);
     loop {
         let outcome = match config.auto_migrate {
             true => migrate::run_with(connector).await,
@@ -258,11 +260,11 @@ async fn check_schema(
                 return Err(OpenError::Pending { target: connector.target.to_string(), migrations });
             }
             Err(OpenError::Unreachable { detail, .. })
-                if connector.target.backend() == Backend::Postgres && Instant::now() + pause <= deadline =>
+                if connector.target.backend() == Backend::Postgres
+                    && let Some(pause) = window.next_pause() =>
             {
                 slog::warn!(log, "the database is not there yet"; "detail" => detail);
                 sleep(pause).await;
-                pause = (pause * 2).min(SLOWEST_RETRY);
             }
             Err(error) => return Err(error),
         }

@@ -154,6 +154,11 @@ impl OutboundResponse {
 }
 
 impl OutboundClient {
+    /// Returns the options it was created with.
+    pub(crate) fn options(&self) -> ClientOptions {
+        self.options
+    }
+
     /// Sends a `GET` and reads a body of at most `cap` bytes. A longer body fails where it passes the cap,
     /// whatever length it announced. Of a response that is no success only the status counts: its body is
     /// kept as far as it arrived.

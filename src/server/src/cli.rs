@@ -13,8 +13,8 @@ use clap_complete::Shell;
 pub use crate::exit::{EXIT_CONFIG, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, write_error};
 
 use crate::commands::{
-    BackupArgs, CaseArgs, CompileArgs, DryRunArgs, FmtArgs, LintArgs, NewArgs, PackageArgs, RestoreArgs,
-    SchemaArgs, TestArgs,
+    BackupArgs, CaseArgs, CompileArgs, DryRunArgs, FmtArgs, LintArgs, MigrateArgs, NewArgs, PackageArgs,
+    RestoreArgs, SchemaArgs, TestArgs, WaitArgs,
 };
 use crate::config::ConfigFormat;
 use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
@@ -63,11 +63,7 @@ pub enum CliCommand {
     /// Put authored files into their canonical order and layout
     Fmt(FmtArgs),
     /// Apply the pending migrations of the database
-    Migrate {
-        /// Only list them
-        #[arg(long)]
-        dry_run: bool,
-    },
+    Migrate(MigrateArgs),
     /// Make a small project that lints, tests and runs
     New(NewArgs),
     /// Check every stored channel and workflow against this version; changes nothing
@@ -79,7 +75,7 @@ pub enum CliCommand {
     /// Print the JSON Schema of a kind of document, or of all, for editors
     Schema(SchemaArgs),
     /// Ask the database and the Kafka brokers for a sign of life
-    TestConnectivity,
+    TestConnectivity(WaitArgs),
     /// Print the completions of a shell
     Completions {
         /// The shell
@@ -116,7 +112,8 @@ mod tests {
         {
             let cli = parse(line).unwrap();
             assert_eq!(cli.config.as_deref(), Some(Path::new("a.toml")), "{line}");
-            assert_eq!(cli.command, Some(CliCommand::Migrate { dry_run: true }), "{line}");
+            let migrate = MigrateArgs { dry_run: true, wait: WaitArgs::default() };
+            assert_eq!(cli.command, Some(CliCommand::Migrate(migrate)), "{line}");
         }
         assert_eq!(parse("svc-server").unwrap().command, None);
     }

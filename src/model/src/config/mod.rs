@@ -14,6 +14,7 @@ mod request;
 mod response;
 mod secret;
 mod template;
+mod topic;
 
 use serde_json::Value;
 
@@ -30,6 +31,7 @@ pub use request::{BodyFormat, BodyMode, RecordFormat, RequestConfig, RequestMode
 pub use response::{ErrorBody, ErrorBodyKey, Placeholder, ResponseConfig, ResponseMode};
 pub use secret::SecretText;
 pub use template::{HeaderField, SigningTemplate, TemplatePart};
+pub use topic::{TombstonePolicy, TopicConfig};
 
 /// The `config` of a channel.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,11 +62,13 @@ pub struct ChannelConfig {
     pub on_failure: Option<String>,
     /// Recording of traces.
     pub tracing: TracingConfig,
+    /// Records of a topic.
+    pub kafka: TopicConfig,
 }
 
 impl ChannelConfig {
     /// All keys of a config.
-    pub const KEYS: [&'static str; 13] = [
+    pub const KEYS: [&'static str; 14] = [
         "auth",
         "request",
         "response",
@@ -78,6 +82,7 @@ impl ChannelConfig {
         "validation_logic",
         "on_failure",
         "tracing",
+        "kafka",
     ];
 
     /// Reads a stored or received config.
@@ -115,6 +120,7 @@ impl ChannelConfig {
             validation_logic: root.any("validation_logic"),
             on_failure: keep_or_report(root.string("on_failure"), &mut errors),
             tracing: keep_or_report(root.block("tracing", guards::tracing), &mut errors).unwrap_or_default(),
+            kafka: keep_or_report(root.block("kafka", topic::parse), &mut errors).unwrap_or_default(),
         };
         if parsed.on_failure.as_deref().is_some_and(|name| name.trim().is_empty()) {
             errors.push(root.invalid("on_failure", "name the channel that is told of failures"));

@@ -27,6 +27,7 @@ mod schema;
 mod test;
 mod test_connectivity;
 mod validate_config;
+mod wait;
 
 pub use backup::BackupArgs;
 pub use case::CaseArgs;
@@ -34,12 +35,14 @@ pub use compile::{CompileArgs, CompileFormat};
 pub use dry_run::DryRunArgs;
 pub use fmt::FmtArgs;
 pub use lint::LintArgs;
+pub use migrate::MigrateArgs;
 pub use new::NewArgs;
 pub use package::{PackageArgs, PackageCommand};
 pub use project_files::Boundaries;
 pub use restore::RestoreArgs;
 pub use schema::SchemaArgs;
 pub use test::TestArgs;
+pub use wait::WaitArgs;
 
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
@@ -76,12 +79,14 @@ pub fn run(
         CliCommand::Lint(args) => lint::lint(args, style, out, err),
         CliCommand::Package(args) => package::package(args, style, environment, out, err),
         CliCommand::ValidateConfig { format } => validate_config::validate_config(&loaded, *format, out, err),
-        CliCommand::Migrate { dry_run } => migrate::migrate(config, *dry_run, out, err),
+        CliCommand::Migrate(args) => migrate::migrate(config, *args, out, err),
         CliCommand::New(args) => new::new(args, out, err),
         CliCommand::Preflight => preflight::preflight(config, environment, out, err),
         CliCommand::Restore(args) => restore::restore(args, config, out, err),
         CliCommand::Schema(args) => schema::schema(args, out, err),
-        CliCommand::TestConnectivity => test_connectivity::test_connectivity(config, environment, out, err),
+        CliCommand::TestConnectivity(args) => {
+            test_connectivity::test_connectivity(config, *args, environment, out, err)
+        }
         CliCommand::Reencrypt => reencrypt::reencrypt(config, environment, err),
         CliCommand::Test(args) => test::test(args, out, err),
         CliCommand::Completions { shell } => completions::completions(*shell, out),

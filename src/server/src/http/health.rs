@@ -271,10 +271,10 @@ fn is_engine_ok(state: &AppState) -> bool {
     is_running && state.registry.snapshot().generation() > 0
 }
 
-/// Returns `true` if the Redis server of the cluster answers in time.
+/// Returns `true` if the Redis server of the cluster takes writes in time.
 async fn is_redis_ok(state: &AppState, redis: &RedisClient) -> bool {
     let limit = settings::health_check_timeout(&state.config);
-    timeout(limit, redis.ping()).await.is_ok_and(|answer| answer.is_ok())
+    timeout(limit, redis.check_writable()).await.is_ok_and(|answer| answer.is_ok())
 }
 
 fn status_text(well: bool, otherwise: &str) -> String {

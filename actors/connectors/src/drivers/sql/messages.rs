@@ -87,6 +87,14 @@ pub(crate) struct StatementResult {
 const PING_BYTES: usize = 1024;
 
 impl RunStatements {
+    /// Tells whether the statements run in a read-only transaction.
+    pub(super) fn only_reads(&self) -> bool {
+        match self.statements.as_slice() {
+            [_] => self.access == StatementAccess::ReadOnly,
+            _ => self.transaction == TransactionMode::Snapshot,
+        }
+    }
+
     /// The smallest question.
     pub(super) fn ping() -> Self {
         let origin = StatementOrigin::Document { inserts: None };
