@@ -142,6 +142,7 @@ impl CompiledChannel {
                 message: failure::describe(&outcome.errors),
                 errors: self.serialize_errors(outcome),
                 is_transient: failure::is_transient(&outcome.errors),
+                retry_after: failure::retry_after(&outcome.errors),
             };
             return (ending, JobOutcome::Failed(failure));
         }

@@ -13,6 +13,7 @@ use rustls::pki_types::CertificateDer;
 use url::Url;
 
 use crate::address::{AddressError, check, check_host, literal, place_of};
+use crate::content_encoding::{DecodeError, accept_encodings, decode_body};
 use crate::error::{FetchError, SetupError};
 use crate::resolver::{AddressLookup, CheckedResolver, SystemLookup, admit};
 use crate::retry_after::retry_after;
@@ -142,7 +143,7 @@ pub struct OutboundResponse {
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body, as sent.
+    /// The body, decoded where it was compressed.
     pub body: Bytes,
 }
 
@@ -154,8 +155,8 @@ impl OutboundResponse {
 }
 
 impl OutboundClient {
-    /// Sends a `GET` and reads a body of at most `cap` bytes. A longer body fails where it passes the cap,
-    /// whatever length it announced. Of a response that is no success only the status counts: its body is
+    /// Sends a `GET` and reads a body of at most `cap` bytes, as sent and decoded. A longer body fails where it
+    /// passes the cap, whatever length it announced. Of a response that is no success only the status counts: its body is
     /// kept as far as it arrived.
     ///
     /// # Errors
@@ -212,6 +213,7 @@ impl OutboundClient {
         let due = body.is_none() && [Method::POST, Method::PUT, Method::PATCH].contains(&method);
         let mut request = reqwest::Request::new(method, url.clone());
         *request.headers_mut() = headers;
+        accept_encodings(request.method(), request.headers_mut());
         if due {
             // Required where a method implies a body (RFC 9110, 8.6): some servers wait for it, or refuse a
             // request without it.
@@ -241,7 +243,16 @@ impl OutboundClient {
                 break;
             }
         }
-        let headers = std::mem::take(response.headers_mut());
-        Ok(OutboundResponse { status, headers, body: body.freeze() })
+        let mut headers = std::mem::take(response.headers_mut());
+        let body = body.freeze();
+        let body = match decode_body(status, &mut headers, body.clone(), cap).await {
+            Ok(decoded) => decoded,
+            Err(_) if !must_be_whole => body,
+            Err(DecodeError::TooLarge) => return Err(too_large()),
+            Err(error) => {
+                return Err(FetchError::Broken { host: place_of(url), cause: error.to_string() });
+            }
+        };
+        Ok(OutboundResponse { status, headers, body })
     }
 }
