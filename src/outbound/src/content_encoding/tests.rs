@@ -98,7 +98,10 @@ fn cut_and_foreign_bodies_are_no_text() {
             let is_whole = decoded.as_ref().is_ok_and(|decoded| decoded == &text().as_bytes()[..50]);
             assert!(is_whole || decoded.is_err(), "{name} {length}: {decoded:?}");
         }
-        assert!(matches!(decode_by_name(name, b"plain text", 1 << 20), Err(DecodeError::Invalid(_))), "{name}");
+        assert!(
+            matches!(decode_by_name(name, b"plain text", 1 << 20), Err(DecodeError::Invalid(_))),
+            "{name}"
+        );
     }
     assert_eq!(decode_by_name("compress", b"x", 10), Err(DecodeError::Unknown("compress".into())));
     assert_eq!(decode_by_name("gzip,gzip,gzip,gzip,gzip", b"x", 10), Err(DecodeError::TooMany));
@@ -142,7 +145,8 @@ async fn response_is_asked_for_and_read_compressed_and_says_so_no_more() {
         client.exchange(Method::GET, &url, range, None, 1 << 20).await.unwrap();
         let own = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
         client.exchange(Method::GET, &url, own, None, 1 << 20).await.unwrap();
-        let asked: Vec<_> = upstream.requests().iter().map(|r| r.header("accept-encoding").map(str::to_owned)).collect();
+        let asked: Vec<_> =
+            upstream.requests().iter().map(|r| r.header("accept-encoding").map(str::to_owned)).collect();
         assert_eq!(asked[1..], [None, None, Some("identity".to_owned())]);
     }
 }
@@ -154,7 +158,8 @@ async fn bodies_that_cannot_be_decoded_fail_only_where_they_count() {
         headers: vec![("content-encoding".into(), "gzip".into())],
         body: body.to_vec(),
     };
-    let replies = [answer(200, b"no gzip"), answer(500, b"no gzip"), answer(204, b""), answer(500, &gzip(b"why"))];
+    let replies =
+        [answer(200, b"no gzip"), answer(500, b"no gzip"), answer(204, b""), answer(500, &gzip(b"why"))];
     for (index, reply) in replies.into_iter().enumerate() {
         let upstream = Upstream::start(move |_| reply.clone()).unwrap();
         let answer = client().get(&upstream.url("/").parse().unwrap(), 1 << 20).await;
