@@ -2,7 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
-use svc_api::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel};
+use svc_api::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings};
 use svc_engine::catalogue;
 
 use super::channels::find_report_issue;
@@ -26,7 +26,8 @@ pub(super) async fn status(state: Data<AppState>) -> HttpResponse {
     })
 }
 
-/// `POST /engine/reload`: the stored definitions serve once this responds; after a failure the previous ones
+/// `POST /engine/reload`: the settings are read again, and the stored definitions serve once this responds; after a
+/// failure the previous ones
 /// go on serving, and the order is recorded as failed. The response names the channels that could not be built, and those
 /// with load warnings.
 pub(super) async fn reload(
@@ -35,7 +36,7 @@ pub(super) async fn reload(
     query: QueryParameters,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
-    let report = state.reload_by_order(caller.audit("reload", "engine", "manual")).await?;
+    let (report, change) = state.reload_by_order(caller.audit("reload", "engine", "manual")).await?;
     let snapshot = state.registry.snapshot();
     let quarantined =
         snapshot.quarantined_channels().into_iter().map(|(entry, quarantine)| QuarantinedChannel {
@@ -59,6 +60,7 @@ pub(super) async fn reload(
         workflows_count: report.workflows_count,
         quarantined: quarantined.collect(),
         warnings: questionable.collect(),
+        settings: ReloadedSettings { taken: change.taken, needs_restart: change.needs_restart },
     }))
 }
 

@@ -63,7 +63,7 @@ pub fn parse(name: &str, text: &str, environment: &[(String, String)]) -> Result
 }
 
 impl Config {
-    fn check(&self, diagnostics: &mut Diagnostics) {
+    pub(super) fn check(&self, diagnostics: &mut Diagnostics) {
         diagnostics.require_filled("environment", &self.environment);
         self.server.check(diagnostics);
         self.storage.check(diagnostics);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use actix_web::http::Method;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use arc_swap::ArcSwap;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use svc_model::{Code, ServiceError, key_principal};
@@ -105,20 +106,26 @@ pub(crate) enum TraceView {
     Operator,
 }
 
-/// The configured keys, as digests, and the failures of each client.
+/// The configured keys, and the failures of each client.
 #[derive(Debug)]
 pub struct AdminAuthenticator {
     enabled: bool,
+    keys: ArcSwap<AdminKeys>,
+    lockout: Lockout,
+}
+
+/// The configured keys, as digests.
+#[derive(Debug)]
+struct AdminKeys {
     /// A header with a raw key, checked before the two standard forms.
     custom: Option<HeaderName>,
     header: String,
     keys: Vec<(KeyDigest, Access)>,
-    lockout: Lockout,
 }
 
-impl AdminAuthenticator {
+impl AdminKeys {
     /// Digests the configured keys; entries the configuration refuses (malformed digests) are not keys.
-    pub fn new(config: &config::AdminAuthSection) -> Self {
+    fn new(config: &config::AdminAuthSection) -> Self {
         let custom =
             HeaderName::from_bytes(config.header.as_bytes()).ok().filter(|name| *name != AUTHORIZATION);
         let full = config.api_keys.iter().map(|key| (key, Access::Full));
@@ -127,13 +134,20 @@ impl AdminAuthenticator {
             .chain(read_only)
             .filter_map(|(key, access)| Some((key_digest(key.expose())?, access)))
             .collect();
-        Self {
-            enabled: config.enabled,
-            custom,
-            header: config.header.clone(),
-            keys,
-            lockout: Lockout::default(),
-        }
+        Self { custom, header: config.header.clone(), keys }
+    }
+}
+
+impl AdminAuthenticator {
+    /// Makes the authenticator of the configured keys.
+    pub fn new(config: &config::AdminAuthSection) -> Self {
+        let keys = ArcSwap::from_pointee(AdminKeys::new(config));
+        Self { enabled: config.enabled, keys, lockout: Lockout::default() }
+    }
+
+    /// Replaces the keys; failures of clients stay counted.
+    pub(crate) fn replace_keys(&self, config: &config::AdminAuthSection) {
+        self.keys.store(Arc::new(AdminKeys::new(config)));
     }
 
     /// Authenticates a request to a guarded path.
@@ -146,9 +160,10 @@ impl AdminAuthenticator {
         if !self.enabled {
             return Ok(Principal::anonymous());
         }
-        let key = self.presented_key(headers)?;
+        let keys = self.keys.load();
+        let key = keys.presented_key(headers)?;
         // Compared before anything is counted: guesses from a shared address do not lock operators out.
-        match self.find_key(key) {
+        match keys.find_key(key) {
             None => return Err(AuthRefusal::invalid_key(self.count_failure(client))),
             // A read-only key must not reset the failures of its holder.
             Some(Access::Full) => self.lockout.clear(client),
@@ -214,6 +229,9 @@ impl AdminAuthenticator {
         }
     }
 
+}
+
+impl AdminKeys {
     /// Returns the key of the first form present, which decides alone: the configured header, `x-api-key`,
     /// then `Authorization: Bearer`.
     fn presented_key<'a>(&self, headers: &'a HeaderMap) -> Result<&'a [u8], AuthRefusal> {

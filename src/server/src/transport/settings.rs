@@ -39,7 +39,12 @@ pub(crate) fn backlog(config: &Config) -> i32 {
 }
 
 /// The bounds of the main listener under a limit of open files; logs where that limit decides.
-pub(crate) fn main_listener_limits(config: &Config, limit: usize, log: &Logger) -> ConnectionLimits {
+pub(crate) fn main_listener_limits(
+    config: &Config,
+    proxies: &TrustedProxies,
+    limit: usize,
+    log: &Logger,
+) -> ConnectionLimits {
     let server = &config.server;
     let affordable = affordable(limit, descriptors::count_open());
     let total = server.max_connections.min(affordable);
@@ -51,7 +56,7 @@ pub(crate) fn main_listener_limits(config: &Config, limit: usize, log: &Logger) 
     ConnectionLimits {
         total,
         per_address: server.max_connections_per_address.min((total / 2).max(1)),
-        exempt: TrustedProxies::new(&config.rate_limit.trusted_proxies),
+        exempt: proxies.clone(),
     }
 }
 
@@ -90,7 +95,7 @@ mod tests {
         let mut config = Config::default();
         config.server.max_connections = 10;
         let log = Logger::root(slog::Discard, slog::o!());
-        let limits = main_listener_limits(&config, usize::MAX, &log);
+        let limits = main_listener_limits(&config, &TrustedProxies::default(), usize::MAX, &log);
         assert_eq!((limits.total, limits.per_address), (10, 5));
     }
 }
