@@ -61,8 +61,9 @@ fn hup_and_reload_take_new_keys_and_limits_and_name_what_needs_a_restart() {
     let server = launch.args(&["-c", &file.display().to_string()]).start().unwrap();
     let mut client = server.client();
     let mut ask = |key: &str, method: &str, path: &str, body: &str| {
-        let headers = [("x-api-key", key), ("content-type", "application/json"), ("origin", "https://a.example")];
-        client.request(method, path, &headers, body.as_bytes()).unwrap()
+        let headers =
+            [("x-api-key", key), ("content-type", "application/json"), ("origin", "https://a.example")];
+        client.send(method, path, &headers, body.as_bytes()).unwrap()
     };
     let list = "/api/v1/admin/workflows";
     let reload = "/api/v1/admin/engine/reload";
@@ -90,7 +91,10 @@ fn hup_and_reload_take_new_keys_and_limits_and_name_what_needs_a_restart() {
     let refused = ask(second, "POST", reload, "");
     assert_eq!(refused.status, 400, "{}", refused.text());
     let error = &refused.json()["error"];
-    assert_eq!((&error["code"], &error["details"][0]["path"]), (&json!("VALIDATION_ERROR"), &json!("server.prot")));
+    assert_eq!(
+        (&error["code"], &error["details"][0]["path"]),
+        (&json!("VALIDATION_ERROR"), &json!("server.prot"))
+    );
     assert_eq!(ask(second, "GET", list, "").status, 200, "what is wrong changes nothing");
 
     std::fs::write(&file, settings(first, "")).unwrap();

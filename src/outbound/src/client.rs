@@ -200,7 +200,7 @@ impl OutboundClient {
         &self,
         method: Method,
         url: &Url,
-        headers: HeaderMap,
+        mut headers: HeaderMap,
         body: Option<Bytes>,
         cap: usize,
     ) -> Result<OutboundResponse, FetchError> {
@@ -211,9 +211,9 @@ impl OutboundClient {
         let too_large = || FetchError::TooLarge { host: place_of(url), cap };
         let body = body.filter(|body| !body.is_empty());
         let due = body.is_none() && [Method::POST, Method::PUT, Method::PATCH].contains(&method);
+        accept_encodings(&method, &mut headers);
         let mut request = reqwest::Request::new(method, url.clone());
         *request.headers_mut() = headers;
-        accept_encodings(request.method(), request.headers_mut());
         if due {
             // Required where a method implies a body (RFC 9110, 8.6): some servers wait for it, or refuse a
             // request without it.

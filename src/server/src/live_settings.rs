@@ -88,7 +88,11 @@ impl AppState {
             self.proxies.replace(&config.rate_limit.trusted_proxies);
         }
         // New limits begin with full buckets: only where a limit has changed.
-        if change.taken.iter().any(|path| path.starts_with("rate_limit.") && !path.ends_with(".trusted_proxies")) {
+        if change
+            .taken
+            .iter()
+            .any(|path| path.starts_with("rate_limit.") && !path.ends_with(".trusted_proxies"))
+        {
             self.rate_limits.replace(&config.rate_limit);
         }
         if let Some(level) = &self.settings.log_level {

@@ -130,7 +130,10 @@ impl Filter {
         let covers = |target: &str| {
             module.strip_prefix(target).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
         };
-        self.targets.iter().find(|(target, _)| covers(target)).map_or_else(|| self.default.get(), |(_, level)| *level)
+        self.targets
+            .iter()
+            .find(|(target, _)| covers(target))
+            .map_or_else(|| self.default.get(), |(_, level)| *level)
     }
 }
 
@@ -165,9 +168,11 @@ mod tests {
 
     #[test]
     fn level_changes_while_it_is_used_unless_rust_log_names_it() {
-        for (rust_log, expected) in
-            [(None, FilterLevel::Debug), (Some("svc_store=error"), FilterLevel::Debug), (Some("warn"), FilterLevel::Warning)]
-        {
+        for (rust_log, expected) in [
+            (None, FilterLevel::Debug),
+            (Some("svc_store=error"), FilterLevel::Debug),
+            (Some("warn"), FilterLevel::Warning),
+        ] {
             let (filter, _) = Filter::new(LogLevel::Info, rust_log);
             filter.default.clone().set(LogLevel::Debug);
             assert_eq!(filter.level("svc"), expected, "{rust_log:?}");

@@ -78,13 +78,12 @@ pub async fn serve(
     let door =
         ListenerShutdown::new(&listener).map_err(ServiceStartError::system("cannot share the listener"))?;
     let routes = service.mount(MountMode::WholeApplication);
-    let transport =
-        service.main_transport(transport::settings::main_listener_limits(
-            &config,
-            &service.state().proxies,
-            descriptors,
-            &log,
-        ));
+    let transport = service.main_transport(transport::settings::main_listener_limits(
+        &config,
+        &service.state().proxies,
+        descriptors,
+        &log,
+    ));
     let application = move || App::new().configure(routes.clone());
     let server = Server::build()
         .listen("svc", listener, move || transport.clone().factory(application.clone()))

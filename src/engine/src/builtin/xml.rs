@@ -476,7 +476,7 @@ mod tests {
             ("<o>\n  <i> A </i>\n  <j>\n </j>\n</o>", json!({"i": {"$text": " A "}, "j": {}})),
             ("<o> a <i/> b </o>", json!({"i": {}, "$text": "a  b"})),
             ("<o><![CDATA[ ]]></o>", json!({"$text": " "})),
-            ("<o> &#32;<i/> &#x9; </o>", json!({"i": {}, "$text": "   \t"})),
+            ("<o> &#32;<i/> &#x9; </o>", json!({"i": {}, "$text": "  \t"})),
             (
                 "<o xml:space=\"preserve\"> <i> </i></o>",
                 json!({"@xml:space": "preserve", "i": {"$text": " "}, "$text": " "}),

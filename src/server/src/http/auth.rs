@@ -228,7 +228,6 @@ impl AdminAuthenticator {
             Err(refusal) => Err(refusal.reason),
         }
     }
-
 }
 
 impl AdminKeys {

@@ -31,11 +31,13 @@ impl Groups {
     fn new(config: &RateLimitSection) -> Option<Arc<Self>> {
         let default = || Limiter::new(config.default_rps.into(), config.default_burst.into());
         let own = |rps: u32| Limiter::new(rps.into(), u64::from(rps) / 2 + 1);
-        config.enabled.then(|| Arc::new(Self {
-            admin: own(config.endpoints.admin_rps),
-            data: config.endpoints.data_rps.map_or_else(default, own),
-            operational: default(),
-        }))
+        config.enabled.then(|| {
+            Arc::new(Self {
+                admin: own(config.endpoints.admin_rps),
+                data: config.endpoints.data_rps.map_or_else(default, own),
+                operational: default(),
+            })
+        })
     }
 }
 

@@ -72,8 +72,11 @@ fn manual() -> String {
     // Sections with a setting that a reload takes have a column for it.
     let section_of = |path: &str| path.rsplit_once('.').map_or("", |(section, _)| section).to_owned();
     let settings = entries.iter().filter(|entry| entry.setting.is_some());
-    let reloadable: BTreeSet<String> =
-        settings.map(|entry| &entry.path).filter(|path| is_reloadable(path)).map(|path| section_of(path)).collect();
+    let reloadable: BTreeSet<String> = settings
+        .map(|entry| &entry.path)
+        .filter(|path| is_reloadable(path))
+        .map(|path| section_of(path))
+        .collect();
     let heading = |section: &str| match reloadable.contains(section) {
         true => "| Key | Variable | Value | Default | Takes effect | Meaning |\n|---|---|---|---|---|---|\n",
         false => "| Key | Variable | Value | Default | Meaning |\n|---|---|---|---|---|\n",
@@ -104,7 +107,8 @@ fn manual() -> String {
                 } else {
                     "–".into()
                 };
-                let effect = match (reloadable.contains(&section_of(&entry.path)), is_reloadable(&entry.path)) {
+                let effect = match (reloadable.contains(&section_of(&entry.path)), is_reloadable(&entry.path))
+                {
                     (false, _) => "",
                     (true, false) => " restart |",
                     (true, true) => " reload |",

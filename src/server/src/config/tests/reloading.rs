@@ -51,7 +51,10 @@ fn keys_are_not_taken_where_they_would_lock_everybody_out() {
 #[test]
 fn payload_that_takes_more_than_the_bound_of_messages_needs_a_restart() {
     let (_, change) = reloaded("", "[ingest]\nmax_payload_size = 1073741824");
-    assert_eq!((change.taken, change.needs_restart), (Vec::new(), vec!["ingest.max_payload_size".to_owned()]));
+    assert_eq!(
+        (change.taken, change.needs_restart),
+        (Vec::new(), vec!["ingest.max_payload_size".to_owned()])
+    );
 }
 
 #[test]
@@ -66,7 +69,10 @@ fn mixture_of_both_is_checked_too() {
 
 #[test]
 fn file_that_cannot_be_read_is_named() {
-    let source = ConfigSource { path: "/nonexistent/svc.toml".into(), environment: vec![("A".into(), "secret".into())] };
+    let source = ConfigSource {
+        path: "/nonexistent/svc.toml".into(),
+        environment: vec![("A".into(), "secret".into())],
+    };
     let error = source.read().unwrap_err();
     assert_eq!(error.problems[0].subject, "/nonexistent/svc.toml", "{error}");
     assert!(!format!("{source:?}").contains("secret"));
