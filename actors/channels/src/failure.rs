@@ -1,6 +1,7 @@
 //! The records of failed runs.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use serde::Serialize;
 use svc_engine::{AuditTrailEntry, ExecutionTrace, RunOutcome, StepResult, TaskError, TraceStep};
@@ -81,6 +82,12 @@ pub(crate) fn is_transient(errors: &[TaskError]) -> bool {
     errors.iter().any(TaskError::is_transient)
 }
 
+/// Returns the longest wait that a system which was called asked for before another attempt.
+pub(crate) fn retry_after(errors: &[TaskError]) -> Option<Duration> {
+    let asked = errors.iter().filter_map(|error| error.retry_after_secs).max();
+    asked.map(|seconds| Duration::from_secs(seconds.into()))
+}
+
 /// The tasks that ran, without what they wrote.
 fn steps(outcome: &RunOutcome) -> ExecutionTrace {
     let entries = newest(&outcome.audit_trail, KEPT_STEPS);
@@ -120,6 +127,14 @@ mod tests {
 
     fn error(code: ErrorCode, http_status: Option<u16>) -> TaskError {
         TaskError { http_status, ..TaskError::new(code, "x") }
+    }
+
+    #[test]
+    fn run_is_repeated_after_the_longest_wait_that_was_asked_for() {
+        let asking = |retry_after_secs| TaskError { retry_after_secs, ..error(ErrorCode::Http, Some(429)) };
+        assert_eq!(retry_after(&[asking(None)]), None);
+        let errors = [asking(Some(2)), asking(Some(60)), asking(None)];
+        assert_eq!(retry_after(&errors), Some(Duration::from_secs(60)));
     }
 
     #[test]

@@ -145,6 +145,7 @@ impl CompiledChannel {
                 code: failure::error_code(outcome),
                 errors: self.serialize_errors(outcome),
                 is_transient: failure::is_transient(&outcome.errors),
+                retry_after: failure::retry_after(&outcome.errors),
             };
             return (ending, JobOutcome::Failed(failure));
         }

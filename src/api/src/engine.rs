@@ -40,6 +40,17 @@ pub struct EngineReloaded {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub warnings: Vec<QuestionableChannel>,
+    /// The settings that have changed since they were last read.
+    pub settings: ReloadedSettings,
+}
+
+/// The settings of a file that was read again, by their paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReloadedSettings {
+    /// Settings whose new value is in effect on this node.
+    pub taken: Vec<String>,
+    /// Settings whose new value needs a restart.
+    pub needs_restart: Vec<String>,
 }
 
 /// A channel that could not be built and serves nothing.

@@ -50,7 +50,7 @@ pub use cron::{OccurrenceDetail, OccurrenceListEnvelope, OccurrenceSummary, Sche
 pub use data::{RunError, RunResponse, SubmissionReceipt};
 pub use dead_letters::{DeadLetterDetail, DeadLetterSummary, PurgeRequest, PurgeResult};
 pub use endpoint::{Access, Answer, BodySchema, Endpoint, Method, SchemaSource, Tag};
-pub use engine::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel};
+pub use engine::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings};
 pub use envelope::{DataEnvelope, ListEnvelope, PageEnvelope, WarnedEnvelope};
 pub use error::{ErrorDescription, ErrorDetail, ErrorEnvelope};
 pub use functions::{

@@ -17,6 +17,7 @@
 mod address;
 mod cause;
 mod client;
+mod content_encoding;
 mod error;
 mod peer;
 mod ranges;

@@ -71,6 +71,7 @@ mod jobs;
 mod kafka;
 mod lifecycle;
 mod listener_shutdown;
+mod live_settings;
 mod log_queue;
 pub mod logging;
 pub mod offline;

@@ -4,6 +4,8 @@
 //! of the queue.
 
 use std::io::{self, IsTerminal as _, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use slog::{Drain, FilterLevel, Logger, Record};
@@ -15,6 +17,8 @@ use crate::log_queue::LogQueue;
 pub struct Logs {
     /// The logger, to be cloned and handed down.
     pub log: Logger,
+    /// The level, to be changed later.
+    pub level: LogLevelHandle,
     /// Writes the rest of the queue when dropped.
     _flush: slog_async::AsyncGuard,
 }
@@ -23,6 +27,7 @@ pub struct Logs {
 #[must_use]
 pub fn start(logging: &LoggingSection, rust_log: Option<&str>) -> Logs {
     let (filter, unread) = Filter::new(logging.level, rust_log);
+    let level = filter.default.clone();
     let pretty = match logging.format {
         Some(format) => format == LogFormat::Pretty,
         None => io::stderr().is_terminal(),
@@ -38,7 +43,7 @@ pub fn start(logging: &LoggingSection, rust_log: Option<&str>) -> Logs {
     for directive in unread {
         slog::warn!(log, "part of RUST_LOG is not understood"; "directive" => directive);
     }
-    Logs { log, _flush: guard }
+    Logs { log, level, _flush: guard }
 }
 
 /// Returns a root logger that hands every message to the `tracing` subscriber of the process, for
@@ -55,10 +60,39 @@ fn json<W: Write + Send + 'static>(output: W) -> Mutex<slog_json::Json<W>> {
     Mutex::new(json.add_key_value(slog::o!("target" => target)).build())
 }
 
+/// The level of messages that no other rule is about. Clones share it.
+#[derive(Clone, Debug)]
+pub struct LogLevelHandle {
+    level: Arc<AtomicUsize>,
+    /// True if `RUST_LOG` names the level.
+    is_fixed: bool,
+}
+
+impl LogLevelHandle {
+    fn new(level: FilterLevel, is_fixed: bool) -> Self {
+        Self { level: Arc::new(AtomicUsize::new(level.as_usize())), is_fixed }
+    }
+
+    /// Changes the level, unless `RUST_LOG` names it.
+    pub(crate) fn set(&self, level: LogLevel) {
+        if !self.is_fixed {
+            self.level.store(filter_level(level).as_usize(), Ordering::Relaxed);
+        }
+    }
+
+    fn get(&self) -> FilterLevel {
+        FilterLevel::from_usize(self.level.load(Ordering::Relaxed)).unwrap_or(FilterLevel::Info)
+    }
+}
+
+fn filter_level(level: LogLevel) -> FilterLevel {
+    level.as_str().parse().unwrap_or(FilterLevel::Info)
+}
+
 /// A filter of messages by module; the most specific rule decides.
 #[derive(Clone, Debug)]
 struct Filter {
-    default: FilterLevel,
+    default: LogLevelHandle,
     /// Longest target first.
     targets: Vec<(String, FilterLevel)>,
 }
@@ -66,7 +100,7 @@ struct Filter {
 impl Filter {
     /// Reads `level` and `target=level`, separated by commas; returns the parts that are neither.
     fn new(level: LogLevel, rust_log: Option<&str>) -> (Self, Vec<String>) {
-        let default = level.as_str().parse().unwrap_or(FilterLevel::Info);
+        let default = LogLevelHandle::new(filter_level(level), false);
         let mut filter = Self { default, targets: Vec::new() };
         let mut unread = Vec::new();
         let parts = rust_log.unwrap_or_default().split(',').map(str::trim).filter(|part| !part.is_empty());
@@ -74,7 +108,7 @@ impl Filter {
             let (target, level) =
                 part.split_once('=').map_or((None, part), |(target, level)| (Some(target), level));
             match (target, level.parse::<FilterLevel>()) {
-                (None, Ok(level)) => filter.default = level,
+                (None, Ok(level)) => filter.default = LogLevelHandle::new(level, true),
                 (Some(target), Ok(level)) if !target.is_empty() => {
                     filter.targets.push((target.to_owned(), level))
                 }
@@ -93,14 +127,15 @@ impl Filter {
         let covers = |target: &str| {
             module.strip_prefix(target).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
         };
-        self.targets.iter().find(|(target, _)| covers(target)).map_or(self.default, |(_, level)| *level)
+        self.targets
+            .iter()
+            .find(|(target, _)| covers(target))
+            .map_or_else(|| self.default.get(), |(_, level)| *level)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     #[derive(Clone, Default)]
@@ -126,6 +161,19 @@ mod tests {
         assert_eq!(level(Some("svc=trace"), "svc_store"), FilterLevel::Warning);
         assert_eq!(level(Some("svc=trace,svc::http=error,info"), "svc::http::data"), FilterLevel::Error);
         assert_eq!(level(Some("svc=off"), "svc"), FilterLevel::Off);
+    }
+
+    #[test]
+    fn level_changes_while_it_is_used_unless_rust_log_names_it() {
+        for (rust_log, expected) in [
+            (None, FilterLevel::Debug),
+            (Some("svc_store=error"), FilterLevel::Debug),
+            (Some("warn"), FilterLevel::Warning),
+        ] {
+            let (filter, _) = Filter::new(LogLevel::Info, rust_log);
+            filter.default.clone().set(LogLevel::Debug);
+            assert_eq!(filter.level("svc"), expected, "{rust_log:?}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use clap::Parser;
 use mimalloc::MiMalloc;
 use parking_lot::Mutex;
 use svc::cli::{self, Cli, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
+use svc::config::ConfigSource;
 use svc::logging::Logs;
 use svc::serve::{ServeOutcome, serve};
 use svc::{Options, commands, config, logging};
@@ -52,7 +53,14 @@ fn start(path: Option<&Path>, environment: Vec<(String, String)>, err: &mut dyn 
     loaded.notes.iter().try_for_each(|note| writeln!(err, "warning: {note}"))?;
     let rust_log = environment.iter().find(|(name, _)| name == "RUST_LOG").map(|(_, value)| value.as_str());
     let logs = logging::start(&loaded.config.logging, rust_log);
-    let options = Options { log: logs.log.clone(), environment: environment.clone(), ..Options::default() };
+    let source = |path: &Path| ConfigSource { path: path.to_owned(), environment: environment.clone() };
+    let options = Options {
+        log: logs.log.clone(),
+        environment: environment.clone(),
+        config_source: path.map(source),
+        log_level: Some(logs.level.clone()),
+        ..Options::default()
+    };
     let logs = Arc::new(Mutex::new(Some(logs)));
     let last = Arc::clone(&logs);
     let ended = actix_rt::System::new().block_on(serve(loaded.config, options, move || force_exit(&last)));

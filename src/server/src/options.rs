@@ -8,6 +8,9 @@ use prometheus_client::registry::Registry;
 use slog::{Discard, Logger, o};
 use svc_engine::Function;
 
+use crate::config::ConfigSource;
+use crate::logging::LogLevelHandle;
+
 /// The inputs of a start beside the configuration.
 pub struct Options {
     /// The root logger; discards messages by default. [`logging::to_tracing`](crate::logging::to_tracing) hands
@@ -16,6 +19,11 @@ pub struct Options {
     /// The environment that `env://` references read, and that names the secret store of `vault://`
     /// references; [`process_environment`](crate::config::process_environment) is that of the process.
     pub environment: Vec<(String, String)>,
+    /// The place of the configuration, to read it again on `SIGHUP` and `POST /engine/reload`; without one only the
+    /// definitions are loaded again.
+    pub config_source: Option<ConfigSource>,
+    /// The level of the root logger, which `logging.level` changes at such a reload.
+    pub log_level: Option<LogLevelHandle>,
     /// Functions of the embedding application, which workflows may name like those of the service. Their
     /// [entries](Function::entry) have the source [`Plugin`](svc_engine::catalogue::FunctionSource::Plugin).
     pub functions: Vec<Arc<dyn Function>>,
@@ -33,6 +41,8 @@ impl Default for Options {
         Self {
             log: Logger::root(Discard, o!()),
             environment: Vec::new(),
+            config_source: None,
+            log_level: None,
             functions: Vec::new(),
             metrics: Registry::default(),
             faults: Vec::new(),
@@ -48,6 +58,7 @@ impl fmt::Debug for Options {
         let names: Vec<&str> = self.environment.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("Options")
             .field("environment", &names)
+            .field("config_source", &self.config_source)
             .field("functions", &functions)
             .field("faults", &self.faults)
             .field("seed", &self.seed)

@@ -403,7 +403,7 @@ pub(crate) fn register_plugins(
 
 /// Returns the bound on the values of one message: parsed JSON is larger than its text, and tasks hold it
 /// more than once.
-fn max_message_bytes(config: &Config) -> usize {
+pub(crate) fn max_message_bytes(config: &Config) -> usize {
     const SHARE: usize = 16;
     EngineLimits::default().max_message_bytes.max(config.ingest.max_payload_size.saturating_mul(SHARE))
 }

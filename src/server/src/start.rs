@@ -41,6 +41,7 @@ use crate::jobs;
 #[cfg(feature = "kafka")]
 use crate::kafka::{IngressParts, KafkaIngress};
 use crate::lifecycle::Lifecycle;
+use crate::live_settings::LiveSettings;
 use crate::options::Options;
 use crate::propagation::{self, Propagation};
 use crate::settings;
@@ -55,7 +56,16 @@ use crate::worker_threads::WorkerThreads;
 /// # Errors
 /// The reason, in one line.
 pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, ServiceStartError> {
-    let Options { log, environment, functions, metrics: host_metrics, faults, seed } = options;
+    let Options {
+        log,
+        environment,
+        config_source,
+        log_level,
+        functions,
+        metrics: host_metrics,
+        faults,
+        seed,
+    } = options;
     let certificates = load_certificates(&config, &log)?;
     let resources = Resources::open(&config, &environment, &log).await?;
     let instance_id = settings::instance_id(&config);
@@ -146,6 +156,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         descriptors: DescriptorWatch::start(io.handle(), log.clone()),
         rate_limits: RateLimits::new(&config.rate_limit, metrics.channels),
         guesses: GuessPacer::new(config.rate_limit.client_networks()),
+        settings: LiveSettings::new(&config, config_source, log_level),
         planes: Planes::new(&config.server.data_mounts),
         instance_id,
         backups: BackupDirectory::new(&config.storage),

@@ -351,7 +351,7 @@ const fn task(
 /// Every kind of thread or task outside the tree. Futures of an actor's own context are not listed: they end
 /// with it.
 #[cfg_attr(not(test), expect(dead_code, reason = "compared with the source"))]
-pub(crate) static TASKS: [TaskRow; 46] = [
+pub(crate) static TASKS: [TaskRow; 48] = [
     // The process.
     task(
         "runner of each supervised actor",
@@ -391,6 +391,8 @@ pub(crate) static TASKS: [TaskRow; 46] = [
         EndedBy::Caller,
     ),
     task("reload on SIGHUP", ("src/server", 1), RunsOn::HttpWorkers, EndedBy::Caller),
+    task("read of the configuration file", ("src/server", 1), RunsOn::BlockingPool, EndedBy::Caller),
+    task("decoding of a large response", ("src/outbound", 1), RunsOn::BlockingPool, EndedBy::Caller),
     task("operational listener", ("src/server", 1), RunsOn::OwnThread, EndedBy::ListenerStop),
     task(
         "connections of the operational listener",

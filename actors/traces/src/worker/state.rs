@@ -75,7 +75,7 @@ impl JobAttempt {
 
     /// Returns the record of a failure of this attempt. A permanent failure uses up all retries.
     pub(crate) fn failure(&self, failure: JobFailure) -> TraceFailure {
-        let JobFailure { message, code, errors, is_transient } = failure;
+        let JobFailure { message, code, errors, is_transient, retry_after } = failure;
         TraceFailure {
             id: self.id,
             result_json: errors,
@@ -86,7 +86,7 @@ impl JobAttempt {
             workflow: None,
             retry_count: i64::from(if is_transient { self.retry } else { self.retry.max(self.max_retries) }),
             max_retries: i64::from(self.max_retries),
-            delay: retry_delay(self.retry),
+            delay: retry_delay(self.retry).max(retry_after.unwrap_or_default()),
             ownership: Some(self.ownership.clone()),
             report: None,
         }
@@ -139,6 +139,16 @@ mod tests {
             panic!()
         };
         assert_eq!((end.status, end.error_message.as_deref()), (TraceStatus::Failed, Some("big")));
+    }
+
+    #[test]
+    fn dead_letter_waits_as_long_as_the_called_system_asked_at_least() {
+        for (asked, expected) in [(None, 8), (Some(5), 8), (Some(600), 600)] {
+            let retry_after = asked.map(Duration::from_secs);
+            let failure = JobFailure { retry_after, ..JobFailure::transient("busy") };
+            let AttemptOutcome::Failed(failure) = verdict(3, JobOutcome::Failed(failure)) else { panic!() };
+            assert_eq!(failure.delay.as_secs(), expected, "{asked:?}");
+        }
     }
 
     #[test]

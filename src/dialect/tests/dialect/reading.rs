@@ -60,6 +60,7 @@ fn every_operator_of_the_dialect_is_read() {
         json!({"all": [{"field": "parts"}, {"and": []}]}),
         json!({"==": [field, {"$oid": "5f"}]}),
         json!({"==": [field, {"$date": {"var": "data.d"}}]}),
+        json!({"==": [field, {"$binary": {"var": "data.b"}}]}),
         json!({"and": [true, {"!": false}]}),
         json!(true),
         json!({}),

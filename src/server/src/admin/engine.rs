@@ -2,7 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
-use svc_api::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel};
+use svc_api::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings};
 use svc_engine::catalogue;
 use svc_registry::Snapshot;
 
@@ -41,16 +41,16 @@ fn quarantined_channels(snapshot: &Snapshot) -> Vec<QuarantinedChannel> {
         .collect()
 }
 
-/// `POST /engine/reload`: the stored definitions serve once this responds; after a failure the previous ones
-/// go on serving, and the order is recorded as failed. The response names the channels that could not be built, those
-/// with load warnings, and the connectors that could not be loaded.
+/// `POST /engine/reload`: the settings are read again, and the stored definitions serve once this responds; after a
+/// failure the previous ones go on serving, and the order is recorded as failed. The response names the channels that
+/// could not be built, those with load warnings, and the connectors that could not be loaded.
 pub(super) async fn reload(
     state: Data<AppState>,
     caller: AdminCaller,
     query: QueryParameters,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
-    let report = state.reload_by_order(caller.audit("reload", "engine", "manual")).await?;
+    let (report, change) = state.reload_by_order(caller.audit("reload", "engine", "manual")).await?;
     let snapshot = state.registry.snapshot();
     let rate_groups = RateGroupMembers::from_snapshot(&snapshot);
     let questionable = snapshot.channels().filter_map(|entry| {
@@ -69,6 +69,7 @@ pub(super) async fn reload(
         quarantined: quarantined_channels(&snapshot),
         failed_connectors: failed_connectors(&state),
         warnings: questionable.collect(),
+        settings: ReloadedSettings { taken: change.taken, needs_restart: change.needs_restart },
     }))
 }
 

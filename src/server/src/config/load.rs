@@ -81,7 +81,7 @@ impl Config {
         load(Some(path.as_ref()), &process_environment()).map(|loaded| loaded.config)
     }
 
-    fn check(&self, diagnostics: &mut Diagnostics) {
+    pub(super) fn check(&self, diagnostics: &mut Diagnostics) {
         diagnostics.require_filled("environment", &self.environment);
         self.server.check(diagnostics);
         self.storage.check(diagnostics);

@@ -1,7 +1,7 @@
 //! Configuration: settings, their sources, and their validation.
 //!
 //! From a file and the environment it makes one checked [`Config`], or the list of all problems. Nothing outside this
-//! module reads the environment; nothing here keeps state or reads anything after the start.
+//! module reads the environment; nothing here keeps state.
 
 mod cluster;
 mod declared;
@@ -13,6 +13,7 @@ mod network;
 mod overrides;
 mod problem;
 mod production;
+mod reload;
 mod schema;
 mod setting;
 mod show;
@@ -36,6 +37,8 @@ pub use execution::{
 pub use load::{LoadedConfig, load, parse, process_environment};
 pub use network::{Network, NetworkError};
 pub use problem::{ConfigError, ConfigProblem};
+pub use reload::ConfigSource;
+pub(crate) use reload::SettingsChange;
 pub use schema::config_schema;
 pub use show::{ConfigFormat, render};
 pub use storage::{

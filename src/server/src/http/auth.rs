@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use actix_web::http::{Method, Uri};
+use arc_swap::ArcSwap;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use svc_model::{ClientNetworks, Code, ServiceError, key_principal};
@@ -106,28 +107,29 @@ pub(crate) enum TraceView {
     Operator,
 }
 
-/// The configured keys, as digests, and the failures of each client.
+/// The configured keys, and the failures of each client.
 #[derive(Debug)]
 pub struct AdminAuthenticator {
     enabled: bool,
-    /// A header with a raw key, checked before the two standard forms.
-    custom: Option<HeaderName>,
-    header: String,
-    keys: Vec<(KeyDigest, Access)>,
+    keys: ArcSwap<AdminKeys>,
     lockout: Lockout<IpAddr>,
     networks: ClientNetworks,
     /// The names of an admin API that asks for no key.
     open_hosts: OpenAdminHosts,
 }
 
-impl AdminAuthenticator {
+/// The configured keys, as digests.
+#[derive(Debug)]
+struct AdminKeys {
+    /// A header with a raw key, checked before the two standard forms.
+    custom: Option<HeaderName>,
+    header: String,
+    keys: Vec<(KeyDigest, Access)>,
+}
+
+impl AdminKeys {
     /// Digests the configured keys; entries the configuration refuses (malformed digests) are not keys.
-    /// `listen_host` is the name of the service by `server.host`; failures count by `networks`.
-    pub fn new(
-        config: &config::AdminAuthSection,
-        listen_host: Option<&str>,
-        networks: ClientNetworks,
-    ) -> Self {
+    fn new(config: &config::AdminAuthSection) -> Self {
         let custom =
             HeaderName::from_bytes(config.header.as_bytes()).ok().filter(|name| *name != AUTHORIZATION);
         let full = config.api_keys.iter().map(|key| (key, Access::Full));
@@ -136,15 +138,30 @@ impl AdminAuthenticator {
             .chain(read_only)
             .filter_map(|(key, access)| Some((key_digest(key.expose())?, access)))
             .collect();
+        Self { custom, header: config.header.clone(), keys }
+    }
+}
+
+impl AdminAuthenticator {
+    /// Makes the authenticator of the configured keys. `listen_host` is the name of the service by `server.host`;
+    /// failures count by `networks`.
+    pub fn new(
+        config: &config::AdminAuthSection,
+        listen_host: Option<&str>,
+        networks: ClientNetworks,
+    ) -> Self {
         Self {
             enabled: config.enabled,
-            custom,
-            header: config.header.clone(),
-            keys,
+            keys: ArcSwap::from_pointee(AdminKeys::new(config)),
             lockout: Lockout::default(),
             networks,
             open_hosts: OpenAdminHosts::new(listen_host, &config.allowed_hosts),
         }
+    }
+
+    /// Replaces the keys; failures of clients stay counted.
+    pub(crate) fn replace_keys(&self, config: &config::AdminAuthSection) {
+        self.keys.store(Arc::new(AdminKeys::new(config)));
     }
 
     /// Refuses what a browser sends for a foreign page to an admin API that asks for no key.
@@ -170,9 +187,10 @@ impl AdminAuthenticator {
         if !self.enabled {
             return Ok(Principal::anonymous());
         }
-        let key = self.presented_key(headers)?;
+        let keys = self.keys.load();
+        let key = keys.presented_key(headers)?;
         // Compared before anything is counted: guesses from a shared address do not lock operators out.
-        match self.find_key(key) {
+        match keys.find_key(key) {
             None => return Err(AuthRefusal::invalid_key(self.count_failure(client))),
             // A read-only key must not reset the failures of its holder.
             Some(Access::Full) => self.lockout.clear(self.networks.network_of(client)),
@@ -238,7 +256,9 @@ impl AdminAuthenticator {
             Err(refusal) => Err(refusal.reason),
         }
     }
+}
 
+impl AdminKeys {
     /// Returns the key of the first form present, which decides alone: the configured header, `x-api-key`,
     /// then `Authorization: Bearer`.
     fn presented_key<'a>(&self, headers: &'a HeaderMap) -> Result<&'a [u8], AuthRefusal> {

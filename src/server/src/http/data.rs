@@ -155,8 +155,7 @@ async fn receive_body(
 ) -> Result<(Bytes, BytesPermit), ServiceError> {
     let mut permit = state.in_flight.permit();
     let mut payload = payload.into_inner();
-    let limit =
-        body::BodyLimit { bytes: state.config.ingest.max_payload_size, setting: "ingest.max_payload_size" };
+    let limit = body::BodyLimit { bytes: state.settings.payload_bytes(), setting: "ingest.max_payload_size" };
     let body = body::read_body(request, &mut payload, limit, Some(&mut permit));
     let raw = state.lifecycle.receive_body(body).await?;
     *body_bytes = raw.len();

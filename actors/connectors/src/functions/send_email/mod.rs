@@ -1,5 +1,6 @@
 //! `send_email`: hands one mail to a mail server, once.
 
+mod encoded_words;
 mod fold;
 mod mail;
 

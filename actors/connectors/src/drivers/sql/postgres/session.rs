@@ -158,7 +158,7 @@ impl PostgresSession {
         let mut rows = Vec::new();
         while let Some(row) = stream.try_next().await.map_err(failed)? {
             if budget.admit(rows.len(), row.raw_size_bytes())? {
-                let row = read::row(&row)?;
+                let row = read::row(&row, statement.binary)?;
                 budget.charge(&row)?;
                 rows.push(row);
             }
@@ -171,8 +171,13 @@ impl PostgresSession {
         if let Some(prepared) = self.prepared.get(sql) {
             return Ok(prepared.clone());
         }
-        let prepared =
-            self.client.prepare(sql).await.map_err(|error| error::running(&error, &[], Some(statement)))?;
+        let failed = |error: Error| error::running(&error, &[], Some(statement));
+        let mut prepared = self.client.prepare(sql).await.map_err(failed)?;
+        if statement.origin.is_document()
+            && let Some(cast) = read::cast_to_text(sql, prepared.columns())
+        {
+            prepared = self.client.prepare(&cast).await.map_err(failed)?;
+        }
         if self.tls.link().is_pooled() {
             // Each execution prepares it again, and would not notice that its table has changed.
             return Ok(prepared);
