@@ -23,6 +23,7 @@ pub mod id;
 pub mod lifecycle;
 pub mod mask;
 mod metrics;
+mod origin;
 mod package;
 mod page;
 mod precondition;
@@ -47,7 +48,11 @@ pub use field_code::FieldCode;
 pub use hash::{canonical_json, content_hash};
 pub use mask::{MASK, mask_channel_config};
 pub use metrics::DURATION_BUCKETS;
-pub use package::{MAX_PACKAGE_NAME, NewReceipt, PackageInventory, PackageReceipt, ReceiptState};
+pub use origin::origin_problem;
+pub use package::{
+    MAX_PACKAGE_NAME, NewReceipt, PackageInventory, PackageReceipt, ReceiptState, check_package_name,
+    check_package_version,
+};
 pub use page::Page;
 pub use precondition::{EntityTag, Precondition};
 pub use route::{RequestPath, RoutePattern};
