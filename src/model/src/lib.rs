@@ -25,6 +25,7 @@ mod key;
 pub mod lifecycle;
 pub mod mask;
 mod metrics;
+mod origin;
 mod package;
 mod page;
 mod precondition;
@@ -51,7 +52,11 @@ pub use hash::{canonical_json, content_hash};
 pub use key::key_part;
 pub use mask::{MASK, mask_channel_config};
 pub use metrics::DURATION_BUCKETS;
-pub use package::{MAX_PACKAGE_NAME, NewReceipt, PackageInventory, PackageReceipt, ReceiptState};
+pub use origin::origin_problem;
+pub use package::{
+    MAX_PACKAGE_NAME, NewReceipt, PackageInventory, PackageReceipt, ReceiptState, check_package_name,
+    check_package_version,
+};
 pub use page::Page;
 pub use precondition::{EntityTag, Precondition};
 pub use route::{RequestPath, RoutePattern};

@@ -32,6 +32,22 @@ pub fn is_reserved_reference(text: &str) -> bool {
     RESERVED_SCHEMES.iter().any(|scheme| text.starts_with(scheme))
 }
 
+/// Returns the scheme of a secret reference that nothing resolves because it is not the beginning of the text, or not
+/// written in small letters. A text with one is probably meant to hold the secret.
+pub fn embedded_reference(text: &str) -> Option<&'static str> {
+    let small = text.to_ascii_lowercase();
+    SCHEMES.into_iter().find(|scheme| {
+        small.match_indices(scheme).any(|(at, _)| {
+            let is_resolved = at == 0 && text.starts_with(scheme);
+            let is_word =
+                |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+' | b'.');
+            let begins = at == 0 || !is_word(small.as_bytes()[at - 1]);
+            let names = small.as_bytes().get(at + scheme.len()).is_some_and(|byte| is_word(*byte));
+            begins && names && !is_resolved
+        })
+    })
+}
+
 /// Returns true for a complete reference: `env://` and a name, or `vault://`, a path, `#` and a field. A text
 /// that only starts like one may be a secret itself.
 pub fn is_resolvable_reference(text: &str) -> bool {

@@ -15,7 +15,7 @@ use super::sql::run;
 use crate::directory::ConnectorDirectory;
 use crate::drivers::sql::{
     BinaryForm, BoundStatement, ResultBounds, RunStatements, StatementAccess, StatementOrigin,
-    TransactionMode, is_blank,
+    TransactionMode, is_blank, refused_everywhere,
 };
 
 const SQL_PARAMS: InputField = InputField::array(
@@ -77,6 +77,10 @@ impl Function for DbRead {
 
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         check(input, at, errors);
+        let query = input.get("query").and_then(Value::as_str).filter(|query| !is_blank(query));
+        if let Some(reason) = query.and_then(refused_everywhere) {
+            errors.push(FieldError::invalid(format!("{at}.query"), reason));
+        }
     }
 
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {

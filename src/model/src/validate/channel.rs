@@ -59,8 +59,14 @@ pub fn validate_channel(body: &Value, checks: &dyn ChannelChecks) -> ValidationR
 /// Returns warnings about probable mistakes in a valid config.
 pub fn channel_warnings(config: &Value, checks: &dyn ChannelChecks) -> Vec<Issue> {
     let preset = config.pointer("/auth/preset").and_then(Value::as_str);
-    let Ok(config) = ChannelConfig::parse(config) else { return Vec::new() };
-    let mut warnings = shared_answers(&config);
+    let mut warnings = Vec::new();
+    scan::embedded_references(
+        "channel.config.auth",
+        config.get("auth").unwrap_or(&Value::Null),
+        &mut warnings,
+    );
+    let Ok(config) = ChannelConfig::parse(config) else { return warnings };
+    warnings.extend(shared_answers(&config));
     warnings.extend(answers_of_accepted(&config));
     warnings.extend(discarded_siblings(&config, preset));
     warnings.extend(checks.suspicions(&config));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use svc_auth::jwt::check_literal_keys;
 use svc_engine::{ConstantTruth, Engine, UnknownCall};
 use svc_model::config::{AuthConfig, GuardExpression};
-use svc_model::{ChannelChecks, ChannelConfig, FieldError, Issue};
+use svc_model::{ChannelChecks, ChannelConfig, FieldError, Issue, origin_problem};
 use svc_outbound::check_url;
 
 /// The rules of channels, with the settings they depend on.
@@ -35,6 +35,7 @@ impl ChannelChecks for ChannelRules {
             .into_iter()
             .flat_map(|expression| self.refuse_unknown_and_constant(expression))
             .collect();
+        errors.extend(refuse_origins(config.origin_allow_list.as_deref().unwrap_or_default()));
         let Some(AuthConfig::Jwt(jwt)) = &config.auth else { return errors };
         let keys = check_literal_keys(jwt)
             .into_iter()
@@ -50,6 +51,16 @@ impl ChannelChecks for ChannelRules {
     fn suspicions(&self, config: &ChannelConfig) -> Vec<Issue> {
         config.expressions().into_iter().flat_map(|expression| self.warn_of_blind_reads(expression)).collect()
     }
+}
+
+/// Refuses origins that no browser sends.
+fn refuse_origins(origins: &[String]) -> impl Iterator<Item = FieldError> {
+    let problem = |origin: &String| if origin == "*" { None } else { origin_problem(origin) };
+    let problems =
+        origins.iter().enumerate().filter_map(move |(index, origin)| Some((index, problem(origin)?)));
+    problems.map(|(index, problem)| {
+        FieldError::invalid(format!("channel.config.origin_allow_list[{index}]"), problem)
+    })
 }
 
 impl ChannelRules {

@@ -15,6 +15,7 @@ mod engine;
 mod entities;
 mod import;
 mod kafka;
+mod loadability;
 mod mutation_request;
 mod nodes;
 mod packages;

@@ -47,9 +47,11 @@ pub use wait::WaitArgs;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 
+use svc_outbound::PrintableWriter;
+
 use crate::cli::{CliCommand, EXIT_CONFIG, write_error};
 use crate::config;
-use report::TextStyle;
+use report::{ReportFormat, TestFormat, TextStyle};
 
 /// Runs a command and returns its exit code. `file` is the configuration file that was named.
 ///
@@ -69,7 +71,14 @@ pub fn run(
     };
     let config = &loaded.config;
     let style = TextStyle::detect(io::stderr().is_terminal(), environment);
-    match command {
+    let may_color = style == TextStyle::Excerpt { color: true };
+    let (mut printable_err, mut printable_out) = (PrintableWriter::new(err, may_color), None);
+    let out: &mut dyn Write = match writes_document(command) {
+        true => out,
+        false => printable_out.insert(PrintableWriter::new(out, false)),
+    };
+    let err = &mut printable_err;
+    let code = match command {
         CliCommand::Backup(args) => backup::backup(args, config, out, err),
         CliCommand::Case(args) => case::case(args, out, err),
         CliCommand::Compile(args) => compile::compile(args, style, out, err),
@@ -91,6 +100,35 @@ pub fn run(
         CliCommand::Test(args) => test::test(args, out, err),
         CliCommand::Completions { shell } => completions::completions(*shell, out),
         CliCommand::Man { directory } => man::man(directory, err),
+    }?;
+    out.flush()?;
+    err.flush()?;
+    Ok(code)
+}
+
+/// Returns `true` for a command whose standard output is a document, which no escape may change; the others write lines
+/// for people.
+fn writes_document(command: &CliCommand) -> bool {
+    match command {
+        CliCommand::Case(_)
+        | CliCommand::Compile(_)
+        | CliCommand::DryRun(_)
+        | CliCommand::DumpOpenapi
+        | CliCommand::Schema(_)
+        | CliCommand::ValidateConfig { .. }
+        | CliCommand::Completions { .. } => true,
+        CliCommand::Lint(args) => args.format != ReportFormat::Text,
+        CliCommand::Test(args) => args.format != TestFormat::Text,
+        CliCommand::Package(args) => args.writes_document(),
+        CliCommand::Backup(_)
+        | CliCommand::Fmt(_)
+        | CliCommand::Migrate { .. }
+        | CliCommand::New(_)
+        | CliCommand::Preflight
+        | CliCommand::Restore(_)
+        | CliCommand::TestConnectivity
+        | CliCommand::Reencrypt
+        | CliCommand::Man { .. } => false,
     }
 }
 

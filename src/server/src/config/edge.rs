@@ -1,6 +1,6 @@
 //! The HTTP edge: `[server]`, `[ingest]`, `[admin_auth]`, `[cors]`, `[rate_limit]`, `[channel_filter]`.
 
-use svc_model::ClientNetworks;
+use svc_model::{ClientNetworks, origin_problem};
 use svc_secrets::Secret;
 
 use super::network::Network;
@@ -265,6 +265,11 @@ impl CorsSection {
         let wildcard = self.allowed_origins.iter().any(|origin| origin == "*");
         if wildcard && self.allowed_origins.len() > 1 {
             diagnostics.refuse("cors.allowed_origins", "\"*\" stands alone; remove it or the other origins");
+        }
+        for problem in
+            self.allowed_origins.iter().filter(|origin| *origin != "*").filter_map(|one| origin_problem(one))
+        {
+            diagnostics.refuse("cors.allowed_origins", problem);
         }
         if wildcard && self.allow_credentials {
             diagnostics

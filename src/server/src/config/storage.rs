@@ -9,7 +9,7 @@ use super::setting::{choice, section};
 section! {
     /// The database.
     pub struct StorageSection {
-        /// URL of the database; `sqlite:`, `postgres://` or `mysql://` selects the backend. `sslmode` and
+        /// URL of the database; `sqlite:` or `postgres://` selects the backend. `sslmode` and
         /// `sslrootcert` in a URL of PostgreSQL have the meanings of libpq; without them `sslmode` is `prefer`.
         pub url: String = "sqlite:svc.db".into(),
         /// Most connections of the pool.
@@ -144,10 +144,7 @@ impl StorageSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         let schemes = ["sqlite:", "postgres://", "postgresql://", "mysql://"];
         if !schemes.iter().any(|scheme| self.url.len() > scheme.len() && self.url.starts_with(scheme)) {
-            diagnostics.refuse(
-                "storage.url",
-                "must begin with sqlite:, postgres:// or mysql://, like sqlite:svc.db",
-            );
+            diagnostics.refuse("storage.url", "must begin with sqlite: or postgres://, like sqlite:svc.db");
         } else if !self.url.starts_with("mysql:")
             && let Err(OpenError::Url(why)) = svc_store::check_url(&self.url)
         {

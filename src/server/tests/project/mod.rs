@@ -1,5 +1,6 @@
 //! Project directories, checked and compiled with the functions of the service.
 
+mod applications;
 mod checks;
 mod commands;
 mod compile;

@@ -34,6 +34,7 @@ pub(crate) use error::SqlError;
 pub(crate) use messages::{
     BoundStatement, RunStatements, StatementAccess, StatementOrigin, StatementResult, TransactionMode,
 };
+pub(crate) use read_only::refused_everywhere;
 pub(crate) use result::ResultBounds;
 pub(crate) use settings::SqlSettings;
 pub(crate) use sqlite::check_own_database;
