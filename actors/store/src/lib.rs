@@ -28,6 +28,7 @@ pub mod migrate;
 mod pool;
 mod postgres;
 mod prepared;
+mod private_file;
 mod probe;
 mod reencrypt;
 mod repo;

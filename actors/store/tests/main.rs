@@ -275,6 +275,12 @@ fn what_an_activation_asks_is_answered_by_an_index() {
     suite::database::on_sqlite(suite::schema::what_an_activation_asks_is_answered_by_an_index);
 }
 
+#[cfg(unix)]
+#[test]
+fn new_file_and_those_beside_it_are_for_their_owner_alone() {
+    suite::database::on_sqlite(suite::schema::new_file_and_those_beside_it_are_for_their_owner_alone);
+}
+
 #[test]
 fn new_file_has_large_pages_and_an_older_file_keeps_its_own() {
     suite::database::on_sqlite(suite::schema::new_file_has_large_pages_and_an_older_file_keeps_its_own);

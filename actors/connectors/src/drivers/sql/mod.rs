@@ -36,7 +36,7 @@ pub(crate) use messages::{
 };
 pub(crate) use result::ResultBounds;
 pub(crate) use settings::SqlSettings;
-pub(crate) use sqlite::check_own_database;
+pub(crate) use sqlite::check_own_files;
 
 /// Resolves the config of a SQL database.
 ///
