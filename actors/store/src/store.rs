@@ -157,12 +157,12 @@ impl Store {
 
     /// Returns the repository of workflows.
     pub fn workflows(&self) -> Repository<Workflow> {
-        Repository::new(self.database(), Arc::clone(&self.inner.status_changes))
+        Repository::new(self.database(), Arc::clone(&self.inner.keys), Arc::clone(&self.inner.status_changes))
     }
 
     /// Returns the repository of channels.
     pub fn channels(&self) -> Repository<Channel> {
-        Repository::new(self.database(), Arc::clone(&self.inner.status_changes))
+        Repository::new(self.database(), Arc::clone(&self.inner.keys), Arc::clone(&self.inner.status_changes))
     }
 
     /// Returns the repository of connectors.

@@ -287,7 +287,7 @@ impl ConnectorRepository {
                 let current = stored.content;
                 if content.name != current.name {
                     name_is_free(conn, &id, &content.name).await?;
-                    may_be_renamed(conn, &current.name, &*references).await?;
+                    may_be_renamed(conn, &current.name, &*references, &keys).await?;
                 }
                 replace(conn, &id, &content, &keys).await?;
                 if content.name != current.name {
@@ -334,7 +334,11 @@ impl ConnectorRepository {
             Box::pin(async move {
                 let name = find_checked(conn, &id, &keys, &precondition).await?.content.name;
                 if let Some(references) = references {
-                    refuse_deletion(EntityKind::Connector, &id, &users(conn, &name, &*references).await?)?;
+                    refuse_deletion(
+                        EntityKind::Connector,
+                        &id,
+                        &users(conn, &name, &*references, &keys).await?,
+                    )?;
                 }
                 on!(conn, c => diesel::delete(connectors::table.find(&id)).execute(c).await)?;
                 token_states::forget(conn, &name).await?;
@@ -417,15 +421,25 @@ async fn name_is_free(conn: &mut Conn, id: &str, name: &str) -> Result<(), Store
 }
 
 /// Lists the active definitions that refer to a connector.
-async fn users(conn: &mut Conn, name: &str, references: &dyn References) -> Result<Vec<String>, StoreError> {
+async fn users(
+    conn: &mut Conn,
+    name: &str,
+    references: &dyn References,
+    keys: &EnvelopeKeys,
+) -> Result<Vec<String>, StoreError> {
     let names = [name.to_owned()];
-    let mut users = workflows_naming(conn, references, EntityKind::Connector, &names).await?;
-    users.extend(channels_naming(conn, references, EntityKind::Connector, &names).await?);
+    let mut users = workflows_naming(conn, references, EntityKind::Connector, &names, keys).await?;
+    users.extend(channels_naming(conn, references, EntityKind::Connector, &names, keys).await?);
     Ok(users)
 }
 
-async fn may_be_renamed(conn: &mut Conn, name: &str, references: &dyn References) -> Result<(), StoreError> {
-    let users = users(conn, name, references).await?;
+async fn may_be_renamed(
+    conn: &mut Conn,
+    name: &str,
+    references: &dyn References,
+    keys: &EnvelopeKeys,
+) -> Result<(), StoreError> {
+    let users = users(conn, name, references, keys).await?;
     if users.is_empty() {
         return Ok(());
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use svc_model::lifecycle::{self, Rollout, Transition, VersionState};
 use svc_model::{LifecycleStatus, Precondition, ServiceError, ValidationReport, Workflow};
+use svc_secrets::EnvelopeKeys;
 
 use crate::config::Backend;
 use crate::conn::Conn;
@@ -48,14 +49,15 @@ impl<V: Versioned> Repository<V> {
     ) -> Result<V, StoreError> {
         let (id, rollout, changes) = (key(id), rollout.unwrap_or_default(), Arc::clone(&self.status_changes));
         let (precondition, received_at) = (mutation.precondition.clone(), mutation.received_at);
+        let keys = Arc::clone(&self.keys);
         let is_admitted = self.database.backend() == Backend::Postgres;
         if is_admitted {
             self.admit(&id, target, rollout, gates.clone(), &mutation).await?;
         }
         self.change_status(operation::<V>("set_status"), mutation, move |conn| {
             Box::pin(async move {
-                check_precondition::<V>(conn, &id, &precondition).await?;
-                let plan = V::plan(conn, &id, target, rollout, &gates).await?;
+                check_precondition::<V>(conn, &id, &precondition, &keys).await?;
+                let plan = V::plan(conn, &id, target, rollout, &gates, &keys).await?;
                 let transition = match plan.into_permitted() {
                     Err(StoreError::Refused(refusal)) if is_admitted => {
                         return Err(overtaken_conflict(&refusal).into());
@@ -65,7 +67,7 @@ impl<V: Versioned> Repository<V> {
                     }
                     outcome => outcome?,
                 };
-                apply::<V>(conn, &id, transition).await
+                apply::<V>(conn, &id, transition, &keys).await
             })
         })
         .await
@@ -107,11 +109,12 @@ impl<V: Versioned> Repository<V> {
     ) -> Result<(), StoreError> {
         let (id, changes) = (id.to_owned(), Arc::clone(&self.status_changes));
         let (precondition, received_at) = (mutation.precondition.clone(), mutation.received_at);
+        let keys = Arc::clone(&self.keys);
         self.database
             .read(operation::<V>("check_status"), move |conn| {
                 Box::pin(async move {
-                    check_precondition::<V>(conn, &id, &precondition).await?;
-                    match V::plan(conn, &id, target, rollout, &gates).await?.into_permitted() {
+                    check_precondition::<V>(conn, &id, &precondition, &keys).await?;
+                    match V::plan(conn, &id, target, rollout, &gates, &keys).await?.into_permitted() {
                         Ok(_) => Ok(()),
                         Err(StoreError::Refused(refusal)) => {
                             Err(classify::<V>(conn, &changes, &id, received_at, refusal).await?.into())
@@ -135,11 +138,11 @@ impl<V: Versioned> Repository<V> {
         gates: V::Gates,
         precondition: Precondition,
     ) -> Result<ValidationReport, StoreError> {
-        let (id, rollout) = (key(id), rollout.unwrap_or_default());
+        let (id, keys, rollout) = (key(id), Arc::clone(&self.keys), rollout.unwrap_or_default());
         let plan = self.database.read(operation::<V>("check_status"), move |conn| {
             Box::pin(async move {
-                check_precondition::<V>(conn, &id, &precondition).await?;
-                V::plan(conn, &id, target, rollout, &gates).await
+                check_precondition::<V>(conn, &id, &precondition, &keys).await?;
+                V::plan(conn, &id, target, rollout, &gates, &keys).await
             })
         });
         let plan = plan.await?;
@@ -159,10 +162,10 @@ impl<V: Versioned> Repository<V> {
         id: &str,
         to_version: Option<i64>,
     ) -> Result<RollbackSource<V>, StoreError> {
-        let id = key(id);
+        let (id, keys) = (key(id), Arc::clone(&self.keys));
         self.database
             .read(operation::<V>("rollback_source"), move |conn| {
-                Box::pin(async move { find_source(conn, &id, to_version).await })
+                Box::pin(async move { find_source(conn, &id, to_version, &keys).await })
             })
             .await
     }
@@ -179,20 +182,21 @@ impl<V: Versioned> Repository<V> {
         gates: V::Gates,
         mutation: Mutation,
     ) -> Result<V, StoreError> {
-        let (id, precondition) = (key(id), mutation.precondition.clone());
+        let (id, keys, precondition) = (key(id), Arc::clone(&self.keys), mutation.precondition.clone());
         self.change_status(operation::<V>("rollback"), mutation, move |conn| {
             Box::pin(async move {
-                find_checked::<V>(conn, &id, &precondition).await?;
+                find_checked::<V>(conn, &id, &precondition, &keys).await?;
                 let RollbackSource { entity: chosen, to_version, latest } = source;
-                let current = find_source::<V>(conn, &id, to_version).await?;
+                let current = find_source::<V>(conn, &id, to_version, &keys).await?;
                 if (current.latest, current.entity.state().version) != (latest, chosen.state().version) {
                     let message = format!("another change of {} '{id}' came first", V::KIND);
                     return Err(ServiceError::conflict(message).into());
                 }
                 V::check_content(conn, &id, chosen.content()).await?;
-                V::insert(conn, &id, latest + 1, chosen.content()).await?;
-                let plan = V::plan(conn, &id, LifecycleStatus::Active, Rollout::default(), &gates).await?;
-                apply::<V>(conn, &id, plan.into_permitted()?).await
+                V::insert(conn, &id, latest + 1, chosen.content(), &keys).await?;
+                let plan =
+                    V::plan(conn, &id, LifecycleStatus::Active, Rollout::default(), &gates, &keys).await?;
+                apply::<V>(conn, &id, plan.into_permitted()?, &keys).await
             })
         })
         .await
@@ -212,13 +216,13 @@ impl Repository<Workflow> {
         percentage: i64,
         mutation: Mutation,
     ) -> Result<Workflow, StoreError> {
-        let (id, precondition) = (key(id), mutation.precondition.clone());
+        let (id, keys, precondition) = (key(id), Arc::clone(&self.keys), mutation.precondition.clone());
         mutate(&self.database, operation::<Workflow>("set_rollout"), mutation, move |conn| {
             Box::pin(async move {
-                find_checked::<Workflow>(conn, &id, &precondition).await?;
+                find_checked::<Workflow>(conn, &id, &precondition, &keys).await?;
                 let states = Workflow::states(conn, &id).await?;
                 let transition = lifecycle::rollout(&id, &states, percentage)?;
-                apply::<Workflow>(conn, &id, transition).await
+                apply::<Workflow>(conn, &id, transition, &keys).await
             })
         })
         .await
@@ -229,13 +233,14 @@ async fn find_source<V: Versioned>(
     conn: &mut Conn,
     id: &str,
     to_version: Option<i64>,
+    keys: &EnvelopeKeys,
 ) -> Result<RollbackSource<V>, StoreError> {
     let states = V::states(conn, id).await?;
     let active =
         states.iter().filter(|state| state.status == LifecycleStatus::Active).map(|state| state.version);
     let before = V::last_archived(conn, id, active.min().unwrap_or(i64::MAX)).await?;
     let version = lifecycle::rollback(V::KIND, id, &states, to_version, before)?;
-    let entity = V::find(conn, id, Some(version)).await?;
+    let entity = V::find(conn, id, Some(version), keys).await?;
     let entity = entity.ok_or_else(|| StoreError::Database("a version just listed is gone".into()))?;
     let latest = states.iter().map(|state: &VersionState| state.version).max().unwrap_or(version);
     Ok(RollbackSource { entity, to_version, latest })
@@ -246,11 +251,12 @@ async fn check_precondition<V: Versioned>(
     conn: &mut Conn,
     id: &str,
     precondition: &Precondition,
+    keys: &EnvelopeKeys,
 ) -> Result<(), StoreError> {
     if precondition.is_none() {
         return Ok(());
     }
-    match V::find(conn, id, None).await? {
+    match V::find(conn, id, None, keys).await? {
         Some(latest) => Ok(precondition.check(V::KIND, id, &latest.entity_tag())?),
         None => Ok(()),
     }
@@ -262,6 +268,7 @@ async fn apply<V: Versioned>(
     conn: &mut Conn,
     id: &str,
     transition: Transition,
+    keys: &EnvelopeKeys,
 ) -> Result<MutationResult<V>, StoreError> {
     let serves = transition.changes.iter().any(|state| state.status == LifecycleStatus::Active);
     for state in transition.changes {
@@ -270,7 +277,7 @@ async fn apply<V: Versioned>(
     if !serves {
         V::stop_dependents(conn, id).await?;
     }
-    read_written::<V>(conn, id, Some(transition.answer)).await
+    read_written::<V>(conn, id, Some(transition.answer), keys).await
 }
 
 impl StatusChangePlan {

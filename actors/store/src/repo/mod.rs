@@ -5,6 +5,7 @@
 //! transaction.
 
 mod audit;
+mod channel_credentials;
 mod channel_rows;
 mod config_changes;
 mod connectors;
@@ -30,6 +31,8 @@ mod versioned;
 mod workflow_rows;
 
 pub use audit::{AuditFilter, AuditLog};
+pub(crate) use channel_credentials::{ChannelVersion, reseal_credentials};
+pub(crate) use channel_rows::{replace_stored_config, stored_configs};
 pub(crate) use config_changes::NOTIFICATIONS;
 pub use config_changes::{BreakerReset, ChangedEntity, ConfigChange, EpochNumbers};
 pub(crate) use connectors::all_connectors;

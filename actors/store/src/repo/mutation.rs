@@ -102,7 +102,7 @@ pub(super) async fn mutate<T: Send + 'static>(
 }
 
 /// Waits for the mutations of other nodes. SQLite has a single writer anyway.
-async fn lock(conn: &mut Conn) -> Result<(), StoreError> {
+pub(super) async fn lock(conn: &mut Conn) -> Result<(), StoreError> {
     if let Conn::Postgres(c) = conn {
         let locked = config_epoch::table.select(config_epoch::id).for_update();
         locked.first::<i64>(&mut **c).await?;

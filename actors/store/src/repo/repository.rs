@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use svc_model::id::new_entity_id;
 use svc_model::{Channel, EntityKind, LifecycleStatus, Page, Precondition, ServiceError, lifecycle};
+use svc_secrets::EnvelopeKeys;
 
 use crate::conn::Conn;
 use crate::database::Database;
@@ -19,14 +20,20 @@ use crate::repo::{EntityFilter, channel_rows, key};
 /// The stored entities of a kind.
 pub struct Repository<V> {
     pub(super) database: Database,
+    /// The keys of the credentials of channels.
+    pub(super) keys: Arc<EnvelopeKeys>,
     /// Changes of status that this process makes and has made recently.
     pub(super) status_changes: Arc<StatusChanges>,
     kind: PhantomData<fn() -> V>,
 }
 
 impl<V: Versioned> Repository<V> {
-    pub(crate) fn new(database: Database, status_changes: Arc<StatusChanges>) -> Self {
-        Self { database, status_changes, kind: PhantomData }
+    pub(crate) fn new(
+        database: Database,
+        keys: Arc<EnvelopeKeys>,
+        status_changes: Arc<StatusChanges>,
+    ) -> Self {
+        Self { database, keys, status_changes, kind: PhantomData }
     }
 
     /// Returns the latest version of an id, whatever its status.
@@ -35,10 +42,10 @@ impl<V: Versioned> Repository<V> {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn latest(&self, id: &str) -> Result<Option<V>, StoreError> {
-        let id = key(id);
+        let (id, keys) = (key(id), Arc::clone(&self.keys));
         self.database
             .read(operation::<V>("latest"), move |conn| {
-                Box::pin(async move { V::find(conn, &id, None).await })
+                Box::pin(async move { V::find(conn, &id, None, &keys).await })
             })
             .await
     }
@@ -66,9 +73,10 @@ impl<V: Versioned> Repository<V> {
         if filter.is_impossible() {
             return Ok((Vec::new(), 0));
         }
+        let keys = Arc::clone(&self.keys);
         self.database
             .read(operation::<V>("list"), move |conn| {
-                Box::pin(async move { V::list(conn, &filter, Some(page)).await })
+                Box::pin(async move { V::list(conn, &filter, Some(page), &keys).await })
             })
             .await
     }
@@ -82,8 +90,9 @@ impl<V: Versioned> Repository<V> {
         if filter.is_impossible() {
             return Ok(Vec::new());
         }
+        let keys = Arc::clone(&self.keys);
         let all = self.database.read(operation::<V>("export"), move |conn| {
-            Box::pin(async move { V::list(conn, &filter, None).await })
+            Box::pin(async move { V::list(conn, &filter, None, &keys).await })
         });
         Ok(all.await?.0)
     }
@@ -93,7 +102,7 @@ impl<V: Versioned> Repository<V> {
     /// # Errors
     /// [`StoreError::Refused`]: 404 if there is none; the other variants if the database fails.
     pub async fn versions(&self, id: &str, page: Page) -> Result<(Vec<V>, i64), StoreError> {
-        let id = key(id);
+        let (id, keys) = (key(id), Arc::clone(&self.keys));
         self.database
             .read(operation::<V>("versions"), move |conn| {
                 Box::pin(async move {
@@ -102,7 +111,7 @@ impl<V: Versioned> Repository<V> {
                         return Err(absent(V::KIND, &id));
                     }
                     let total = i64::try_from(states.len()).unwrap_or(i64::MAX);
-                    Ok((V::versions(conn, &id, page).await?, total))
+                    Ok((V::versions(conn, &id, page, &keys).await?, total))
                 })
             })
             .await
@@ -114,7 +123,12 @@ impl<V: Versioned> Repository<V> {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn active(&self) -> Result<Vec<V>, StoreError> {
-        self.database.read(operation::<V>("active"), |conn| Box::pin(V::active(conn, None))).await
+        let keys = Arc::clone(&self.keys);
+        self.database
+            .read(operation::<V>("active"), move |conn| {
+                Box::pin(async move { V::active(conn, None, &keys).await })
+            })
+            .await
     }
 
     /// Returns the active versions of these ids, newest first within an id.
@@ -123,10 +137,10 @@ impl<V: Versioned> Repository<V> {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn active_of(&self, ids: &[String]) -> Result<Vec<V>, StoreError> {
-        let ids = ids.to_vec();
+        let (ids, keys) = (ids.to_vec(), Arc::clone(&self.keys));
         self.database
             .read(operation::<V>("active_of"), move |conn| {
-                Box::pin(async move { V::active(conn, Some(&ids)).await })
+                Box::pin(async move { V::active(conn, Some(&ids), &keys).await })
             })
             .await
     }
@@ -142,15 +156,15 @@ impl<V: Versioned> Repository<V> {
         content: V::Content,
         mutation: Mutation,
     ) -> Result<V, StoreError> {
-        let id = id.unwrap_or_else(new_entity_id);
+        let (id, keys) = (id.unwrap_or_else(new_entity_id), Arc::clone(&self.keys));
         mutate(&self.database, operation::<V>("create"), mutation, move |conn| {
             Box::pin(async move {
                 if !V::states(conn, &id).await?.is_empty() {
                     return Err(id_taken(V::KIND, &id));
                 }
                 V::check_content(conn, &id, &content).await?;
-                V::insert(conn, &id, 1, &content).await?;
-                read_written::<V>(conn, &id, None).await
+                V::insert(conn, &id, 1, &content, &keys).await?;
+                read_written::<V>(conn, &id, None, &keys).await
             })
         })
         .await
@@ -167,10 +181,10 @@ impl<V: Versioned> Repository<V> {
         merge: Merge<V::Content>,
         mutation: Mutation,
     ) -> Result<V, StoreError> {
-        let (id, precondition) = (key(id), mutation.precondition.clone());
+        let (id, keys, precondition) = (key(id), Arc::clone(&self.keys), mutation.precondition.clone());
         mutate(&self.database, operation::<V>("update"), mutation, move |conn| {
             Box::pin(async move {
-                let draft = V::find(conn, &id, None).await?.ok_or_else(|| absent(V::KIND, &id))?;
+                let draft = V::find(conn, &id, None, &keys).await?.ok_or_else(|| absent(V::KIND, &id))?;
                 if draft.state().status != LifecycleStatus::Draft {
                     return Err(lifecycle::no_draft(V::KIND, &id).into());
                 }
@@ -179,8 +193,8 @@ impl<V: Versioned> Repository<V> {
                 check_tag(&draft, &id, &precondition)?;
                 V::check_content(conn, &id, &content).await?;
                 let version = draft.state().version;
-                V::replace(conn, &id, version, &content).await?;
-                read_written::<V>(conn, &id, Some(version)).await
+                V::replace(conn, &id, version, &content, &keys).await?;
+                read_written::<V>(conn, &id, Some(version), &keys).await
             })
         })
         .await
@@ -192,10 +206,10 @@ impl<V: Versioned> Repository<V> {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn users(&self, id: &str, references: Arc<dyn References>) -> Result<Vec<String>, StoreError> {
-        let id = key(id);
+        let (id, keys) = (key(id), Arc::clone(&self.keys));
         self.database
             .read(operation::<V>("users"), move |conn| {
-                Box::pin(async move { V::users(conn, &id, &*references).await })
+                Box::pin(async move { V::users(conn, &id, &*references, &keys).await })
             })
             .await
     }
@@ -229,12 +243,12 @@ impl<V: Versioned> Repository<V> {
         references: Option<Arc<dyn References>>,
         mutation: Mutation,
     ) -> Result<(), StoreError> {
-        let (id, precondition) = (key(id), mutation.precondition.clone());
+        let (id, keys, precondition) = (key(id), Arc::clone(&self.keys), mutation.precondition.clone());
         mutate(&self.database, operation::<V>("delete"), mutation, move |conn| {
             Box::pin(async move {
-                find_checked::<V>(conn, &id, &precondition).await?;
+                find_checked::<V>(conn, &id, &precondition, &keys).await?;
                 if let Some(references) = references {
-                    refuse_deletion(V::KIND, &id, &V::users(conn, &id, &*references).await?)?;
+                    refuse_deletion(V::KIND, &id, &V::users(conn, &id, &*references, &keys).await?)?;
                 }
                 match V::delete(conn, &id).await? {
                     0 => Err(absent(V::KIND, &id)),
@@ -264,10 +278,10 @@ impl<V: Versioned> Repository<V> {
         from_version: Option<i64>,
         mutation: Mutation,
     ) -> Result<V, StoreError> {
-        let (id, precondition) = (key(id), mutation.precondition.clone());
+        let (id, keys, precondition) = (key(id), Arc::clone(&self.keys), mutation.precondition.clone());
         mutate(&self.database, operation::<V>("new_version"), mutation, move |conn| {
             Box::pin(async move {
-                let latest = find_checked::<V>(conn, &id, &precondition).await?;
+                let latest = find_checked::<V>(conn, &id, &precondition, &keys).await?;
                 let (kind, state) = (V::KIND, latest.state());
                 if state.status == LifecycleStatus::Draft {
                     let message = format!("{kind} '{id}' has a draft, version {}", state.version);
@@ -275,13 +289,13 @@ impl<V: Versioned> Repository<V> {
                 }
                 let source = match from_version {
                     None => latest,
-                    Some(version) => V::find(conn, &id, Some(version)).await?.ok_or_else(|| {
+                    Some(version) => V::find(conn, &id, Some(version), &keys).await?.ok_or_else(|| {
                         ServiceError::not_found(format!("{kind} '{id}' has no version {version}"))
                     })?,
                 };
                 V::check_content(conn, &id, source.content()).await?;
-                V::insert(conn, &id, state.version + 1, source.content()).await?;
-                read_written::<V>(conn, &id, None).await
+                V::insert(conn, &id, state.version + 1, source.content(), &keys).await?;
+                read_written::<V>(conn, &id, None, &keys).await
             })
         })
         .await
@@ -299,10 +313,10 @@ impl<V: Versioned> Repository<V> {
         on_conflict: OnConflict,
         mutation: Mutation,
     ) -> Result<ImportOutcome, StoreError> {
-        let id = key.unwrap_or_else(new_entity_id);
+        let (id, keys) = (key.unwrap_or_else(new_entity_id), Arc::clone(&self.keys));
         mutate(&self.database, operation::<V>("import_item"), mutation, move |conn| {
             Box::pin(async move {
-                let action = import_one::<V>(conn, &id, &content, on_conflict).await?;
+                let action = import_one::<V>(conn, &id, &content, on_conflict, &keys).await?;
                 let id_written = action.writes().then(|| id.clone());
                 Ok(MutationResult { value: ImportOutcome { id, action }, id: id_written })
             })
@@ -318,10 +332,10 @@ impl Repository<Channel> {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn latest_named(&self, name: &str) -> Result<Option<Channel>, StoreError> {
-        let name = key(name);
+        let (name, keys) = (key(name), Arc::clone(&self.keys));
         self.database
             .read(operation::<Channel>("latest_named"), move |conn| {
-                Box::pin(async move { channel_rows::latest_named(conn, &name).await })
+                Box::pin(async move { channel_rows::latest_named(conn, &name, &keys).await })
             })
             .await
     }
@@ -332,10 +346,10 @@ impl Repository<Channel> {
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Database`] if it refuses the
     /// query.
     pub async fn active_using(&self, workflows: &[String]) -> Result<Vec<Channel>, StoreError> {
-        let ids = workflows.to_vec();
+        let (ids, keys) = (workflows.to_vec(), Arc::clone(&self.keys));
         self.database
             .read(operation::<Channel>("active_using"), move |conn| {
-                Box::pin(async move { channel_rows::active_using(conn, &ids).await })
+                Box::pin(async move { channel_rows::active_using(conn, &ids, &keys).await })
             })
             .await
     }
@@ -350,11 +364,12 @@ async fn import_one<V: Versioned>(
     id: &str,
     content: &V::Content,
     on_conflict: OnConflict,
+    keys: &EnvelopeKeys,
 ) -> Result<ImportAction, StoreError> {
-    let latest = V::find(conn, id, None).await?;
+    let latest = V::find(conn, id, None, keys).await?;
     let Some(latest) = latest else {
         V::check_content(conn, id, content).await?;
-        V::insert(conn, id, 1, content).await?;
+        V::insert(conn, id, 1, content, keys).await?;
         return Ok(ImportAction::Created);
     };
     match on_conflict {
@@ -369,10 +384,10 @@ async fn import_one<V: Versioned>(
     }
     V::check_content(conn, id, content).await?;
     if state.status == LifecycleStatus::Draft {
-        V::replace(conn, id, state.version, content).await?;
+        V::replace(conn, id, state.version, content, keys).await?;
         Ok(ImportAction::UpdatedDraft)
     } else {
-        V::insert(conn, id, state.version + 1, content).await?;
+        V::insert(conn, id, state.version + 1, content, keys).await?;
         Ok(ImportAction::NewVersion)
     }
 }
@@ -382,8 +397,9 @@ pub(super) async fn find_checked<V: Versioned>(
     conn: &mut Conn,
     id: &str,
     precondition: &Precondition,
+    keys: &EnvelopeKeys,
 ) -> Result<V, StoreError> {
-    let latest = V::find(conn, id, None).await?.ok_or_else(|| absent(V::KIND, id))?;
+    let latest = V::find(conn, id, None, keys).await?.ok_or_else(|| absent(V::KIND, id))?;
     check_tag(&latest, id, precondition)?;
     Ok(latest)
 }
@@ -401,8 +417,9 @@ pub(super) async fn read_written<V: Versioned>(
     conn: &mut Conn,
     id: &str,
     version: Option<i64>,
+    keys: &EnvelopeKeys,
 ) -> Result<MutationResult<V>, StoreError> {
-    let row = V::find(conn, id, version).await?;
+    let row = V::find(conn, id, version, keys).await?;
     row.map(|row| MutationResult::new(row, id))
         .ok_or_else(|| StoreError::Database("a row just written is gone".into()))
 }

@@ -1,4 +1,4 @@
-//! `svc-server reencrypt`: rewrites connectors and stored tokens under the current key.
+//! `svc-server reencrypt`: rewrites connectors, stored tokens and credentials of channels under the current key.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::error::ServiceStartError;
 use crate::exit::{self, EXIT_FAILURE, EXIT_OK};
 use crate::{logging, settings};
 
-/// Rewrites the connectors under the current key; fails where one cannot be read.
+/// Rewrites what is encrypted under the current key; fails where something cannot be read.
 pub(super) fn reencrypt(
     config: &Config,
     environment: &[(String, String)],
@@ -22,17 +22,21 @@ pub(super) fn reencrypt(
     match runtime.block_on(reencrypt_stored(config, environment, &logs.log)) {
         Ok(done) => {
             for (name, why) in &done.failed {
-                writeln!(err, "warning: connector '{name}' was left as it is: {why}")?;
+                writeln!(err, "warning: {name} was left as it is: {why}")?;
             }
-            let (connectors, tokens) = (done.connectors, done.tokens);
-            writeln!(err, "note: connectors rewritten: {connectors}, stored tokens rewritten: {tokens}")?;
+            let ReencryptionReport { connectors, tokens, channels, .. } = done;
+            writeln!(
+                err,
+                "note: connectors rewritten: {connectors}, stored tokens rewritten: {tokens}, \
+                 versions of channels rewritten: {channels}"
+            )?;
             Ok(if done.failed.is_empty() { EXIT_OK } else { EXIT_FAILURE })
         }
         Err(error) => exit::write_error(&error, err).map(|()| error.exit_code()),
     }
 }
 
-/// Rewrites the connectors and stored tokens that are under another key. Servers may run meanwhile, if they
+/// Rewrites the connectors, stored tokens and credentials of channels that are under another key. Servers may run meanwhile, if they
 /// know both keys.
 ///
 /// # Errors
