@@ -231,6 +231,10 @@ impl Versioned for Channel {
         &self.content
     }
 
+    fn content_hash(content: &ChannelContent) -> String {
+        content.content_hash()
+    }
+
     fn state(&self) -> VersionState {
         VersionState { version: self.version, status: self.status, rollout_percentage: 100 }
     }

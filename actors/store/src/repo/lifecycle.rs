@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use svc_model::lifecycle::{self, Rollout, Transition, VersionState};
-use svc_model::{LifecycleStatus, Precondition, ServiceError, ValidationReport, Workflow};
+use svc_model::{EntityKind, LifecycleStatus, Precondition, ServiceError, ValidationReport, Workflow};
 use svc_secrets::EnvelopeKeys;
 
 use crate::config::Backend;
 use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
+use crate::repo::change_facts::ChangeFacts;
 use crate::repo::gates::Objection;
 use crate::repo::key;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
-use crate::repo::repository::{Repository, find_checked, operation, read_written};
+use crate::repo::repository::{Repository, find_checked, operation, read_back};
 use crate::repo::status_changes::{classify, overtaken_conflict};
 use crate::repo::versioned::{StatusChangePlan, Versioned};
 
@@ -86,9 +87,9 @@ impl<V: Versioned> Repository<V> {
         let (changes, is_dry_run) = (Arc::clone(&self.status_changes), mutation.dry_run);
         let changed = mutate(&self.database, operation, mutation, move |conn| {
             Box::pin(async move {
-                let MutationResult { value, id } = work(conn).await?;
+                let MutationResult { value, id, facts } = work(conn).await?;
                 let change = changes.begin(V::KIND, id.as_deref().unwrap_or_default());
-                Ok(MutationResult { value: (value, change), id })
+                Ok(MutationResult { value: (value, change), id, facts })
             })
         });
         let (entity, change) = changed.await?;
@@ -262,7 +263,7 @@ async fn check_precondition<V: Versioned>(
     }
 }
 
-/// Writes the changes of a transition. Rows that stop serving come first, because a unique index allows one
+/// Writes the changes of a transition, whose facts are about the newest version that serves. Rows that stop serving come first, because a unique index allows one
 /// draft at any time.
 async fn apply<V: Versioned>(
     conn: &mut Conn,
@@ -270,6 +271,7 @@ async fn apply<V: Versioned>(
     transition: Transition,
     keys: &EnvelopeKeys,
 ) -> Result<MutationResult<V>, StoreError> {
+    let before = V::active(conn, Some(&[id.to_owned()]), keys).await?;
     let serves = transition.changes.iter().any(|state| state.status == LifecycleStatus::Active);
     for state in transition.changes {
         V::set_state(conn, id, state).await?;
@@ -277,7 +279,13 @@ async fn apply<V: Versioned>(
     if !serves {
         V::stop_dependents(conn, id).await?;
     }
-    read_written::<V>(conn, id, Some(transition.answer), keys).await
+    let row = read_back::<V>(conn, id, Some(transition.answer), keys).await?;
+    let (state, hash) = (row.state(), |entity: &V| V::content_hash(entity.content()));
+    let is_active = state.status == LifecycleStatus::Active;
+    let facts = ChangeFacts::of_content(before.first().map(hash), is_active.then(|| hash(&row)));
+    let share = (is_active && V::KIND == EntityKind::Workflow).then_some(state.rollout_percentage);
+    let facts = facts.with_version(state.version).with_rollout(share);
+    Ok(MutationResult::new(row, id).with_facts(facts))
 }
 
 impl StatusChangePlan {

@@ -5,6 +5,7 @@
 //! transaction.
 
 mod audit;
+mod change_facts;
 mod channel_credentials;
 mod channel_rows;
 mod config_changes;

@@ -11,6 +11,7 @@ use crate::conn::Conn;
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
+use crate::repo::change_facts::ChangeFacts;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::references::{References, refuse_deletion};
 use crate::repo::status_changes::StatusChanges;
@@ -164,7 +165,7 @@ impl<V: Versioned> Repository<V> {
                 }
                 V::check_content(conn, &id, &content).await?;
                 V::insert(conn, &id, 1, &content, &keys).await?;
-                read_written::<V>(conn, &id, None, &keys).await
+                read_written::<V>(conn, &id, None, &keys, None).await
             })
         })
         .await
@@ -192,9 +193,9 @@ impl<V: Versioned> Repository<V> {
                 let content = merge(draft.content()).map_err(ServiceError::invalid)?;
                 check_tag(&draft, &id, &precondition)?;
                 V::check_content(conn, &id, &content).await?;
-                let version = draft.state().version;
+                let (version, before) = (draft.state().version, V::content_hash(draft.content()));
                 V::replace(conn, &id, version, &content, &keys).await?;
-                read_written::<V>(conn, &id, Some(version), &keys).await
+                read_written::<V>(conn, &id, Some(version), &keys, Some(before)).await
             })
         })
         .await
@@ -246,13 +247,17 @@ impl<V: Versioned> Repository<V> {
         let (id, keys, precondition) = (key(id), Arc::clone(&self.keys), mutation.precondition.clone());
         mutate(&self.database, operation::<V>("delete"), mutation, move |conn| {
             Box::pin(async move {
-                find_checked::<V>(conn, &id, &precondition, &keys).await?;
+                let latest = find_checked::<V>(conn, &id, &precondition, &keys).await?;
                 if let Some(references) = references {
                     refuse_deletion(V::KIND, &id, &V::users(conn, &id, &*references, &keys).await?)?;
                 }
                 match V::delete(conn, &id).await? {
                     0 => Err(absent(V::KIND, &id)),
-                    _ => Ok(MutationResult::new((), &id)),
+                    _ => {
+                        let facts = ChangeFacts::of_content(Some(V::content_hash(latest.content())), None);
+                        Ok(MutationResult::new((), &id)
+                            .with_facts(facts.with_version(latest.state().version)))
+                    }
                 }
             })
         })
@@ -282,7 +287,7 @@ impl<V: Versioned> Repository<V> {
         mutate(&self.database, operation::<V>("new_version"), mutation, move |conn| {
             Box::pin(async move {
                 let latest = find_checked::<V>(conn, &id, &precondition, &keys).await?;
-                let (kind, state) = (V::KIND, latest.state());
+                let (kind, state, before) = (V::KIND, latest.state(), V::content_hash(latest.content()));
                 if state.status == LifecycleStatus::Draft {
                     let message = format!("{kind} '{id}' has a draft, version {}", state.version);
                     return Err(ServiceError::conflict(message).into());
@@ -295,7 +300,7 @@ impl<V: Versioned> Repository<V> {
                 };
                 V::check_content(conn, &id, source.content()).await?;
                 V::insert(conn, &id, state.version + 1, source.content(), &keys).await?;
-                read_written::<V>(conn, &id, None, &keys).await
+                read_written::<V>(conn, &id, None, &keys, Some(before)).await
             })
         })
         .await
@@ -316,9 +321,9 @@ impl<V: Versioned> Repository<V> {
         let (id, keys) = (key.unwrap_or_else(new_entity_id), Arc::clone(&self.keys));
         mutate(&self.database, operation::<V>("import_item"), mutation, move |conn| {
             Box::pin(async move {
-                let action = import_one::<V>(conn, &id, &content, on_conflict, &keys).await?;
+                let (action, facts) = import_one::<V>(conn, &id, &content, on_conflict, &keys).await?;
                 let id_written = action.writes().then(|| id.clone());
-                Ok(MutationResult { value: ImportOutcome { id, action }, id: id_written })
+                Ok(MutationResult { value: ImportOutcome { id, action }, id: id_written, facts })
             })
         })
         .await
@@ -365,30 +370,32 @@ async fn import_one<V: Versioned>(
     content: &V::Content,
     on_conflict: OnConflict,
     keys: &EnvelopeKeys,
-) -> Result<ImportAction, StoreError> {
+) -> Result<(ImportAction, ChangeFacts), StoreError> {
+    let after = || Some(V::content_hash(content));
     let latest = V::find(conn, id, None, keys).await?;
     let Some(latest) = latest else {
         V::check_content(conn, id, content).await?;
         V::insert(conn, id, 1, content, keys).await?;
-        return Ok(ImportAction::Created);
+        return Ok((ImportAction::Created, ChangeFacts::of_content(None, after()).with_version(1)));
     };
     match on_conflict {
         OnConflict::Fail => return Err(id_taken(V::KIND, id)),
-        OnConflict::Skip => return Ok(ImportAction::Skipped),
+        OnConflict::Skip => return Ok((ImportAction::Skipped, ChangeFacts::default())),
         OnConflict::NewVersion => {}
     }
     let state = latest.state();
     let same = latest.content() == content;
     if same && state.status != LifecycleStatus::Archived {
-        return Ok(ImportAction::Unchanged);
+        return Ok((ImportAction::Unchanged, ChangeFacts::default()));
     }
     V::check_content(conn, id, content).await?;
+    let facts = ChangeFacts::of_content(Some(V::content_hash(latest.content())), after());
     if state.status == LifecycleStatus::Draft {
         V::replace(conn, id, state.version, content, keys).await?;
-        Ok(ImportAction::UpdatedDraft)
+        Ok((ImportAction::UpdatedDraft, facts.with_version(state.version)))
     } else {
         V::insert(conn, id, state.version + 1, content, keys).await?;
-        Ok(ImportAction::NewVersion)
+        Ok((ImportAction::NewVersion, facts.with_version(state.version + 1)))
     }
 }
 
@@ -412,16 +419,29 @@ fn check_tag<V: Versioned>(latest: &V, id: &str, precondition: &Precondition) ->
     Ok(precondition.check(V::KIND, id, &latest.entity_tag())?)
 }
 
-/// Reads the row back as the database now has it.
-pub(super) async fn read_written<V: Versioned>(
+/// Reads a draft back as the database now has it. `before` is the content hash that it follows.
+async fn read_written<V: Versioned>(
     conn: &mut Conn,
     id: &str,
     version: Option<i64>,
     keys: &EnvelopeKeys,
+    before: Option<String>,
 ) -> Result<MutationResult<V>, StoreError> {
+    let row = read_back::<V>(conn, id, version, keys).await?;
+    let facts = ChangeFacts::of_content(before, Some(V::content_hash(row.content())));
+    let facts = facts.with_version(row.state().version);
+    Ok(MutationResult::new(row, id).with_facts(facts))
+}
+
+/// Returns a version just written as the database now has it; without a version, the latest.
+pub(super) async fn read_back<V: Versioned>(
+    conn: &mut Conn,
+    id: &str,
+    version: Option<i64>,
+    keys: &EnvelopeKeys,
+) -> Result<V, StoreError> {
     let row = V::find(conn, id, version, keys).await?;
-    row.map(|row| MutationResult::new(row, id))
-        .ok_or_else(|| StoreError::Database("a row just written is gone".into()))
+    row.ok_or_else(|| StoreError::Database("a row just written is gone".into()))
 }
 
 pub(super) fn absent(kind: EntityKind, id: &str) -> StoreError {

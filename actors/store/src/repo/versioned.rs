@@ -98,6 +98,8 @@ pub trait Versioned: Sized + Send + 'static {
 
     /// Returns the content.
     fn content(&self) -> &Self::Content;
+    /// Returns the hash of a content.
+    fn content_hash(content: &Self::Content) -> String;
     /// Returns the state of this version.
     fn state(&self) -> VersionState;
     /// Returns the entity tag of this version as stored.

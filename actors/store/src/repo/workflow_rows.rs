@@ -115,6 +115,10 @@ impl Versioned for Workflow {
         &self.content
     }
 
+    fn content_hash(content: &WorkflowContent) -> String {
+        content.content_hash()
+    }
+
     fn state(&self) -> VersionState {
         VersionState {
             version: self.version,

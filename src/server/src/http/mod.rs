@@ -29,7 +29,7 @@ mod security_headers;
 mod trace_access;
 mod tree_metrics;
 
-pub use auth::{AdminAuthenticator, Principal};
+pub use auth::{AdminAccess, AdminAuthenticator, Principal};
 pub(crate) use auth::{AuthFailureReason, TraceView};
 pub use body::JsonBody;
 pub(crate) use body::OptionalJsonBody;
