@@ -259,6 +259,10 @@ fn credentials_of_channels_are_encrypted_rewritten_and_never_lost() {
     assert_eq!(answer.status, 201, "{}", answer.text());
     assert_eq!(call(&mut server.client(), "orders"), 200);
     assert!(!files_hold(directory.path(), "swordfish"));
+    let (code, text) = reencrypt(command(directory.path(), Some(&keys[1]), Some(&keys[0])));
+    let nodes = server.client().get("/api/v1/admin/nodes").unwrap().json();
+    let node = nodes["data"][0]["id"].as_str().unwrap();
+    assert!(code == Some(1) && text.contains("live nodes cannot read") && text.contains(node), "{text}");
     drop(server);
     let (code, text) = reencrypt(command(directory.path(), Some(&keys[1]), Some(&keys[0])));
     assert!(code == Some(0) && text.contains("versions of channels rewritten: 2"), "{text}");

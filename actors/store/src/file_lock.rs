@@ -54,6 +54,20 @@ impl FileLock {
     }
 }
 
+impl FileLock {
+    /// Returns whether another process holds the lock of the file that `config` names. False for a server.
+    ///
+    /// # Errors
+    /// [`OpenError::Url`] for an invalid URL.
+    pub(crate) fn is_held(config: &StoreConfig) -> Result<bool, OpenError> {
+        let target = DatabaseTarget::parse(&config.url)?;
+        let Some(path) = target.file().and_then(resolve) else { return Ok(false) };
+        // Shared, and released at once: it keeps another process from its start for a moment only.
+        let lock = File::open(path).map(|file| file.try_lock_shared());
+        Ok(matches!(lock, Ok(Err(TryLockError::WouldBlock))))
+    }
+}
+
 impl Drop for FileLock {
     fn drop(&mut self) {
         // Removes the name of this holder. If that fails, the stale text is read only while another process

@@ -11,14 +11,15 @@ use serde_json::{Value, json};
 use svc_model::EntityKind;
 use svc_secrets::{EnvelopeError, EnvelopeKeys, EnvelopePlace};
 
-use crate::config::StoreConfig;
+use crate::config::{Backend, StoreConfig};
 use crate::conn::{Conn, on};
 use crate::connection_manager::{ConnectionManager, Purpose};
 use crate::error::{OpenError, StoreError};
-use crate::migrate::detail;
+use crate::file_lock::FileLock;
+use crate::migrate::{self, detail};
 use crate::repo::{
-    AuditEntry, ChannelVersion, config_place, record, replace_stored_config, reseal_credentials, seal,
-    state_place, stored_configs,
+    AuditEntry, ChannelVersion, NodeRow, NodeStatus, config_place, list_nodes, record, replace_stored_config,
+    reseal_credentials, seal, state_place, stored_configs,
 };
 use crate::schema::{connector_oauth_state as states, connectors};
 
@@ -43,15 +44,47 @@ pub struct ReencryptionReport {
     pub failed: Vec<(String, EnvelopeError)>,
 }
 
+/// The reason why nothing was re-encrypted.
+#[derive(Debug, thiserror::Error)]
+pub enum ReencryptError {
+    /// The database cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Migrations are pending.
+    #[error("{target} has pending migrations: {}; apply them with `svc-server migrate`", .migrations.join(", "))]
+    OlderSchema {
+        /// The location, without the password.
+        target: String,
+        /// Their names, in order.
+        migrations: Vec<String>,
+    },
+    /// Live nodes do not know the writing key.
+    #[error(
+        "live nodes cannot read what is encrypted under the key {key}: {}; give it to each of them in \
+         storage.previous_connector_encryption_keys, restart them and run this again", .nodes.join(", ")
+    )]
+    UnpreparedNodes {
+        /// The id of the key.
+        key: String,
+        /// The ids of the nodes, with the reason where a node does not tell its keys.
+        nodes: Vec<String>,
+    },
+}
+
 /// Re-encrypts every row that is not under the writing key.
 ///
 /// # Errors
-/// [`OpenError`] if the database cannot be used.
-pub async fn reencrypt(config: &StoreConfig) -> Result<ReencryptionReport, OpenError> {
+/// [`ReencryptError`]: the database cannot be used, its schema is an older one, or a live node does not know the key.
+pub async fn reencrypt(config: &StoreConfig) -> Result<ReencryptionReport, ReencryptError> {
     let connector = ConnectionManager::new(config)?;
     let target = connector.target.to_string();
+    let migrations = migrate::pending_with(&connector).await?.migrations;
+    if !migrations.is_empty() {
+        return Err(ReencryptError::OlderSchema { target, migrations });
+    }
     let unreachable = |error| OpenError::Unreachable { target: target.clone(), detail: detail(error) };
     let mut conn = connector.open(Purpose::Write).await.map_err(unreachable)?;
+    refuse_unprepared_nodes(&mut conn, config).await.map_err(unreachable)??;
     let mut report = ReencryptionReport::default();
     for _ in 0..PASSES {
         report.failed.clear();
@@ -60,6 +93,29 @@ pub async fn reencrypt(config: &StoreConfig) -> Result<ReencryptionReport, OpenE
         }
     }
     Ok(report)
+}
+
+/// Refuses while a live node does not know the writing key. The inner result is the refusal.
+async fn refuse_unprepared_nodes(
+    conn: &mut Conn,
+    config: &StoreConfig,
+) -> Result<Result<(), ReencryptError>, StoreError> {
+    let Some(key) = config.connector_keys.current_id() else { return Ok(Ok(())) };
+    // The lease of a process that was killed outlives it; the lock of its file does not.
+    if conn.backend() == Backend::Sqlite && !FileLock::is_held(config).unwrap_or(true) {
+        return Ok(Ok(()));
+    }
+    let unprepared = |node: NodeRow| match node.knows_key(key) {
+        Some(true) => None,
+        Some(false) => Some(node.id),
+        None => Some(format!("{} (version {}, which does not tell its keys)", node.id, node.version)),
+    };
+    let live = list_nodes(conn).await?.into_iter().filter(|node| node.status == NodeStatus::Live);
+    let nodes: Vec<_> = live.filter_map(unprepared).collect();
+    Ok(match nodes.is_empty() {
+        true => Ok(()),
+        false => Err(ReencryptError::UnpreparedNodes { key: key.to_owned(), nodes }),
+    })
 }
 
 /// Makes one pass over the rows. Returns whether others changed a row between its read and its write.

@@ -176,6 +176,7 @@ table! {
         stopped_at -> Nullable<Timestamp>,
         emptied_at -> Nullable<Timestamp>,
         applied_epoch -> Nullable<BigInt>,
+        encryption_key_ids -> Nullable<Text>,
     }
 }
 

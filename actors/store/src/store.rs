@@ -192,7 +192,7 @@ impl Store {
 
     /// Returns the repository of the leases of processes that share the database.
     pub fn nodes(&self) -> NodeLeases {
-        NodeLeases(self.database())
+        NodeLeases { database: self.database(), keys: Arc::clone(&self.inner.keys) }
     }
 
     /// Returns the leases of recurring jobs.

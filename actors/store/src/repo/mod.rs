@@ -52,6 +52,7 @@ pub use keyset::RowKey;
 pub use lifecycle::RollbackSource;
 pub(crate) use mutation::record;
 pub use mutation::{AuditEntry, Mutation};
+pub(crate) use nodes::list as list_nodes;
 pub use nodes::{NewNode, NodeLeases, NodeRow, NodeStatus};
 pub use packages::PackageReceipts;
 pub use references::References;

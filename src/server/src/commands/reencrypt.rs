@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use slog::Logger;
-use svc_store::{ReencryptionReport, StoreConfig};
+use svc_store::{ReencryptError, ReencryptionReport, StoreConfig};
 use tokio::runtime::Handle;
 
 use crate::config::Config;
@@ -32,7 +32,29 @@ pub(super) fn reencrypt(
             )?;
             Ok(if done.failed.is_empty() { EXIT_OK } else { EXIT_FAILURE })
         }
-        Err(error) => exit::write_error(&error, err).map(|()| error.exit_code()),
+        Err(ReencryptFailure::Start(error)) => exit::write_error(&error, err).map(|()| error.exit_code()),
+        Err(ReencryptFailure::Refused(error)) => exit::write_error(&error, err).map(|()| EXIT_FAILURE),
+    }
+}
+
+/// The reason why nothing was rewritten.
+enum ReencryptFailure {
+    Start(ServiceStartError),
+    Refused(ReencryptError),
+}
+
+impl From<ServiceStartError> for ReencryptFailure {
+    fn from(error: ServiceStartError) -> Self {
+        Self::Start(error)
+    }
+}
+
+impl From<ReencryptError> for ReencryptFailure {
+    fn from(error: ReencryptError) -> Self {
+        match error {
+            ReencryptError::Open(error) => Self::Start(error.into()),
+            refusal => Self::Refused(refusal),
+        }
     }
 }
 
@@ -40,15 +62,15 @@ pub(super) fn reencrypt(
 /// know both keys.
 ///
 /// # Errors
-/// There is no current key, a key cannot be read, or the database cannot be used.
+/// There is no current key, a key cannot be read, the database cannot be used, or a live node does not know the key.
 async fn reencrypt_stored(
     config: &Config,
     environment: &[(String, String)],
     log: &Logger,
-) -> Result<ReencryptionReport, ServiceStartError> {
+) -> Result<ReencryptionReport, ReencryptFailure> {
     if config.storage.connector_encryption_key.is_empty() {
         let why = "storage.connector_encryption_key: is not set, so there is nothing to encrypt with";
-        return Err(ServiceStartError::Config(why.to_owned()));
+        return Err(ServiceStartError::Config(why.to_owned()).into());
     }
     let outbound = settings::build_outbound(log)?;
     let secrets = settings::build_keyring(config, environment, &outbound, Handle::current())?;
