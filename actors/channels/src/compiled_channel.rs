@@ -17,6 +17,7 @@ use svc_traces::TracePolicy;
 use crate::cron::CronConfig;
 use crate::digest::{Digest, DigestBuilder};
 use crate::guards::{CacheKeyInputs, Guards};
+use crate::log_rate_limit::LogRateLimit;
 use crate::metadata;
 use crate::metrics::ChannelMeters;
 use crate::response_shape::ResponseShaper;
@@ -58,6 +59,8 @@ pub struct CompiledChannel {
     /// run. The trace of a record always does.
     pub(crate) reads_metadata: bool,
     pub(crate) services: Arc<ChannelServices>,
+    /// The bound on log lines about failed requests.
+    pub(crate) failure_lines: LogRateLimit,
     pub(crate) meters: ChannelMeters,
     pub(crate) flow_meters: FlowMeters,
     version: i64,
@@ -120,6 +123,7 @@ impl CompiledChannel {
             || tracing.as_ref().is_some_and(|policy| policy.task_details);
         Ok(Self {
             id: row.channel_id.as_str().into(),
+            failure_lines: LogRateLimit::default(),
             chain: Arc::new([Arc::clone(&name)]),
             name,
             flow_meters: services.metrics.flow_meters(&flow),

@@ -88,9 +88,12 @@ impl CompiledChannel {
             error_body::render(&error, template, &self.name, request_id, Timestamp::now())
         });
         let Some(answer) = answer else { return Err(error) };
-        if let Some(internal) = error.internal() {
+        if let Some(internal) = error.internal()
+            && let Some(suppressed) = self.failure_lines.allow_failure(&error)
+        {
             slog::error!(self.services.log, "request failed"; "code" => error.code().name(), "detail" => internal,
-                "channel" => &*self.name, "request_id" => request_id, TraceIdField(error.trace_id()));
+                "channel" => &*self.name, "request_id" => request_id, "suppressed" => suppressed,
+                TraceIdField(error.trace_id()));
         }
         Ok(answer)
     }

@@ -1,5 +1,6 @@
 //! Opens connections for the pool of readers, the writer and migrations.
 
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use crate::config::{DatabaseTarget, StoreConfig};
 use crate::conn::{Conn, InlineExecutor};
 use crate::error::{OpenError, StoreError};
 use crate::postgres::PostgresDialer;
+use crate::private_file::create_if_missing;
 
 /// Pause between two attempts to switch a new file to WAL.
 const WAL_RETRY: Duration = Duration::from_millis(10);
@@ -117,6 +119,10 @@ impl ConnectionManager {
             Purpose::Inspect => sqlite_uri(path, "mode=ro"),
             Purpose::Read | Purpose::Write => path.clone(),
         };
+        if purpose != Purpose::Inspect {
+            // SQLite would make it readable by everybody. It reports what cannot be opened.
+            let _reported = create_if_missing(Path::new(path));
+        }
         let mut conn = SqliteConnection::establish(&place)
             .map_err(|error| StoreError::Unavailable(error.to_string().into()))?;
         conn.batch_execute(&format!("PRAGMA busy_timeout = {};", self.busy_timeout_ms))?;

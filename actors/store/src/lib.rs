@@ -28,6 +28,7 @@ pub mod migrate;
 mod pool;
 mod postgres;
 mod prepared;
+mod private_file;
 mod probe;
 mod reencrypt;
 mod repo;
@@ -45,7 +46,7 @@ pub use error::{OpenError, Outage, StoreError};
 pub use file_lock::FileLock;
 pub use listener::ConfigListener;
 pub use metrics::StoreMetrics;
-pub use reencrypt::{ReencryptionReport, reencrypt};
+pub use reencrypt::{ReencryptError, ReencryptionReport, reencrypt};
 pub use repo::{
     AdoptedRun, AlignOutcome, AuditEntry, AuditFilter, AuditLog, Backlog, BreakerReset, ChangedEntity,
     ChannelFacts, ChannelGates, ClaimBatch, ClaimedLetter, ConfigChange, ConfigEpoch, ConnectorRepository,

@@ -178,6 +178,7 @@ table! {
         stopped_at -> Nullable<Timestamp>,
         emptied_at -> Nullable<Timestamp>,
         applied_epoch -> Nullable<BigInt>,
+        encryption_key_ids -> Nullable<Text>,
     }
 }
 

@@ -139,6 +139,7 @@ on_both! {
     nodes::node_that_is_alone_ends_the_leases_of_all_others,
     nodes::node_is_looked_after_until_it_owns_nothing,
     nodes::nodes_are_listed_as_they_stand,
+    nodes::reencryption_is_refused_while_a_live_node_does_not_know_the_key,
     ledger_cursors::a_cursor_is_made_taken_over_and_begun_anew,
     ledger_cursors::of_many_nodes_that_are_as_far_one_writes,
     ledger_cursors::what_was_missed_is_one_row_and_what_is_on_record_stays,
@@ -275,6 +276,12 @@ fn page_of_definitions_is_read_in_the_order_of_an_index() {
 #[test]
 fn what_an_activation_asks_is_answered_by_an_index() {
     suite::database::on_sqlite(suite::schema::what_an_activation_asks_is_answered_by_an_index);
+}
+
+#[cfg(unix)]
+#[test]
+fn new_file_and_those_beside_it_are_for_their_owner_alone() {
+    suite::database::on_sqlite(suite::schema::new_file_and_those_beside_it_are_for_their_owner_alone);
 }
 
 #[test]

@@ -39,7 +39,7 @@ mod validation;
 mod workflows;
 
 pub use actors::{ActorEvent, ActorNode, ActorTree};
-pub use audit::AuditLogEntry;
+pub use audit::{AuditLogEntry, CallerIdentity};
 pub use backups::{BackupFile, CreatedBackup};
 pub use channels::{ChannelDefinition, ChannelResource, ChannelUpdate, ChannelValidationResult};
 pub use connectors::{

@@ -129,6 +129,12 @@ impl ServiceError {
         Self::from_code(Code::InternalError).with_internal(internal)
     }
 
+    /// Returns true for a failure that is none of the request: the service or its database cannot serve for now. It meets
+    /// many requests alike.
+    pub fn is_outage(&self) -> bool {
+        self.status() == Code::ServiceUnavailable.status() || self.code() == Code::StorageError
+    }
+
     /// Creates a 504.
     pub fn timeout(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::Timeout, message)

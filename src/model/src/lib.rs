@@ -42,7 +42,7 @@ pub use config::{ChannelConfig, SecretText};
 pub use connector_need::ConnectorNeed;
 pub use entity::{
     AuditRow, Channel, ChannelContent, ChannelType, Connector, ConnectorContent, ConnectorType, EntityKind,
-    LifecycleStatus, NewAudit, Protocol, Workflow, WorkflowContent, WorkflowVersion, key_principal,
+    LifecycleStatus, Protocol, Workflow, WorkflowContent, WorkflowVersion,
 };
 pub use error::ServiceError;
 pub use error_reason::ErrorReason;

@@ -65,7 +65,7 @@ pub fn is_resolvable_reference(text: &str) -> bool {
 /// Returns the config of a channel with its secrets masked.
 pub fn mask_channel_config(config: &Value) -> Value {
     let mut masked = config.clone();
-    each_secret(&mut masked, &mut |_, value| hide(value));
+    each_channel_secret(&mut masked, &mut |_, value| hide(value));
     masked
 }
 
@@ -76,7 +76,7 @@ pub fn mask_channel_config(config: &Value) -> Value {
 /// One `INVALID` for each mask without a masked stored value in the same field.
 pub fn restore_channel_config(config: &mut Value, stored: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    each_secret(config, &mut |pointer, value| {
+    each_channel_secret(config, &mut |pointer, value| {
         if value.as_str() != Some(MASK) {
             return;
         }
@@ -85,7 +85,7 @@ pub fn restore_channel_config(config: &mut Value, stored: Option<&Value>) -> Vec
                 *value = Value::String(secret.clone())
             }
             _ => errors.push(FieldError::invalid(
-                format!("channel.config{}", to_dotted_path(pointer)),
+                format!("channel.config{}", dotted_path(pointer)),
                 "this is the read mask, send the real value or omit the field",
             )),
         }
@@ -93,9 +93,9 @@ pub fn restore_channel_config(config: &mut Value, stored: Option<&Value>) -> Vec
     errors
 }
 
-/// Visits every value of a secret field with its JSON pointer. A malformed part is visited as a whole,
+/// Visits every value of a secret field of a channel config with its JSON pointer. A malformed part is visited as a whole,
 /// because a stored row may hold a secret in the wrong shape.
-fn each_secret(config: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
+pub fn each_channel_secret(config: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
     let Some(auth) = config.get_mut("auth") else { return };
     if !auth.is_object() {
         return visit("/auth", auth);
@@ -130,7 +130,7 @@ fn hide(value: &mut Value) {
 }
 
 /// Converts a JSON pointer to a path: `/auth/keys/0` to `.auth.keys[0]`.
-fn to_dotted_path(pointer: &str) -> String {
+pub fn dotted_path(pointer: &str) -> String {
     pointer
         .split('/')
         .skip(1)

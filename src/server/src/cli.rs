@@ -13,8 +13,8 @@ use clap_complete::Shell;
 pub use crate::exit::{EXIT_CONFIG, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, write_error};
 
 use crate::commands::{
-    BackupArgs, CaseArgs, CompileArgs, DryRunArgs, FmtArgs, LintArgs, MigrateArgs, NewArgs, PackageArgs,
-    RestoreArgs, SchemaArgs, TestArgs, WaitArgs,
+    BackupArgs, CaseArgs, CompileArgs, DryRunArgs, FmtArgs, KeyIdArgs, LintArgs, MigrateArgs, NewArgs,
+    PackageArgs, RestoreArgs, SchemaArgs, TestArgs, WaitArgs,
 };
 use crate::config::ConfigFormat;
 use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
@@ -48,6 +48,8 @@ pub enum CliCommand {
     DryRun(DryRunArgs),
     /// Print the OpenAPI document of the API
     DumpOpenapi,
+    /// Print the id under which the audit log shows an admin key without a name
+    KeyId(KeyIdArgs),
     /// Check a definition, or a project directory as a whole
     Lint(LintArgs),
     /// Work with packages

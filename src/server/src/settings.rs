@@ -1,6 +1,7 @@
 //! The settings of each part, made from the configuration, which the parts do not know.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,6 +46,7 @@ pub fn store_config(config: &Config) -> StoreConfig {
         auto_migrate: storage.auto_migrate,
         connect_retry: Duration::from_secs(storage.connect_retry_secs),
         connector_keys: EnvelopeKeys::default(),
+        backup_dir: Some(PathBuf::from(&storage.backup_dir)),
     }
 }
 

@@ -7,7 +7,9 @@ use parking_lot::Mutex;
 use slog::{Logger, info};
 use svc_auth::KeySets;
 use svc_channels::call::{self, DirectoryHandle};
-use svc_channels::{ChannelMetrics, ChannelServices, ClusterStore, ComputeGate, LocalCaches, RateGroups};
+use svc_channels::{
+    ChannelMetrics, ChannelServices, ClusterStore, ComputeGate, LocalCaches, LogRateLimit, RateGroups,
+};
 use svc_connectors::{BrokerHealth, ConnectorMetrics, Connectors};
 use svc_cron::{CronHandle, CronMetrics};
 use svc_engine::{Engine, EngineBuilder, Function};
@@ -152,6 +154,7 @@ pub(crate) async fn start(config: Config, options: Options) -> Result<AppState, 
         ),
         proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
         cors: CorsPolicy::new(&config.cors),
+        failure_lines: LogRateLimit::default(),
         connections: metrics.connections,
         descriptors: DescriptorWatch::start(io.handle(), log.clone()),
         rate_limits: RateLimits::new(&config.rate_limit, metrics.channels),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use actix_supervision::Tree;
 use parking_lot::Mutex;
 use slog::{Logger, error, info, warn};
-use svc_channels::ComputeGate;
+use svc_channels::{ComputeGate, LogRateLimit};
 use svc_connectors::{BrokerHealth, Connectors};
 use svc_cron::{CronHandle, CronMetrics};
 use svc_engine::Engine;
@@ -94,6 +94,8 @@ pub struct AppState {
     pub(crate) pacer: RefusalPacer,
     pub(crate) guesses: GuessPacer,
     pub(crate) cors: CorsPolicy,
+    /// The bound on log lines about failed requests.
+    pub(crate) failure_lines: LogRateLimit,
     pub(crate) connections: ConnectionMetrics,
     pub(crate) descriptors: Arc<DescriptorWatch>,
     /// The certificate of the listeners; `None` where TLS is off.

@@ -23,6 +23,7 @@ pub(super) fn record_everything(recorder: &mut Recorder) {
     deletions(recorder);
     recorder.send("GET", &format!("{ADMIN}/audit-logs?limit=3&action=create"), "");
     recorder.send("GET", &format!("{ADMIN}/audit-logs?resource_type=nothing"), "");
+    recorder.send("GET", &format!("{ADMIN}/whoami"), "");
 }
 
 fn operational(recorder: &mut Recorder) {

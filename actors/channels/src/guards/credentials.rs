@@ -10,8 +10,8 @@ use svc_secrets::Resolver;
 
 use super::cache::KeyPrincipal;
 use super::expression;
-use super::log_rate_limit::LogRateLimit;
 use crate::digest::{Digest, DigestBuilder};
+use crate::log_rate_limit::LogRateLimit;
 use crate::metrics::CredentialKind;
 use crate::request::DataRequest;
 use crate::services::ChannelServices;

@@ -15,7 +15,6 @@ pub(crate) mod idempotency_keys;
 mod late_release;
 pub(crate) mod limiter;
 mod local_caches;
-mod log_rate_limit;
 mod origin;
 mod rate;
 mod record;

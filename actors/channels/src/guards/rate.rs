@@ -15,8 +15,8 @@ use svc_model::{ClientNetworks, ErrorReason, ServiceError, canonical_json, key_p
 use super::expression;
 use super::groups::{GroupKey, RateGroupKind};
 use super::limiter::Limiter;
-use super::log_rate_limit::LogRateLimit;
 use super::shared_keys::limit_key_length;
+use crate::log_rate_limit::LogRateLimit;
 use crate::metadata;
 use crate::request::DataRequest;
 use crate::services::ChannelServices;

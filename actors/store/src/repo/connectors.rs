@@ -17,6 +17,7 @@ use crate::conn::{Conn, on};
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
+use crate::repo::change_facts::ChangeFacts;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::references::{References, refuse_deletion};
 use crate::repo::seal::{config_place, seal};
@@ -214,7 +215,7 @@ impl ConnectorRepository {
             Box::pin(async move {
                 name_is_free(conn, &id, &content.name).await?;
                 insert(conn, &id, &content, &keys).await?;
-                read_written(conn, &id, &keys).await
+                read_written(conn, &id, &keys, None).await
             })
         })
         .await
@@ -238,7 +239,12 @@ impl ConnectorRepository {
             Box::pin(async move {
                 let named = connectors::table.filter(connectors::name.eq(&content.name));
                 let stored = on!(conn, c => named.first::<Row>(c).await.optional())?;
-                let (id, action) = match stored.map(|row| Connector::open(row, &keys)) {
+                let stored = stored.map(|row| Connector::open(row, &keys));
+                let facts = ChangeFacts::of_content(
+                    stored.as_ref().and_then(|stored| readable_hash(&stored.content)),
+                    readable_hash(&content),
+                );
+                let (id, action) = match stored {
                     None => {
                         let id = id.unwrap_or_else(new_entity_id);
                         insert(conn, &id, &content, &keys).await?;
@@ -257,7 +263,7 @@ impl ConnectorRepository {
                     },
                 };
                 let written = action.writes().then(|| id.clone());
-                Ok(MutationResult { value: ImportOutcome { id, action }, id: written })
+                Ok(MutationResult { value: ImportOutcome { id, action }, id: written, facts })
             })
         })
         .await
@@ -284,16 +290,16 @@ impl ConnectorRepository {
                 let content = merge(&stored.content)
                     .map_err(|errors: Vec<FieldError>| ServiceError::invalid(errors))?;
                 check_tag(&stored, &id, &precondition)?;
-                let current = stored.content;
+                let (before, current) = (readable_hash(&stored.content), stored.content);
                 if content.name != current.name {
                     name_is_free(conn, &id, &content.name).await?;
-                    may_be_renamed(conn, &current.name, &*references).await?;
+                    may_be_renamed(conn, &current.name, &*references, &keys).await?;
                 }
                 replace(conn, &id, &content, &keys).await?;
                 if content.name != current.name {
                     token_states::rename(conn, &current.name, &content.name).await?;
                 }
-                read_written(conn, &id, &keys).await
+                read_written(conn, &id, &keys, before).await
             })
         })
         .await
@@ -332,13 +338,18 @@ impl ConnectorRepository {
         let precondition = mutation.precondition.clone();
         mutate(&self.database, QueryOperation::new("connectors", "delete"), mutation, move |conn| {
             Box::pin(async move {
-                let name = find_checked(conn, &id, &keys, &precondition).await?.content.name;
+                let content = find_checked(conn, &id, &keys, &precondition).await?.content;
+                let (facts, name) = (ChangeFacts::of_content(readable_hash(&content), None), content.name);
                 if let Some(references) = references {
-                    refuse_deletion(EntityKind::Connector, &id, &users(conn, &name, &*references).await?)?;
+                    refuse_deletion(
+                        EntityKind::Connector,
+                        &id,
+                        &users(conn, &name, &*references, &keys).await?,
+                    )?;
                 }
                 on!(conn, c => diesel::delete(connectors::table.find(&id)).execute(c).await)?;
                 token_states::forget(conn, &name).await?;
-                Ok(MutationResult::new((), &id))
+                Ok(MutationResult::new((), &id).with_facts(facts))
             })
         })
         .await
@@ -395,14 +406,22 @@ async fn replace(
     Ok(())
 }
 
+/// Reads the row back as the database now has it. `before` is the content hash that it follows.
 async fn read_written(
     conn: &mut Conn,
     id: &str,
     keys: &EnvelopeKeys,
+    before: Option<String>,
 ) -> Result<MutationResult<Connector>, StoreError> {
     let row = find(conn, id, keys).await?;
-    row.map(|row| MutationResult::new(row, id))
-        .ok_or_else(|| StoreError::Database("a row just written is gone".into()))
+    let row = row.ok_or_else(|| StoreError::Database("a row just written is gone".into()))?;
+    let facts = ChangeFacts::of_content(before, readable_hash(&row.content));
+    Ok(MutationResult::new(row, id).with_facts(facts))
+}
+
+/// Returns the content hash; `None` for a config that cannot be decrypted.
+fn readable_hash(content: &ConnectorContent) -> Option<String> {
+    (!is_unreadable(&content.config)).then(|| content.content_hash())
 }
 
 async fn name_is_free(conn: &mut Conn, id: &str, name: &str) -> Result<(), StoreError> {
@@ -417,15 +436,25 @@ async fn name_is_free(conn: &mut Conn, id: &str, name: &str) -> Result<(), Store
 }
 
 /// Lists the active definitions that refer to a connector.
-async fn users(conn: &mut Conn, name: &str, references: &dyn References) -> Result<Vec<String>, StoreError> {
+async fn users(
+    conn: &mut Conn,
+    name: &str,
+    references: &dyn References,
+    keys: &EnvelopeKeys,
+) -> Result<Vec<String>, StoreError> {
     let names = [name.to_owned()];
-    let mut users = workflows_naming(conn, references, EntityKind::Connector, &names).await?;
-    users.extend(channels_naming(conn, references, EntityKind::Connector, &names).await?);
+    let mut users = workflows_naming(conn, references, EntityKind::Connector, &names, keys).await?;
+    users.extend(channels_naming(conn, references, EntityKind::Connector, &names, keys).await?);
     Ok(users)
 }
 
-async fn may_be_renamed(conn: &mut Conn, name: &str, references: &dyn References) -> Result<(), StoreError> {
-    let users = users(conn, name, references).await?;
+async fn may_be_renamed(
+    conn: &mut Conn,
+    name: &str,
+    references: &dyn References,
+    keys: &EnvelopeKeys,
+) -> Result<(), StoreError> {
+    let users = users(conn, name, references, keys).await?;
     if users.is_empty() {
         return Ok(());
     }

@@ -5,6 +5,8 @@
 //! transaction.
 
 mod audit;
+mod change_facts;
+mod channel_credentials;
 mod channel_rows;
 mod config_changes;
 mod connectors;
@@ -30,6 +32,8 @@ mod versioned;
 mod workflow_rows;
 
 pub use audit::{AuditFilter, AuditLog};
+pub(crate) use channel_credentials::{ChannelVersion, reseal_credentials};
+pub(crate) use channel_rows::{replace_stored_config, stored_configs};
 pub(crate) use config_changes::NOTIFICATIONS;
 pub use config_changes::{BreakerReset, ChangedEntity, ConfigChange, EpochNumbers};
 pub(crate) use connectors::all_connectors;
@@ -48,6 +52,7 @@ pub use keyset::RowKey;
 pub use lifecycle::RollbackSource;
 pub(crate) use mutation::record;
 pub use mutation::{AuditEntry, Mutation};
+pub(crate) use nodes::list as list_nodes;
 pub use nodes::{NewNode, NodeLeases, NodeRow, NodeStatus};
 pub use packages::PackageReceipts;
 pub use references::References;

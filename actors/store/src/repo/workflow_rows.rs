@@ -9,6 +9,7 @@ use svc_model::lifecycle::{self, Rollout, VersionState};
 use svc_model::{
     EntityKind, EntityTag, LifecycleStatus, Page, ServiceError, Timestamp, Workflow, WorkflowContent,
 };
+use svc_secrets::EnvelopeKeys;
 
 use crate::conn::{Conn, load_rows, on};
 use crate::error::StoreError;
@@ -130,6 +131,10 @@ impl Versioned for Workflow {
         &self.content
     }
 
+    fn content_hash(content: &WorkflowContent) -> String {
+        content.content_hash()
+    }
+
     fn state(&self) -> VersionState {
         VersionState {
             version: self.version,
@@ -146,6 +151,7 @@ impl Versioned for Workflow {
         conn: &mut Conn,
         filter: &EntityFilter,
         page: Option<Page>,
+        _: &EnvelopeKeys,
     ) -> Result<(Vec<Workflow>, i64), StoreError> {
         use workflows::dsl;
         let backend = conn.backend();
@@ -172,12 +178,16 @@ impl Versioned for Workflow {
         })
     }
 
-    async fn active(conn: &mut Conn, ids: Option<&[String]>) -> Result<Vec<Workflow>, StoreError> {
+    async fn active(
+        conn: &mut Conn,
+        ids: Option<&[String]>,
+        _: &EnvelopeKeys,
+    ) -> Result<Vec<Workflow>, StoreError> {
         let all = workflows::table
             .filter(workflows::status.eq("active"))
             .order((workflows::workflow_id.asc(), workflows::version.desc()));
         let Some(ids) = ids else {
-            return Ok(load_rows!(conn, all => Row).await?);
+            return Ok(load_rows!(conn, all => Row, Workflow::from).await?);
         };
         let mut loaded = Vec::new();
         for ids in ids.chunks(IDS_PER_QUERY) {
@@ -204,7 +214,12 @@ impl Versioned for Workflow {
         Ok(serving)
     }
 
-    async fn find(conn: &mut Conn, id: &str, version: Option<i64>) -> Result<Option<Workflow>, StoreError> {
+    async fn find(
+        conn: &mut Conn,
+        id: &str,
+        version: Option<i64>,
+        _: &EnvelopeKeys,
+    ) -> Result<Option<Workflow>, StoreError> {
         let of_id = workflows::table.filter(workflows::workflow_id.eq(id));
         let row = match version {
             Some(version) => {
@@ -233,7 +248,12 @@ impl Versioned for Workflow {
         Ok(rows.into_iter().map(state).collect())
     }
 
-    async fn versions(conn: &mut Conn, id: &str, page: Page) -> Result<Vec<Workflow>, StoreError> {
+    async fn versions(
+        conn: &mut Conn,
+        id: &str,
+        page: Page,
+        _: &EnvelopeKeys,
+    ) -> Result<Vec<Workflow>, StoreError> {
         let rows = workflows::table
             .filter(workflows::workflow_id.eq(id))
             .order(workflows::version.desc())
@@ -277,8 +297,13 @@ impl Versioned for Workflow {
         Ok(version?.is_some())
     }
 
-    async fn users(conn: &mut Conn, id: &str, _: &dyn References) -> Result<Vec<String>, StoreError> {
-        let channels = channel_rows::active_using(conn, &[id.to_owned()]).await?;
+    async fn users(
+        conn: &mut Conn,
+        id: &str,
+        _: &dyn References,
+        keys: &EnvelopeKeys,
+    ) -> Result<Vec<String>, StoreError> {
+        let channels = channel_rows::active_using(conn, &[id.to_owned()], keys).await?;
         Ok(distinct(channels.into_iter().map(|channel| format!("channel '{}'", channel.content.name))))
     }
 
@@ -287,6 +312,7 @@ impl Versioned for Workflow {
         id: &str,
         version: i64,
         content: &WorkflowContent,
+        _: &EnvelopeKeys,
     ) -> Result<(), StoreError> {
         let key = (workflows::workflow_id.eq(id), workflows::version.eq(version));
         let insert = diesel::insert_into(workflows::table).values((key, ContentRow::from(content)));
@@ -299,6 +325,7 @@ impl Versioned for Workflow {
         id: &str,
         version: i64,
         content: &WorkflowContent,
+        _: &EnvelopeKeys,
     ) -> Result<(), StoreError> {
         let row = workflows::table.find((id, version));
         let update = diesel::update(row).set(ContentRow::from(content));
@@ -330,6 +357,7 @@ impl Versioned for Workflow {
         target: LifecycleStatus,
         rollout: Rollout,
         gates: &WorkflowGates,
+        _: &EnvelopeKeys,
     ) -> Result<StatusChangePlan, StoreError> {
         let states = Self::states(conn, id).await?;
         let change = match target {

@@ -11,6 +11,7 @@ mod definitions;
 mod dry_run;
 mod dump_openapi;
 mod fmt;
+mod key_id;
 mod lint;
 mod man;
 mod migrate;
@@ -34,6 +35,7 @@ pub use case::CaseArgs;
 pub use compile::{CompileArgs, CompileFormat};
 pub use dry_run::DryRunArgs;
 pub use fmt::FmtArgs;
+pub use key_id::KeyIdArgs;
 pub use lint::LintArgs;
 pub use migrate::MigrateArgs;
 pub use new::NewArgs;
@@ -85,6 +87,7 @@ pub fn run(
         CliCommand::DryRun(args) => dry_run::dry_run(args, out, err),
         CliCommand::DumpOpenapi => dump_openapi::dump_openapi(out),
         CliCommand::Fmt(args) => fmt::fmt(args, out, err),
+        CliCommand::KeyId(args) => key_id::key_id_of(args, out, err),
         CliCommand::Lint(args) => lint::lint(args, style, out, err),
         CliCommand::Package(args) => package::package(args, style, environment, out, err),
         CliCommand::ValidateConfig { format } => validate_config::validate_config(&loaded, *format, out, err),
@@ -149,6 +152,7 @@ mod tests {
             "dry-run -w none.json -i none.json",
             "dump-openapi",
             "fmt none",
+            "key-id none",
             "lint none",
             "migrate --dry-run",
             "new none",

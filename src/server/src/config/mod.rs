@@ -3,6 +3,7 @@
 //! From a file and the environment it makes one checked [`Config`], or the list of all problems. Nothing outside this
 //! module reads the environment; nothing here keeps state.
 
+mod admin_key;
 mod cluster;
 mod declared;
 mod edge;
@@ -22,6 +23,7 @@ mod telemetry;
 mod tls;
 mod unavailable;
 
+pub use admin_key::{AdminKey, KeyDigest, key_id};
 pub use cluster::{
     ClusterSection, KafkaAuthSection, KafkaDlqSection, KafkaSection, SaslMechanism, SecurityProtocol,
     TopicMapping,

@@ -22,10 +22,10 @@ section! {
         pub acquire_timeout_secs: u64 = 3,
         /// Seconds after which an unused connection is closed; 0 keeps it.
         pub idle_timeout_secs: u64 = 300,
-        /// Key that encrypts connector configurations: 64 hexadecimal digits, or a secret reference. Empty:
-        /// plain text.
+        /// Key that encrypts connector configurations and credentials of channels: 64 hexadecimal digits, or a
+        /// secret reference. Empty: plain text.
         pub connector_encryption_key: Secret = Secret::default(),
-        /// Former encryption keys, for reading only.
+        /// Keys for reading only: former encryption keys, and the next one before it encrypts.
         pub previous_connector_encryption_keys: Vec<Secret> = Vec::new(),
         /// Directory of backups, created when the first one is made.
         pub backup_dir: String = "./backups".into(),

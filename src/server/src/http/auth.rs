@@ -9,43 +9,66 @@ use actix_web::http::{Method, Uri};
 use arc_swap::ArcSwap;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-use svc_model::{ClientNetworks, Code, ServiceError, key_principal};
+use svc_model::{ClientNetworks, Code, ServiceError};
 use tokio::time::Instant;
 
 use super::lockout::Lockout;
 use super::open_admin::OpenAdminHosts;
-use crate::config;
+use crate::config::{self, AdminKey, KeyDigest, key_id};
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-const DIGEST_PREFIX: &str = "sha256:";
 
-type KeyDigest = [u8; 32];
-
-/// The rights of a key.
+/// The rights of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Access {
+pub enum AdminAccess {
+    /// Reads and changes.
     Full,
+    /// Reads alone.
     ReadOnly,
 }
 
-/// The author of a request: the audit name of an admin key, or `anonymous` if no key is required.
+impl AdminAccess {
+    /// Returns the name in bodies.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::ReadOnly => "read_only",
+        }
+    }
+}
+
+/// The author of a request: the holder of an admin key, or anybody if no key is required.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     name: Arc<str>,
+    key_id: Option<Arc<str>>,
+    access: AdminAccess,
 }
 
 impl Principal {
     fn anonymous() -> Self {
-        Self { name: "anonymous".into() }
+        Self { name: "anonymous".into(), key_id: None, access: AdminAccess::Full }
     }
 
-    fn from_key(key: &[u8]) -> Self {
-        Self { name: key_principal(&String::from_utf8_lossy(key)).into() }
+    fn from_key(key: &AdminKey, digest: &KeyDigest, access: AdminAccess) -> Self {
+        let id: Arc<str> = key_id(digest).into();
+        let name = key.name.as_deref().map_or_else(|| Arc::clone(&id), Into::into);
+        Self { name, key_id: Some(id), access }
     }
 
-    /// Returns the name for audit rows; it identifies the key without revealing it.
+    /// Returns the name for audit rows: that of the key, else its id, which does not reveal it; `anonymous` without a key.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns the id of the key; `None` if no key is required.
+    pub fn key_id(&self) -> Option<&str> {
+        self.key_id.as_deref()
+    }
+
+    /// Returns the rights.
+    pub fn access(&self) -> AdminAccess {
+        self.access
     }
 }
 
@@ -124,7 +147,7 @@ struct AdminKeys {
     /// A header with a raw key, checked before the two standard forms.
     custom: Option<HeaderName>,
     header: String,
-    keys: Vec<(KeyDigest, Access)>,
+    keys: Vec<(KeyDigest, Principal)>,
 }
 
 impl AdminKeys {
@@ -132,12 +155,13 @@ impl AdminKeys {
     fn new(config: &config::AdminAuthSection) -> Self {
         let custom =
             HeaderName::from_bytes(config.header.as_bytes()).ok().filter(|name| *name != AUTHORIZATION);
-        let full = config.api_keys.iter().map(|key| (key, Access::Full));
-        let read_only = config.read_only_api_keys.iter().map(|key| (key, Access::ReadOnly));
-        let keys = full
-            .chain(read_only)
-            .filter_map(|(key, access)| Some((key_digest(key.expose())?, access)))
-            .collect();
+        let full = config.api_keys.iter().map(|key| (key, AdminAccess::Full));
+        let read_only = config.read_only_api_keys.iter().map(|key| (key, AdminAccess::ReadOnly));
+        let keys = full.chain(read_only).filter_map(|(key, access)| {
+            let digest = key.digest()?;
+            Some((digest, Principal::from_key(key, &digest, access)))
+        });
+        let keys = keys.collect();
         Self { custom, header: config.header.clone(), keys }
     }
 }
@@ -190,17 +214,19 @@ impl AdminAuthenticator {
         let keys = self.keys.load();
         let key = keys.presented_key(headers)?;
         // Compared before anything is counted: guesses from a shared address do not lock operators out.
-        match keys.find_key(key) {
-            None => return Err(AuthRefusal::invalid_key(self.count_failure(client))),
+        let Some(principal) = keys.find_key(key) else {
+            return Err(AuthRefusal::invalid_key(self.count_failure(client)));
+        };
+        match principal.access {
             // A read-only key must not reset the failures of its holder.
-            Some(Access::Full) => self.lockout.clear(self.networks.network_of(client)),
-            Some(Access::ReadOnly) if method != Method::GET && method != Method::HEAD => {
+            AdminAccess::Full => self.lockout.clear(self.networks.network_of(client)),
+            AdminAccess::ReadOnly if method != Method::GET && method != Method::HEAD => {
                 let error = ServiceError::forbidden("This API key is read-only");
                 return Err(AuthRefusal { reason: AuthFailureReason::ReadOnlyWrite, error });
             }
-            Some(Access::ReadOnly) => {}
+            AdminAccess::ReadOnly => {}
         }
-        Ok(Principal::from_key(key))
+        Ok(principal.clone())
     }
 
     /// Counts a failure of this client and returns its reason.
@@ -279,15 +305,15 @@ impl AdminKeys {
     }
 
     /// Compares with every key, so that the time taken reveals nothing.
-    fn find_key(&self, key: &[u8]) -> Option<Access> {
+    fn find_key(&self, key: &[u8]) -> Option<&Principal> {
         let digest: KeyDigest = Sha256::digest(key).into();
-        let mut granted_access = None;
-        for (known, access) in &self.keys {
+        let mut holder = None;
+        for (known, principal) in &self.keys {
             if bool::from(known.ct_eq(&digest)) {
-                granted_access = granted_access.or(Some(*access));
+                holder = holder.or(Some(principal));
             }
         }
-        granted_access
+        holder
     }
 }
 
@@ -298,22 +324,12 @@ fn bearer_token(value: &[u8]) -> Option<&[u8]> {
     (scheme.eq_ignore_ascii_case(b"bearer ") && !token.is_empty()).then_some(token)
 }
 
-fn key_digest(key: &str) -> Option<KeyDigest> {
-    match key.strip_prefix(DIGEST_PREFIX) {
-        Some(digits) => hex::decode(digits).ok()?.try_into().ok(),
-        None if key.is_empty() => None,
-        None => Some(Sha256::digest(key.as_bytes()).into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
 
-    use actix_web::test::TestRequest;
-    use svc_secrets::Secret;
-
     use super::*;
+    use actix_web::test::TestRequest;
 
     const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -322,8 +338,11 @@ mod tests {
         AdminAuthenticator::new(
             &config::AdminAuthSection {
                 enabled: true,
-                api_keys: ["full", &digest, ""].map(Secret::new).to_vec(),
-                read_only_api_keys: vec![Secret::new("reader")],
+                api_keys: ["full", &digest, ""].map(AdminKey::unnamed).to_vec(),
+                read_only_api_keys: vec![AdminKey {
+                    name: Some("auditor".to_owned()),
+                    ..AdminKey::unnamed("reader")
+                }],
                 header: header.to_owned(),
                 allowed_hosts: Vec::new(),
             },
@@ -492,10 +511,13 @@ mod tests {
     }
 
     #[test]
-    fn a_principal_names_the_key_and_not_its_value() {
-        let name = ask(&auth("Authorization"), Method::GET, &[("x-api-key", "full")]).unwrap();
-        assert_eq!(name, key_principal("full"));
-        assert_eq!((&name[..4], name.len()), ("key-", 20));
+    fn principal_is_the_name_of_the_key_or_the_beginning_of_its_digest() {
+        let auth = auth("Authorization");
+        for key in ["full", "digested"] {
+            let name = ask(&auth, Method::GET, &[("x-api-key", key)]).unwrap();
+            assert_eq!(name, hex::encode(Sha256::digest(key))[..12]);
+        }
+        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "reader")]).unwrap(), "auditor");
     }
 
     #[test]

@@ -335,9 +335,11 @@ impl Exchange {
     }
 
     fn log_internal(&self, failed: &Error) {
-        if let Some(internal) = failed.0.internal() {
-            error!(self.state.log, "request failed"; "code" => failed.0.code().name(),
-                "detail" => internal, "path" => self.logged_path(), "request_id" => self.id.as_str(),
+        if let Some(internal) = failed.0.internal()
+            && let Some(suppressed) = self.state.failure_lines.allow_failure(&failed.0)
+        {
+            error!(self.state.log, "request failed"; "code" => failed.0.code().name(), "detail" => internal,
+                "path" => self.logged_path(), "request_id" => self.id.as_str(), "suppressed" => suppressed,
                 TraceIdField(failed.0.trace_id()));
         }
     }

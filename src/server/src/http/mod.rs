@@ -34,7 +34,7 @@ mod trace_access;
 mod tree_metrics;
 mod urlencoded;
 
-pub use auth::{AdminAuthenticator, Principal};
+pub use auth::{AdminAccess, AdminAuthenticator, Principal};
 pub(crate) use auth::{AuthFailureReason, TraceView};
 pub use body::JsonBody;
 pub(crate) use body::OptionalJsonBody;

@@ -13,6 +13,7 @@ use svc_model::{Page, ServiceError};
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
+use crate::repo::change_facts::ChangeFacts;
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::traces::NewTrace;
 use crate::repo::{is_impossible, key};
@@ -105,7 +106,11 @@ impl DeadLetterRepository {
         mutate(&self.0, operation("purge"), mutation, move |conn| {
             Box::pin(async move {
                 let purged = rows::purge(conn, older_than_hours).await?;
-                Ok(MutationResult { value: purged, id: (purged > 0).then(String::new) })
+                Ok(MutationResult {
+                    value: purged,
+                    id: (purged > 0).then(String::new),
+                    facts: ChangeFacts::default(),
+                })
             })
         })
         .await

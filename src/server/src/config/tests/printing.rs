@@ -36,7 +36,7 @@ fn the_manual_has_every_section_and_key() {
 #[test]
 fn no_format_shows_a_secret() {
     let key = "ab".repeat(32);
-    let text = "[admin_auth]\napi_keys = [\"swordfish-1\"]\nread_only_api_keys = [\"swordfish-2\"]\n\
+    let text = "[admin_auth]\napi_keys = [\"swordfish-1\", {name = \"ci\", key = \"swordfish-10\"}]\nread_only_api_keys = [\"swordfish-2\"]\n\
                 [storage]\nurl = \"postgres://u:swordfish-3@h/d?password=swordfish-4\"\n\
                 [cluster]\nredis_url = \"redis://:swordfish-5@h\"\n\
                 [kafka.auth]\nsasl_password = \"swordfish-6\"\n\
@@ -60,6 +60,7 @@ fn no_format_shows_a_secret() {
     }
     assert!(shown[0].contains("url = \"postgres://u:******@h/d?password=******\""), "{}", shown[0]);
     assert!(shown[0].contains("database_password = \"env://DB\""), "{}", shown[0]);
+    assert!(shown[0].contains("name = \"ci\""), "{}", shown[0]);
     assert!(shown[2].contains("admin auth        off\n"), "{}", shown[2]);
 }
 
