@@ -63,7 +63,7 @@ impl CompiledChannel {
         let finished = finish();
         if let Some(failure) = &outcome.failure {
             let error = failure.to_service_error(self.services.settings.verbose_errors);
-            let text = failure::describe(&outcome.errors);
+            let text = failure::describe_failure(&outcome);
             Box::pin(self.record_failure(&finished, outcome, text)).await;
             return Err(error);
         }
