@@ -1,6 +1,7 @@
 //! The records of failed runs.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use serde::Serialize;
 use svc_engine::{AuditTrailEntry, ExecutionTrace, RunOutcome, StepResult, TaskError, TraceStep};
@@ -79,6 +80,12 @@ pub(crate) fn describe<'e>(errors: impl Iterator<Item = &'e TaskError> + Clone) 
 /// tolerates, may be the reason of all others.
 pub(crate) fn is_transient(errors: &[TaskError]) -> bool {
     errors.iter().any(TaskError::is_transient)
+}
+
+/// Returns the longest wait that a system which was called asked for before another attempt.
+pub(crate) fn retry_after(errors: &[TaskError]) -> Option<Duration> {
+    let asked = errors.iter().filter_map(|error| error.retry_after_secs).max();
+    asked.map(|seconds| Duration::from_secs(seconds.into()))
 }
 
 /// The tasks that ran, without what they wrote.

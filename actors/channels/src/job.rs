@@ -60,7 +60,9 @@ impl CompiledChannel {
         });
         let body =
             body.map_err(|error| ServiceError::from_code(Code::SerializationError).with_internal(error))?;
-        Ok(ChannelResponse::json(202, body))
+        let mut answer = ChannelResponse::json(202, body);
+        answer.set_trace_id(accepted.trace_id);
+        Ok(answer)
     }
 
     /// Runs an accepted job, no longer than `limit`. It passed its guards when it was accepted; only a job without a permit
@@ -142,6 +144,7 @@ impl CompiledChannel {
                 message: failure::describe_failure(outcome),
                 errors: self.serialize_errors(outcome),
                 is_transient: failure::is_transient(&outcome.errors),
+                retry_after: failure::retry_after(&outcome.errors),
             };
             return (ending, JobOutcome::Failed(failure));
         }

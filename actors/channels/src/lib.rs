@@ -56,7 +56,7 @@ pub use record::TopicRecord;
 pub use record_batch::{BatchProgress, RecordBatch};
 pub use record_run::{RecordOutcome, RecordResult, RecordRun, RecordSettlement};
 pub use request::{DataRequest, Delivery, Ingress, Reservation};
-pub use response::ChannelResponse;
+pub use response::{ChannelResponse, TRACE_ID_HEADER};
 pub use response_shape::remove_response_control;
 pub use scheduled_run::{ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
 pub use services::ChannelServices;

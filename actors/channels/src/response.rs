@@ -5,10 +5,14 @@ use serde::Serialize;
 use serde_json::Value;
 use svc_engine::{RunOutcome, TaskError};
 use svc_model::{Code, ServiceError};
+use uuid::Uuid;
 
 use crate::profile::Profile;
 use crate::response_shape::{DroppedPart, ResponseControl, ResponseShaper};
 use crate::settings::Settings;
+
+/// The header that names the trace of a run, where one is stored.
+pub const TRACE_ID_HEADER: &str = "x-trace-id";
 
 /// Stands for the text of a task error that is for operators only.
 const TASK_FAILED: &str = "Task processing failed; full detail is available in the trace";
@@ -28,6 +32,11 @@ impl ChannelResponse {
     /// Returns `true` if the response sets a cookie and is therefore for one caller alone.
     pub(crate) fn sets_cookie(&self) -> bool {
         self.headers.iter().any(|(name, _)| name == "set-cookie")
+    }
+
+    /// Adds the header that names the trace of the run.
+    pub(crate) fn set_trace_id(&mut self, id: Uuid) {
+        self.headers.push((TRACE_ID_HEADER.to_owned(), id.to_string()));
     }
 
     /// Builds a response whose body is this JSON text.

@@ -53,7 +53,7 @@ pub use repo::{
     MaterialiseRequest, Merge, Mutation, NewNode, NewTrace, NodeLeases, NodeRow, NodeStatus, OccurrenceClaim,
     OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, Ownership,
     PackageReceipts, PlatformRoute, References, RefreshLease, Repository, RollbackSource, RowKey,
-    SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState, TokenStates, TraceAccess,
+    SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState, TokenStates, TraceAccess, TraceAttempt,
     TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow,
     TraceStatus, UnfinishedRun, Versioned, WorkflowGates,
 };

@@ -161,6 +161,10 @@ table! {
         recoveries -> BigInt,
         workflow_id -> Nullable<Text>,
         workflow_version -> Nullable<BigInt>,
+        attempt -> BigInt,
+        attempt_of -> Nullable<Text>,
+        next_retry_at -> Nullable<Timestamp>,
+        first_attempt_json -> Nullable<Text>,
     }
 }
 
@@ -195,6 +199,7 @@ table! {
         claimed_until -> Nullable<Timestamp>,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        attempt_of -> Nullable<Text>,
     }
 }
 

@@ -11,6 +11,10 @@ pub struct DeadLetterSummary {
     pub id: String,
     /// Trace of the failed run.
     pub trace_id: String,
+    /// Id of the accepted work, if the run was a later attempt at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub attempt_of: Option<String>,
     /// Name of the channel.
     pub channel: String,
     /// Reason of the failure.

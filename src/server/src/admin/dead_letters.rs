@@ -74,6 +74,7 @@ fn to_summary(row: DeadLetterRow) -> DeadLetterSummary {
     DeadLetterSummary {
         id: row.id,
         trace_id: row.trace_id,
+        attempt_of: row.attempt_of,
         channel: row.channel,
         error_message: row.error_message,
         retry_count: row.retry_count,

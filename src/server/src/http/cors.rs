@@ -11,9 +11,9 @@ use super::plane::Plane;
 use crate::config;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS");
-const ALLOWED: [&str; 6] =
-    ["content-type", "authorization", "accept", "x-api-key", "idempotency-key", "x-request-id"];
-const EXPOSED: [&str; 2] = ["x-request-id", "retry-after"];
+const ALLOWED: [&str; 7] =
+    ["content-type", "authorization", "accept", "x-api-key", "idempotency-key", "x-request-id", "x-trace-token"];
+const EXPOSED: [&str; 3] = ["x-request-id", "retry-after", "location"];
 
 /// The configured rules, rendered once into header values.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ mod tests {
     fn by_default_any_origin_may_read_and_no_age_is_named() {
         let headers = answer(&CorsPolicy::new(&config::CorsSection::default()), None);
         assert_eq!(headers.get(ACCESS_CONTROL_ALLOW_ORIGIN).unwrap(), "*");
-        assert_eq!(headers.get(ACCESS_CONTROL_EXPOSE_HEADERS).unwrap(), "x-request-id, retry-after");
+        assert_eq!(headers.get(ACCESS_CONTROL_EXPOSE_HEADERS).unwrap(), "x-request-id, retry-after, location");
         assert!(headers.get(ACCESS_CONTROL_MAX_AGE).is_none() && headers.get(header::VARY).is_none());
     }
 
@@ -148,7 +148,7 @@ mod tests {
                 ACCESS_CONTROL_ALLOW_HEADERS,
                 "content-type, authorization, accept, x-api-key, idempotency-key, x-request-id",
             ),
-            (ACCESS_CONTROL_EXPOSE_HEADERS, "x-request-id, retry-after, etag"),
+            (ACCESS_CONTROL_EXPOSE_HEADERS, "x-request-id, retry-after, location, etag"),
             (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
         ];
         for (name, value) in expected {

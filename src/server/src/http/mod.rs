@@ -26,6 +26,7 @@ mod rate_limit;
 mod refusal_pacer;
 mod request_id;
 mod security_headers;
+mod submissions;
 mod trace_access;
 mod tree_metrics;
 
@@ -47,5 +48,6 @@ pub(crate) use rate_limit::RateLimits;
 pub(crate) use refusal_pacer::RefusalPacer;
 pub use request_id::RequestId;
 pub(crate) use security_headers::{SECURITY_HEADERS, STRICT_TRANSPORT_SECURITY};
+pub(crate) use submissions::state_response;
 pub(crate) use trace_access::TraceReader;
 pub(crate) use tree_metrics::TreeCollector;

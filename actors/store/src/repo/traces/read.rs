@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::traces::{TraceAccess, TraceRecord, TraceRow};
+use crate::repo::traces::{TraceAccess, TraceRecord, TraceRow, attempts};
 use crate::schema::traces;
 
 /// A timestamp that may be malformed: SQLite stores any text. A malformed one must not fail the read of other
@@ -52,6 +52,9 @@ type ListColumns = (
     traces::completed_at,
     traces::created_at,
     traces::updated_at,
+    traces::attempt,
+    traces::attempt_of,
+    traces::next_retry_at,
 );
 
 /// The columns of a list, in the order of [`Columns`].
@@ -69,6 +72,9 @@ pub(super) const COLUMNS: ListColumns = (
     traces::completed_at,
     traces::created_at,
     traces::updated_at,
+    traces::attempt,
+    traces::attempt_of,
+    traces::next_retry_at,
 );
 
 /// A row of a list.
@@ -87,6 +93,9 @@ pub(super) struct Columns {
     completed_at: Option<LenientTimestamp>,
     pub(super) created_at: LenientTimestamp,
     updated_at: LenientTimestamp,
+    attempt: i64,
+    attempt_of: Option<String>,
+    next_retry_at: Option<LenientTimestamp>,
 }
 
 impl Columns {
@@ -106,6 +115,9 @@ impl Columns {
             completed_at: self.completed_at.and_then(LenientTimestamp::into_timestamp),
             created_at: self.created_at.into_timestamp()?,
             updated_at: self.updated_at.into_timestamp()?,
+            attempt: self.attempt,
+            attempt_of: self.attempt_of,
+            next_retry_at: self.next_retry_at.and_then(LenientTimestamp::into_timestamp),
         })
     }
 }
@@ -117,18 +129,19 @@ pub(super) async fn access(conn: &mut Conn, id: &str) -> Result<Option<TraceAcce
     Ok(token_hash.map(|token_hash| TraceAccess { token_hash }))
 }
 
-type Carried = (Option<String>, Option<String>);
+type Carried = (Option<String>, Option<String>, Option<String>);
 
 pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<TraceRecord>, StoreError> {
-    let carried = (traces::result_json, traces::task_trace_json);
+    let carried = (traces::result_json, traces::task_trace_json, traces::first_attempt_json);
     let row: Option<(Columns, Carried)> = on!(conn, c => {
         traces::table.find(id).select((COLUMNS, carried)).first(c).await.optional()
     })?;
-    let Some((columns, (result_json, task_trace_json))) = row else { return Ok(None) };
+    let Some((columns, (result_json, task_trace_json, first))) = row else { return Ok(None) };
     let row = columns
         .into_row()
         .ok_or_else(|| StoreError::Database(format!("trace '{id}' has no readable time")))?;
-    Ok(Some(TraceRecord { row, result_json, task_trace_json }))
+    let attempts = attempts::list(conn, &row, first.as_deref()).await?;
+    Ok(Some(TraceRecord { row, result_json, task_trace_json, attempts }))
 }
 
 pub(super) async fn exists(conn: &mut Conn, id: Uuid) -> Result<bool, StoreError> {
