@@ -146,7 +146,7 @@ mod tests {
             (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS"),
             (
                 ACCESS_CONTROL_ALLOW_HEADERS,
-                "content-type, authorization, accept, x-api-key, idempotency-key, x-request-id",
+                "content-type, authorization, accept, x-api-key, idempotency-key, x-request-id, x-trace-token",
             ),
             (ACCESS_CONTROL_EXPOSE_HEADERS, "x-request-id, retry-after, location, etag"),
             (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(granted.get(ACCESS_CONTROL_MAX_AGE).unwrap(), "0");
         assert_eq!(granted.get(header::VARY).unwrap(), "origin");
         let allowed = granted.get(ACCESS_CONTROL_ALLOW_HEADERS).unwrap().to_str().unwrap();
-        assert!(allowed.ends_with("x-request-id, x-shop"), "{allowed}");
+        assert!(allowed.ends_with("x-trace-token, x-shop"), "{allowed}");
         let refused = answer(&cors, Some("https://b.example"));
         assert!(refused.get(ACCESS_CONTROL_ALLOW_ORIGIN).is_none());
         assert!(refused.get(ACCESS_CONTROL_ALLOW_CREDENTIALS).is_none());
