@@ -59,7 +59,12 @@ fn a_202_names_the_place_where_its_submission_is_polled() {
         ("/shop/orders/7/lines/async", "/api/v1/data/lines%20of%20orders/async/"),
     ] {
         let accepted = client.json("POST", path, &json!({"n": 1})).unwrap();
-        assert_eq!((accepted.status, accepted.header("retry-after")), (202, Some("1")), "{}", accepted.text());
+        assert_eq!(
+            (accepted.status, accepted.header("retry-after")),
+            (202, Some("1")),
+            "{}",
+            accepted.text()
+        );
         let body = accepted.json();
         let (id, token) = (body["trace_id"].as_str().unwrap(), body["trace_token"].as_str().unwrap());
         let location = accepted.header("location").unwrap().to_owned();

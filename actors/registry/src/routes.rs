@@ -147,9 +147,8 @@ impl RouteTable {
         for (&(_, mask), _) in self.masks.range((count, 0)..=(count, u128::MAX)) {
             write_shape(&mut shape, path, mask);
             let fitting = self.shapes.get(&shape).into_iter().flatten();
-            matching.extend(
-                fitting.filter(|route| route.pattern.matches(path).is_some()).map(|route| &**route),
-            );
+            matching
+                .extend(fitting.filter(|route| route.pattern.matches(path).is_some()).map(|route| &**route));
         }
         matching
     }

@@ -53,9 +53,9 @@ pub use repo::{
     MaterialiseRequest, Merge, Mutation, NewNode, NewTrace, NodeLeases, NodeRow, NodeStatus, OccurrenceClaim,
     OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, Ownership,
     PackageReceipts, PlatformRoute, References, RefreshLease, Repository, RollbackSource, RowKey,
-    SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState, TokenStates, TraceAccess, TraceAttempt,
-    TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow,
-    TraceStatus, UnfinishedRun, Versioned, WorkflowGates,
+    SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState, TokenStates, TraceAccess,
+    TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository,
+    TraceRow, TraceStatus, UnfinishedRun, Versioned, WorkflowGates,
 };
 pub use status::DatabaseStatus;
 pub use store::{OpenedStore, Store};

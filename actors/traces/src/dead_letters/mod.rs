@@ -240,7 +240,12 @@ impl RetryShared {
     }
 
     /// Ends a letter and queues its job, if this process still holds the letter.
-    async fn enqueue(&self, letter: &ClaimedLetter, row: NewTrace, queued: QueuedJob) -> Result<(), StoreError> {
+    async fn enqueue(
+        &self,
+        letter: &ClaimedLetter,
+        row: NewTrace,
+        queued: QueuedJob,
+    ) -> Result<(), StoreError> {
         let id = row.id;
         let is_taken = match self.letters.take_into_trace(letter, row, &self.holder).await {
             Err(StoreError::Unanswered(outage)) => {

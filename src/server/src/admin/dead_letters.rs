@@ -79,7 +79,7 @@ fn to_summary(row: DeadLetterRow) -> DeadLetterSummary {
         error_message: row.error_message,
         retry_count: row.retry_count,
         max_retries: row.max_retries,
-        next_retry_at: row.next_retry_at,
+        next_retry_at: (row.retry_count < row.max_retries).then_some(row.next_retry_at),
         created_at: row.created_at,
         updated_at: row.updated_at,
     }

@@ -11,8 +11,15 @@ use super::plane::Plane;
 use crate::config;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS");
-const ALLOWED: [&str; 7] =
-    ["content-type", "authorization", "accept", "x-api-key", "idempotency-key", "x-request-id", "x-trace-token"];
+const ALLOWED: [&str; 7] = [
+    "content-type",
+    "authorization",
+    "accept",
+    "x-api-key",
+    "idempotency-key",
+    "x-request-id",
+    "x-trace-token",
+];
 const EXPOSED: [&str; 3] = ["x-request-id", "retry-after", "location"];
 
 /// The configured rules, rendered once into header values.
@@ -116,7 +123,10 @@ mod tests {
     fn by_default_any_origin_may_read_and_no_age_is_named() {
         let headers = answer(&CorsPolicy::new(&config::CorsSection::default()), None);
         assert_eq!(headers.get(ACCESS_CONTROL_ALLOW_ORIGIN).unwrap(), "*");
-        assert_eq!(headers.get(ACCESS_CONTROL_EXPOSE_HEADERS).unwrap(), "x-request-id, retry-after, location");
+        assert_eq!(
+            headers.get(ACCESS_CONTROL_EXPOSE_HEADERS).unwrap(),
+            "x-request-id, retry-after, location"
+        );
         assert!(headers.get(ACCESS_CONTROL_MAX_AGE).is_none() && headers.get(header::VARY).is_none());
     }
 

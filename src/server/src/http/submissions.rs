@@ -161,7 +161,8 @@ pub(super) fn add_location(
     let channel = match by_name {
         // The parameters of the route are those of one message.
         Some(name) => {
-            let host = path.get(..context.channel_path_start).and_then(|start| start.strip_suffix(DATA_PREFIX));
+            let host =
+                path.get(..context.channel_path_start).and_then(|start| start.strip_suffix(DATA_PREFIX));
             format!("{}{DATA_PREFIX}/{}", host.unwrap_or_default(), encode_segment(name))
         }
         None => path.strip_suffix(ASYNC).unwrap_or(path).to_owned(),
@@ -238,7 +239,8 @@ mod tests {
     #[test]
     fn a_completed_submission_shows_its_data_and_codes_and_nothing_else_of_the_run() {
         let shaped = json!({"a": 1, "_svc": {"response": {"status": "canary"}}});
-        let errors = json!([{"code": "HTTP_ERROR", "task_id": "call", "message": "canary", "body": "canary"}]);
+        let errors =
+            json!([{"code": "HTTP_ERROR", "task_id": "call", "message": "canary", "body": "canary"}]);
         let result = json!({"id": "m", "payload": "canary", "errors": errors, "audit_trail": ["canary"],
             "context": {"data": shaped, "metadata": {"k": "canary"}, "temp_data": {"k": "canary"}}});
         let state = json!(to_state(trace("completed", &result)));

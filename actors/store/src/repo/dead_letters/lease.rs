@@ -53,7 +53,8 @@ pub(super) async fn claim_due(
         diesel::update(trace_dlq::table.filter(trace_dlq::id.eq_any(ids))).set(claim_columns).execute(c).await
     })?;
     let claimed = |letter: Due| {
-        let (id, trace_id, attempt_of, channel, payload_json, metadata_json, retry_count, max_retries) = letter;
+        let (id, trace_id, attempt_of, channel, payload_json, metadata_json, retry_count, max_retries) =
+            letter;
         ClaimedLetter {
             id,
             trace_id,

@@ -158,15 +158,8 @@ async fn keep_first_attempt(conn: &mut Conn, id: &str, end: &TraceEnd) -> Result
     Ok(())
 }
 
-type Columns = (
-    String,
-    i64,
-    String,
-    Option<String>,
-    Option<f64>,
-    Option<LenientTimestamp>,
-    Option<LenientTimestamp>,
-);
+type Columns =
+    (String, i64, String, Option<String>, Option<f64>, Option<LenientTimestamp>, Option<LenientTimestamp>);
 
 /// Lists the attempts at the work of a row, the first one first; none for the row of a later attempt.
 pub(super) async fn list(

@@ -57,8 +57,7 @@ pub enum TraceStatus {
 
 impl TraceStatus {
     /// All statuses.
-    pub const ALL: [Self; 5] =
-        [Self::Pending, Self::Running, Self::Retrying, Self::Completed, Self::Failed];
+    pub const ALL: [Self; 5] = [Self::Pending, Self::Running, Self::Retrying, Self::Completed, Self::Failed];
 
     /// Returns the name in rows and responses.
     pub const fn name(self) -> &'static str {
