@@ -118,22 +118,21 @@ pub(crate) async fn run(command: ConnectorCommand, context: &CommandContext) -> 
     }
 }
 
-/// Returns the id of the connector of this name. What is no name is an id.
+/// Returns the id of the connector of this id or name. What is neither is left to the server.
 async fn resolve(name: &str, context: &CommandContext) -> Result<String, CliError> {
-    let is_id = name.len() == 36 && name.matches('-').count() == 4;
-    let mut offset = 0;
-    while !is_id {
+    let (mut offset, mut named) = (0, None);
+    loop {
         let request = ApiRequest::get(CONNECTORS.path(&[])).query("limit", PAGE).query("offset", offset);
         let page = rows(&context.fetch(&request).await?);
-        if let Some(row) = page.iter().find(|row| row["name"] == *name) {
-            return Ok(plain(&row["id"]));
+        if page.iter().any(|row| row["id"] == *name) {
+            return Ok(name.to_owned());
         }
+        named = named.or_else(|| Some(plain(&page.iter().find(|row| row["name"] == *name)?["id"])));
         if page.len() < PAGE {
-            break;
+            return Ok(named.unwrap_or_else(|| name.to_owned()));
         }
         offset += PAGE;
     }
-    Ok(name.to_owned())
 }
 
 async fn set_enabled(name: &str, status: &str, verb: &str, context: &CommandContext) -> Result<u8, CliError> {
