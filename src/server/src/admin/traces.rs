@@ -84,8 +84,8 @@ pub(super) async fn read(
 fn to_detail(trace: TraceRecord) -> TraceDetail {
     let TraceRecord { row, result_json, task_trace_json, attempts } = trace;
     let (mut message, mut error) = (None, None);
-    let mut result = parse_json(result_json);
-    let errors = result.as_mut().and_then(task_errors);
+    let result = parse_json(result_json);
+    let errors = result.as_ref().and_then(task_errors);
     match TraceStatus::parse(&row.status) {
         Some(TraceStatus::Completed) => message = result.map(visible_message),
         Some(TraceStatus::Failed | TraceStatus::Retrying) => error = row.error_message,
@@ -132,7 +132,7 @@ fn parse_json(text: Option<String>) -> Option<Value> {
 }
 
 /// Returns the errors of the tasks of a run, if it has some.
-fn task_errors(result: &mut Value) -> Option<Value> {
+fn task_errors(result: &Value) -> Option<Value> {
     let errors = result.get("errors")?;
     errors.as_array().is_some_and(|errors| !errors.is_empty()).then(|| errors.clone())
 }

@@ -12,7 +12,6 @@ use svc_model::{Code, ServiceError, key_principal};
 use tokio::time::Instant;
 
 use super::lockout::Lockout;
-use super::submissions::is_token_of;
 use crate::config;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -243,6 +242,11 @@ impl AdminAuthenticator {
         }
         granted_access
     }
+}
+
+/// Returns `true` for a token with this SHA-256 in hexadecimal digits.
+pub(super) fn is_token_of(token: &[u8], hash: &str) -> bool {
+    hex::encode(Sha256::digest(token)).as_bytes().ct_eq(hash.as_bytes()).into()
 }
 
 /// Returns the token of `Bearer <token>`; the case of the scheme does not matter (RFC 7235).

@@ -5,14 +5,13 @@ use actix_web::http::Method;
 use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
 use svc_api::{DataEnvelope, SubmissionError, SubmissionState};
 use svc_channels::{ChannelResponse, TRACE_ID_HEADER, remove_response_control};
 use svc_model::ServiceError;
 use svc_store::{TraceRecord, TraceStatus};
 use uuid::Uuid;
 
+use super::auth::is_token_of;
 use super::plane::DATA_PREFIX;
 use super::{Error, RequestContext};
 use crate::state::AppState;
@@ -89,11 +88,6 @@ fn split_path(path: &str) -> Option<(&str, Uuid)> {
 /// Returns the one refusal of the data plane.
 pub(super) fn unknown() -> ServiceError {
     ServiceError::not_found("No such submission, or it is not read with this token")
-}
-
-/// Returns `true` for a token with this SHA-256 in hexadecimal digits.
-pub(crate) fn is_token_of(token: &[u8], hash: &str) -> bool {
-    hex::encode(Sha256::digest(token)).as_bytes().ct_eq(hash.as_bytes()).into()
 }
 
 /// Answers with the state of a submission.

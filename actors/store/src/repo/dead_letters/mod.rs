@@ -164,8 +164,8 @@ impl DeadLetterRepository {
         self.0.read(operation("next_due"), |conn| Box::pin(lease::next_due(conn))).await
     }
 
-    /// Turns a letter held by `holder` into a trace, the next attempt at its work, which ends the letter. Returns whether `holder` held it;
-    /// if not, no trace is written.
+    /// Turns a letter held by `holder` into a trace, the next attempt at its work, which ends the letter. Returns
+    /// whether `holder` held it; if not, no trace is written.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is

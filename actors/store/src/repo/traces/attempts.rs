@@ -7,29 +7,16 @@ use std::time::Duration;
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use serde::{Deserialize, Serialize};
-use svc_model::Timestamp;
 use uuid::Uuid;
 
 use crate::clock::{FromNow, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::traces::change::TraceWrite;
+use crate::repo::traces::model::FirstAttempt;
 use crate::repo::traces::read::LenientTimestamp;
-use crate::repo::traces::{Ownership, TraceAttempt, TraceEnd, TraceRow, TraceStatus};
+use crate::repo::traces::{Ownership, TraceEnd, TraceStatus};
 use crate::schema::traces;
-
-/// Attempts that a read of their work lists at most, the newest.
-const LISTED: i64 = 100;
-
-/// The end of the first attempt, as the row of the work keeps it: the row itself has the end of the newest.
-#[derive(Serialize, Deserialize)]
-struct FirstAttempt {
-    error_message: Option<String>,
-    duration_ms: Option<f64>,
-    started_at: Option<Timestamp>,
-    completed_at: Option<Timestamp>,
-}
 
 /// Marks a later attempt as running, and its work with it. Returns whether the attempt was pending.
 pub(super) async fn start(
@@ -156,73 +143,4 @@ async fn keep_first_attempt(conn: &mut Conn, id: &str, end: &TraceEnd) -> Result
     let kept = traces::first_attempt_json.eq(text);
     on!(conn, c => diesel::update(traces::table.find(id)).set(kept).execute(c).await)?;
     Ok(())
-}
-
-type Columns =
-    (String, i64, String, Option<String>, Option<f64>, Option<LenientTimestamp>, Option<LenientTimestamp>);
-
-/// Lists the attempts at the work of a row, the first one first; none for the row of a later attempt.
-pub(super) async fn list(
-    conn: &mut Conn,
-    row: &TraceRow,
-    first: Option<&str>,
-) -> Result<Vec<TraceAttempt>, StoreError> {
-    if row.attempt_of.is_some() {
-        return Ok(Vec::new());
-    }
-    let first: Option<FirstAttempt> = first.and_then(|text| serde_json::from_str(text).ok());
-    let mut attempts = vec![match first {
-        Some(first) => TraceAttempt {
-            attempt: 1,
-            trace_id: row.id.clone(),
-            status: TraceStatus::Failed.name().to_owned(),
-            error_message: first.error_message,
-            duration_ms: first.duration_ms,
-            started_at: first.started_at,
-            completed_at: first.completed_at,
-        },
-        None => TraceAttempt {
-            attempt: 1,
-            trace_id: row.id.clone(),
-            status: row.status.clone(),
-            error_message: row.error_message.clone(),
-            duration_ms: row.duration_ms,
-            started_at: row.started_at,
-            completed_at: row.completed_at,
-        },
-    }];
-    if row.attempt < 2 {
-        return Ok(attempts);
-    }
-    let mut later: Vec<Columns> = on!(conn, c => {
-        traces::table
-            .filter(traces::attempt_of.eq(&row.id))
-            .order(traces::attempt.desc())
-            .limit(LISTED)
-            .select((
-                traces::id,
-                traces::attempt,
-                traces::status,
-                traces::error_message,
-                traces::duration_ms,
-                traces::started_at,
-                traces::completed_at,
-            ))
-            .load(c)
-            .await
-    })?;
-    later.reverse();
-    attempts.extend(later.into_iter().map(|columns| {
-        let (trace_id, attempt, status, error_message, duration_ms, started_at, completed_at) = columns;
-        TraceAttempt {
-            attempt,
-            trace_id,
-            status,
-            error_message,
-            duration_ms,
-            started_at: started_at.and_then(LenientTimestamp::into_timestamp),
-            completed_at: completed_at.and_then(LenientTimestamp::into_timestamp),
-        }
-    }));
-    Ok(attempts)
 }

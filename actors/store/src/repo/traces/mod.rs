@@ -128,8 +128,8 @@ impl TraceRepository {
             .await
     }
 
-    /// Writes the failure of a run, with the state of the work, and its dead letter in one transaction. Returns whether the run had not
-    /// ended before; if it had, no letter is written.
+    /// Writes the failure of a run, the state of its work and its dead letter in one transaction. Returns whether the run
+    /// had not ended before; if it had, no letter is written.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is

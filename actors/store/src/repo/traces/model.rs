@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use svc_model::{Page, Timestamp, WorkflowVersion};
 use uuid::Uuid;
 
@@ -347,6 +347,16 @@ pub struct TraceAttempt {
     pub started_at: Option<Timestamp>,
     /// End of the run.
     pub completed_at: Option<Timestamp>,
+}
+
+/// The end of the first attempt at accepted work, as the row of the work keeps it: the row itself has the end of the
+/// newest.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct FirstAttempt {
+    pub(super) error_message: Option<String>,
+    pub(super) duration_ms: Option<f64>,
+    pub(super) started_at: Option<Timestamp>,
+    pub(super) completed_at: Option<Timestamp>,
 }
 
 /// A trace with its result. The input is for the run only and is never read here.

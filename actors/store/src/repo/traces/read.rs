@@ -12,7 +12,8 @@ use uuid::Uuid;
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::traces::{TraceAccess, TraceRecord, TraceRow, attempts};
+use crate::repo::traces::model::FirstAttempt;
+use crate::repo::traces::{TraceAccess, TraceAttempt, TraceRecord, TraceRow, TraceStatus};
 use crate::schema::traces;
 
 /// A timestamp that may be malformed: SQLite stores any text. A malformed one must not fail the read of other
@@ -37,6 +38,9 @@ impl FromSql<sql_types::Timestamp, Pg> for LenientTimestamp {
         Ok(Self(FromSql::<sql_types::Timestamp, Pg>::from_sql(value).ok()))
     }
 }
+
+/// Attempts that a read of their work lists at most, the newest.
+const LISTED_ATTEMPTS: i64 = 100;
 
 type ListColumns = (
     traces::id,
@@ -140,11 +144,80 @@ pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<TraceRecord>
     let row = columns
         .into_row()
         .ok_or_else(|| StoreError::Database(format!("trace '{id}' has no readable time")))?;
-    let attempts = attempts::list(conn, &row, first.as_deref()).await?;
+    let attempts = list_attempts(conn, &row, first.as_deref()).await?;
     Ok(Some(TraceRecord { row, result_json, task_trace_json, attempts }))
 }
 
 pub(super) async fn exists(conn: &mut Conn, id: Uuid) -> Result<bool, StoreError> {
     let query = diesel::select(diesel::dsl::exists(traces::table.find(id.to_string())));
     Ok(on!(conn, c => query.get_result(c).await)?)
+}
+
+type AttemptColumns =
+    (String, i64, String, Option<String>, Option<f64>, Option<LenientTimestamp>, Option<LenientTimestamp>);
+
+/// Lists the attempts at the work of a row, the first one first; none for the row of a later attempt.
+async fn list_attempts(
+    conn: &mut Conn,
+    row: &TraceRow,
+    first: Option<&str>,
+) -> Result<Vec<TraceAttempt>, StoreError> {
+    if row.attempt_of.is_some() {
+        return Ok(Vec::new());
+    }
+    let first: Option<FirstAttempt> = first.and_then(|text| serde_json::from_str(text).ok());
+    let mut attempts = vec![match first {
+        Some(first) => TraceAttempt {
+            attempt: 1,
+            trace_id: row.id.clone(),
+            status: TraceStatus::Failed.name().to_owned(),
+            error_message: first.error_message,
+            duration_ms: first.duration_ms,
+            started_at: first.started_at,
+            completed_at: first.completed_at,
+        },
+        None => TraceAttempt {
+            attempt: 1,
+            trace_id: row.id.clone(),
+            status: row.status.clone(),
+            error_message: row.error_message.clone(),
+            duration_ms: row.duration_ms,
+            started_at: row.started_at,
+            completed_at: row.completed_at,
+        },
+    }];
+    if row.attempt < 2 {
+        return Ok(attempts);
+    }
+    let mut later: Vec<AttemptColumns> = on!(conn, c => {
+        traces::table
+            .filter(traces::attempt_of.eq(&row.id))
+            .order(traces::attempt.desc())
+            .limit(LISTED_ATTEMPTS)
+            .select((
+                traces::id,
+                traces::attempt,
+                traces::status,
+                traces::error_message,
+                traces::duration_ms,
+                traces::started_at,
+                traces::completed_at,
+            ))
+            .load(c)
+            .await
+    })?;
+    later.reverse();
+    attempts.extend(later.into_iter().map(|columns| {
+        let (trace_id, attempt, status, error_message, duration_ms, started_at, completed_at) = columns;
+        TraceAttempt {
+            attempt,
+            trace_id,
+            status,
+            error_message,
+            duration_ms,
+            started_at: started_at.and_then(LenientTimestamp::into_timestamp),
+            completed_at: completed_at.and_then(LenientTimestamp::into_timestamp),
+        }
+    }));
+    Ok(attempts)
 }
