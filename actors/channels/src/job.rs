@@ -107,7 +107,7 @@ impl CompiledChannel {
         let errors_only = policy.is_some_and(|policy| policy.errors_only);
         let (ending, ended) = self.conclude(&mut outcome, errors_only);
         recorder.outcome = Some(ending);
-        let is_kept = !(errors_only && matches!(ended, JobOutcome::Completed { .. }));
+        let is_kept = !(errors_only && outcome.errors.is_empty());
         let task_trace = outcome.trace.take().filter(|_| is_kept);
         JobResult {
             ended,
@@ -136,12 +136,12 @@ impl CompiledChannel {
     }
 
     fn conclude(&self, outcome: &mut RunOutcome, errors_only: bool) -> (MessageOutcome, JobOutcome) {
-        if !outcome.errors.is_empty() || outcome.failure.is_some() {
+        if outcome.has_failed() {
             let expired =
                 outcome.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Timeout);
             let ending = if expired { MessageOutcome::Timeout } else { MessageOutcome::Error };
             let failure = JobFailure {
-                message: failure::describe(&outcome.errors),
+                message: failure::describe_failure(outcome),
                 code: failure::error_code(outcome),
                 errors: self.serialize_errors(outcome),
                 is_transient: failure::is_transient(&outcome.errors),
@@ -149,7 +149,7 @@ impl CompiledChannel {
             };
             return (ending, JobOutcome::Failed(failure));
         }
-        if errors_only {
+        if errors_only && outcome.errors.is_empty() {
             return (MessageOutcome::Ok, JobOutcome::Completed { result: None });
         }
         ResponseControl::take(&mut outcome.message.data);

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
-use crate::failure::{describe, error_code};
+use crate::failure::{describe_failure, error_code};
 use crate::guards::{IdempotencyClaim, RecordRefusal};
 use crate::job::serialize_run;
 use crate::metadata;
@@ -294,7 +294,7 @@ impl CompiledChannel {
         let trace = is_kept.then(|| {
             let mut trace = self.record_trace(&attempt);
             trace.workflow = outcome.workflow.take();
-            trace.clean = !is_failed;
+            trace.clean = outcome.errors.is_empty();
             trace.error_code = error_code(&outcome);
             if let RecordOutcome::Failed { message } = &ended {
                 trace.error = Some(message.clone());
@@ -412,15 +412,15 @@ impl CompiledChannel {
 
 fn conclude(outcome: &RunOutcome, limit: Duration, took: Duration) -> (MessageOutcome, RecordOutcome) {
     match &outcome.failure {
-        None if outcome.errors.is_empty() => (MessageOutcome::Ok, RecordOutcome::Completed),
+        None if !outcome.has_failed() => (MessageOutcome::Ok, RecordOutcome::Completed),
         Some(failure) if failure.kind == FailureKind::Timeout => {
             // A run that used up its processor time ended before its limit.
             let message = match took < limit {
-                true => describe(&outcome.errors),
+                true => describe_failure(outcome),
                 false => format!("timed out after {}ms", limit.as_millis()),
             };
             (MessageOutcome::Timeout, RecordOutcome::Failed { message })
         }
-        _ => (MessageOutcome::Error, RecordOutcome::Failed { message: describe(&outcome.errors) }),
+        _ => (MessageOutcome::Error, RecordOutcome::Failed { message: describe_failure(outcome) }),
     }
 }

@@ -66,7 +66,7 @@ impl CompiledChannel {
         let finished = finish();
         if let Some(failure) = &outcome.failure {
             let error = failure.to_service_error(self.services.settings.verbose_errors);
-            let text = failure::describe(&outcome.errors);
+            let text = failure::describe_failure(&outcome);
             return Err(Box::pin(self.record_failure(&finished, outcome, (error, text))).await);
         }
         let rendering = ResponseRenderer {

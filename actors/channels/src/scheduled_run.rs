@@ -11,7 +11,7 @@ use svc_spans::SpanDraft;
 use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
-use crate::failure::{describe, error_code, mark_failed};
+use crate::failure::{describe_failure, error_code, mark_failed};
 use crate::guards::ScheduledRunRefusal;
 use crate::metadata;
 use crate::metrics::MessageOutcome;
@@ -128,7 +128,7 @@ impl CompiledChannel {
         let (ending, ended) = conclude(&outcome, limit, recorder.started.elapsed());
         recorder.outcome = Some(ending);
         let clean = ended == ScheduledRunOutcome::Completed;
-        let is_kept = policy.is_some_and(|policy| !(policy.errors_only && clean));
+        let is_kept = policy.is_some_and(|policy| !(policy.errors_only && outcome.errors.is_empty()));
         let task_trace = outcome.trace.take().filter(|_| is_kept);
         ScheduledRunResult {
             result: match (is_kept, clean) {
@@ -159,15 +159,15 @@ impl CompiledChannel {
 
 fn conclude(outcome: &RunOutcome, limit: Duration, took: Duration) -> (MessageOutcome, ScheduledRunOutcome) {
     match &outcome.failure {
-        None if outcome.errors.is_empty() => (MessageOutcome::Ok, ScheduledRunOutcome::Completed),
+        None if !outcome.has_failed() => (MessageOutcome::Ok, ScheduledRunOutcome::Completed),
         Some(failure) if failure.kind == FailureKind::Timeout => {
             // A run that used up its processor time ended before its limit.
             let message = match took < limit {
-                true => describe(&outcome.errors),
+                true => describe_failure(outcome),
                 false => format!("timed out after {}ms", limit.as_millis()),
             };
             (MessageOutcome::Timeout, ScheduledRunOutcome::Failed { message })
         }
-        _ => (MessageOutcome::Error, ScheduledRunOutcome::Failed { message: describe(&outcome.errors) }),
+        _ => (MessageOutcome::Error, ScheduledRunOutcome::Failed { message: describe_failure(outcome) }),
     }
 }

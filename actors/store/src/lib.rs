@@ -56,8 +56,8 @@ pub use repo::{
     OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, Ownership,
     PackageReceipts, PlatformRoute, References, RefreshLease, Repository, RollbackSource, RowKey,
     SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState, TokenStates, TraceAccess,
-    TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository, TraceRow,
-    TraceStatus, UnfinishedRun, Versioned, WorkflowGates,
+    TraceAttempt, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRepository,
+    TraceRow, TraceStatus, UnfinishedRun, Versioned, WorkflowGates,
 };
 pub use retry_window::RetryWindow;
 pub use status::DatabaseStatus;

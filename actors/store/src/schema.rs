@@ -163,6 +163,10 @@ table! {
         workflow_version -> Nullable<BigInt>,
         request_id -> Nullable<Text>,
         error_code -> Nullable<Text>,
+        attempt -> BigInt,
+        attempt_of -> Nullable<Text>,
+        next_retry_at -> Nullable<Timestamp>,
+        first_attempt_json -> Nullable<Text>,
     }
 }
 
@@ -198,6 +202,7 @@ table! {
         claimed_until -> Nullable<Timestamp>,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        attempt_of -> Nullable<Text>,
     }
 }
 

@@ -401,6 +401,7 @@ impl TracesShared {
             runner,
             limit: self.settings.queue.processing_timeout,
             max_retries: self.settings.dead_letters.max_retries,
+            retries: self.settings.dead_letters.retry_enabled,
             metrics: self.metrics.clone(),
             letters_changed: Arc::clone(&self.letters_changed),
             letters_due: Arc::clone(&self.letters_due),

@@ -105,6 +105,8 @@ pub enum Access {
     Optional,
     /// An admin key, or the token that came with the trace.
     TraceToken,
+    /// The token that came with the trace, and nothing else.
+    Token,
     /// The credential that the channel asks for.
     Channel,
 }

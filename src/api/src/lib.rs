@@ -47,7 +47,7 @@ pub use connectors::{
     ConnectorUpdate, ExportedConnector,
 };
 pub use cron::{OccurrenceDetail, OccurrenceListEnvelope, OccurrenceSummary, ScheduleSummary};
-pub use data::{RunError, RunResponse, SubmissionReceipt};
+pub use data::{RunError, RunResponse, SubmissionError, SubmissionReceipt, SubmissionState};
 pub use dead_letters::{DeadLetterDetail, DeadLetterSummary, PurgeRequest, PurgeResult};
 pub use endpoint::{Access, Answer, BodySchema, Endpoint, Method, SchemaSource, Tag};
 pub use engine::{EngineReloaded, EngineStatus, QuarantinedChannel, QuestionableChannel, ReloadedSettings};
@@ -67,7 +67,7 @@ pub use operational::{
 };
 pub use packages::{Inventory, PackageDetail, Receipt, ReceiptRequest};
 pub use parameter::{ParameterKind, PathParameter, QueryParameter};
-pub use traces::{TraceDetail, TraceListEnvelope, TraceSummary};
+pub use traces::{AttemptSummary, TraceDetail, TraceListEnvelope, TraceSummary};
 pub use validation::{ValidationIssue, ValidationResult};
 pub use workflows::{
     ConnectorDependency, TrialStep, TrialTrace, WorkflowDefinition, WorkflowDependencies, WorkflowResource,

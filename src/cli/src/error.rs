@@ -7,6 +7,7 @@ use std::time::Duration;
 use svc_client::{ClientError, describe_cause};
 
 use crate::output::printable;
+use crate::remedy::as_commands;
 
 /// Exit code of an error.
 pub(crate) const EXIT_FAILURE: u8 = 1;
@@ -102,7 +103,7 @@ impl CliError {
     }
 
     fn text(&self, is_verbose: bool) -> String {
-        let mut lines = vec![format!("Error: {}", printable(&self.to_string()))];
+        let mut lines = vec![format!("Error: {}", printable(&as_commands(&self.to_string())))];
         let (error, advice) = match self {
             Self::Client(error) => (Some(error), None),
             Self::Advised { error, advice } => (Some(error), Some(advice)),

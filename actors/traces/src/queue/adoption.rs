@@ -250,6 +250,7 @@ impl Adoption {
             retry_count: i64::from(self.bounds.max_retries),
             max_retries: i64::from(self.bounds.max_retries),
             delay: Duration::ZERO,
+            retries: false,
             ownership: Some(ownership),
             report: report.map(Box::new),
         };

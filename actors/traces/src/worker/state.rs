@@ -20,6 +20,8 @@ pub(crate) struct JobAttempt {
     /// Number of the retry of a dead letter; 0 for a first run.
     pub(crate) retry: u32,
     pub(crate) max_retries: u32,
+    /// True if dead letters are retried.
+    pub(crate) retries: bool,
 }
 
 /// The record to write about an attempt.
@@ -32,6 +34,11 @@ pub(crate) enum AttemptOutcome {
 }
 
 impl JobAttempt {
+    /// Returns `true` for the first attempt at its work, whose row is that of the work.
+    pub(crate) const fn is_first(&self) -> bool {
+        self.retry == 0
+    }
+
     /// Returns the record of a run.
     ///
     /// # Errors
@@ -86,6 +93,7 @@ impl JobAttempt {
             workflow: None,
             retry_count: i64::from(if is_transient { self.retry } else { self.retry.max(self.max_retries) }),
             max_retries: i64::from(self.max_retries),
+            retries: self.retries,
             delay: retry_delay(self.retry).max(retry_after.unwrap_or_default()),
             ownership: Some(self.ownership.clone()),
             report: None,
@@ -104,7 +112,7 @@ mod tests {
 
     fn attempt(retry: u32, max_retries: u32) -> JobAttempt {
         let ownership = Ownership { owner: "n:1".into(), recoveries: 2 };
-        JobAttempt { id: Uuid::nil(), ownership, retry, max_retries }
+        JobAttempt { id: Uuid::nil(), ownership, retry, max_retries, retries: true }
     }
 
     fn verdict(retry: u32, ended: JobOutcome) -> AttemptOutcome {

@@ -226,6 +226,11 @@ impl Process {
         self.trace(id).await
     }
 
+    /// Waits until no attempt at the job waits in the queue or runs.
+    pub(crate) async fn rests(&self, id: Uuid) {
+        wait_until(async || !["pending", "running"].contains(&&*self.trace(id).await.row.status)).await;
+    }
+
     pub(crate) async fn letters(&self) -> Vec<DeadLetterRow> {
         self.store.dead_letters().list(DeadLetterFilter::default(), Page::default()).await.unwrap().0
     }

@@ -1,5 +1,6 @@
 //! Endpoints of traces.
 
+use crate::data::SubmissionState;
 use crate::endpoint::{
     Access, Answer, Endpoint, LIMIT, Method, OFFSET, SORT_ORDER, SchemaSource, Tag, sort_by,
 };
@@ -29,7 +30,10 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Traces,
         "Lists traces, newest first, without payloads",
     )
-    .describes("The default order can be read on from `next_cursor`, which an `offset` excludes.")
+    .describes(
+        "The default order can be read on from `next_cursor`, which an `offset` excludes. Later attempts at accepted \
+         work are left out: the work has the state of the newest one.",
+    )
     .with_query(&[
         QueryParameter::new("status", OneOf(TRACE_STATUSES), "Only traces of this status"),
         QueryParameter::new("channel", Text, "Only traces of the channel of this name"),
@@ -46,6 +50,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         LIMIT,
         OFFSET,
         QueryParameter::new("cursor", Text, "`next_cursor` of the page before"),
+        QueryParameter::new("attempts", Boolean, "`true` lists later attempts at accepted work, too"),
         QueryParameter::new("include_total", Boolean, "`true` counts the matching rows"),
     ])
     .answers(&[Answer::json(200, "A page of traces", &[SchemaSource::for_type::<TraceListEnvelope>()])]),
@@ -56,7 +61,9 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Tag::Traces,
         "Reads a trace with its result",
     )
-    .describes("An admin key reads every trace, the token of a submission its own.")
+    .describes(
+        "An admin key reads every trace. The token of a submission reads the state of that one, as the data plane shows it.",
+    )
     .with_access(Access::TraceToken)
     .path_parameters(&[PathParameter::new("id", "Id of the trace", "0190a1b2-0000-7000-8000-000000000000")])
     .with_query(&[QueryParameter::new(
@@ -64,5 +71,12 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         Text,
         "The token of the submission, where the header `x-trace-token` cannot be sent",
     )])
-    .answers(&[Answer::json(200, "The trace", &[SchemaSource::for_type::<DataEnvelope<TraceDetail>>()])]),
+    .answers(&[Answer::json(
+        200,
+        "The trace, or the state of the submission",
+        &[
+            SchemaSource::for_type::<DataEnvelope<TraceDetail>>(),
+            SchemaSource::for_type::<DataEnvelope<SubmissionState>>(),
+        ],
+    )]),
 ];

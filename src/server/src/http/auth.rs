@@ -249,9 +249,7 @@ impl AdminAuthenticator {
         let Some(hash) = token_hash else {
             return self.authorize(&Method::GET, headers, client).map(|_| TraceView::Operator);
         };
-        if token.is_some_and(|token| {
-            bool::from(hex::encode(Sha256::digest(token)).as_bytes().ct_eq(hash.as_bytes()))
-        }) {
+        if token.is_some_and(|token| is_token_of(token, hash)) {
             return Ok(TraceView::Submitter);
         }
         if self.enabled {
@@ -315,6 +313,11 @@ impl AdminKeys {
         }
         holder
     }
+}
+
+/// Returns `true` for a token with this SHA-256 in hexadecimal digits.
+pub(super) fn is_token_of(token: &[u8], hash: &str) -> bool {
+    hex::encode(Sha256::digest(token)).as_bytes().ct_eq(hash.as_bytes()).into()
 }
 
 /// Returns the token of `Bearer <token>`; the case of the scheme does not matter (RFC 7235).

@@ -14,9 +14,16 @@ use super::plane::Plane;
 use crate::config;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS");
-const ALLOWED: [&str; 6] =
-    ["content-type", "authorization", "accept", "x-api-key", "idempotency-key", "x-request-id"];
-const EXPOSED: [&str; 3] = ["x-request-id", "x-trace-id", "retry-after"];
+const ALLOWED: [&str; 7] = [
+    "content-type",
+    "authorization",
+    "accept",
+    "x-api-key",
+    "idempotency-key",
+    "x-request-id",
+    "x-trace-token",
+];
+const EXPOSED: [&str; 4] = ["x-request-id", "x-trace-id", "retry-after", "location"];
 
 /// The configured rules.
 #[derive(Debug)]
@@ -138,7 +145,7 @@ mod tests {
         assert_eq!(headers.get(ACCESS_CONTROL_ALLOW_ORIGIN).unwrap(), "*");
         assert_eq!(
             headers.get(ACCESS_CONTROL_EXPOSE_HEADERS).unwrap(),
-            "x-request-id, x-trace-id, retry-after"
+            "x-request-id, x-trace-id, retry-after, location"
         );
         assert!(headers.get(ACCESS_CONTROL_MAX_AGE).is_none() && headers.get(header::VARY).is_none());
     }
@@ -169,9 +176,9 @@ mod tests {
             (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS"),
             (
                 ACCESS_CONTROL_ALLOW_HEADERS,
-                "content-type, authorization, accept, x-api-key, idempotency-key, x-request-id",
+                "content-type, authorization, accept, x-api-key, idempotency-key, x-request-id, x-trace-token",
             ),
-            (ACCESS_CONTROL_EXPOSE_HEADERS, "x-request-id, x-trace-id, retry-after, etag"),
+            (ACCESS_CONTROL_EXPOSE_HEADERS, "x-request-id, x-trace-id, retry-after, location, etag"),
             (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
         ];
         for (name, value) in expected {
@@ -213,7 +220,7 @@ mod tests {
         assert_eq!(granted.get(ACCESS_CONTROL_MAX_AGE).unwrap(), "0");
         assert_eq!(granted.get(header::VARY).unwrap(), "origin");
         let allowed = granted.get(ACCESS_CONTROL_ALLOW_HEADERS).unwrap().to_str().unwrap();
-        assert!(allowed.ends_with("x-request-id, x-shop"), "{allowed}");
+        assert!(allowed.ends_with("x-trace-token, x-shop"), "{allowed}");
         let refused = answer(&cors, Some("https://b.example"));
         assert!(refused.get(ACCESS_CONTROL_ALLOW_ORIGIN).is_none());
         assert!(refused.get(ACCESS_CONTROL_ALLOW_CREDENTIALS).is_none());

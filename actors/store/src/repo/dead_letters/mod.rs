@@ -169,19 +169,24 @@ impl DeadLetterRepository {
         self.0.read(operation("next_due"), |conn| Box::pin(lease::next_due(conn))).await
     }
 
-    /// Turns a letter held by `holder` into a trace, which ends the letter. Returns whether `holder` held it;
-    /// if not, no trace is written.
+    /// Turns a letter held by `holder` into a trace, the next attempt at its work, which ends the letter. Returns
+    /// whether `holder` held it; if not, no trace is written.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] while the database is away, [`StoreError::Unanswered`] if its answer is
     /// lost, [`StoreError::Database`] if it refuses a statement. The latter also if a trace with this id
     /// exists.
-    pub async fn take_into_trace(&self, id: &str, trace: NewTrace, holder: &str) -> Result<bool, StoreError> {
-        let (id, holder) = (key(id), holder.to_owned());
+    pub async fn take_into_trace(
+        &self,
+        letter: &ClaimedLetter,
+        trace: NewTrace,
+        holder: &str,
+    ) -> Result<bool, StoreError> {
+        let (letter, holder) = (letter.clone(), holder.to_owned());
         self.0
             .write(operation("take_into_trace"), move |conn| {
                 Box::pin(async move {
-                    lease::take_into_trace(conn, &id, trace, &holder).await.map(UnitOutcome::Keep)
+                    lease::take_into_trace(conn, &letter, trace, &holder).await.map(UnitOutcome::Keep)
                 })
             })
             .await

@@ -129,6 +129,9 @@ impl Listing {
 macro_rules! filtered {
     ($db:ident, $query:expr, $status:expr) => {{
         let mut query = traces::table.into_boxed::<$db>();
+        if !$query.attempts {
+            query = query.filter(traces::attempt_of.is_null());
+        }
         if let Some(status) = &$query.status {
             query = query.filter(sql::<Bool>($status).bind::<Text, _>(status.clone()));
         }
