@@ -91,7 +91,7 @@ codes! {
         "The body is larger than the setting that `message` names: `ingest.max_payload_size`, for the admin API \
          `server.max_admin_body_size`.",
         "Send less, or have the operator raise the setting.";
-    /// The content type of the body is not JSON.
+    /// The content type or the encoding of the body is not taken.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, "Unsupported media type",
         "The channel or endpoint does not take the content type of the body, or the body has a content encoding.",
         "Send a content type that the message names (`application/json` where nothing else is configured), uncompressed.";
