@@ -10,6 +10,7 @@ mod cpu;
 mod disk;
 mod freeze;
 mod goodput;
+mod idempotency;
 mod lockout;
 mod memory;
 mod recoveries;
@@ -31,7 +32,7 @@ use verdict::{AttackOutcome, AttackVerdict, Promise};
 type Attack = (Promise, fn(&AttackTarget) -> io::Result<AttackOutcome>);
 
 /// Every attack, in the order of the report.
-const ATTACKS: [Attack; 15] = [
+const ATTACKS: [Attack; 16] = [
     recoveries::ATTACK,
     rolling::ATTACK,
     rollout::ATTACK,
@@ -42,6 +43,7 @@ const ATTACKS: [Attack; 15] = [
     freeze::ATTACK,
     lockout::ATTACK,
     cache::ATTACK,
+    idempotency::ATTACK,
     connections::BODIES,
     connections::PIPELINE,
     connections::DESCRIPTORS,

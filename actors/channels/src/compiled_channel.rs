@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_engine::Flow;
 use svc_model::config::{BodyMode, RecordFormat, ResponseConfig, ResponseMode};
 use svc_model::{Channel, ChannelConfig, Protocol, is_unreadable};
@@ -14,10 +15,15 @@ use svc_traces::TracePolicy;
 use crate::cron::CronConfig;
 use crate::digest::{Digest, DigestBuilder};
 use crate::guards::{CacheKeyInputs, Guards};
+use crate::metadata;
 use crate::metrics::ChannelMeters;
 use crate::response_shape::ResponseShaper;
 use crate::series::FlowMeters;
 use crate::services::ChannelServices;
+
+/// Names of dropped members in a line of the log, and letters of each: a caller chose them.
+const SHOWN_MEMBERS: usize = 5;
+const SHOWN_LETTERS: usize = 64;
 
 /// A channel compiled to run. Immutable but for the state of its guards; shared by its actors on all threads.
 pub struct CompiledChannel {
@@ -27,6 +33,8 @@ pub struct CompiledChannel {
     pub(crate) chain: Arc<[Arc<str>]>,
     pub(crate) flow: Flow,
     pub(crate) envelope: bool,
+    /// Set once a body was taken for an envelope and lost members.
+    has_dropped_members: Arc<AtomicBool>,
     /// The interpretation of the value of a record.
     pub(crate) record_format: RecordFormat,
     pub(crate) cookies: Vec<String>,
@@ -111,6 +119,10 @@ impl CompiledChannel {
             flow_meters: services.metrics.flow_meters(&flow),
             flow,
             envelope: config.request.body_mode == BodyMode::Auto,
+            has_dropped_members: previous
+                .filter(|previous| previous.envelope && config.request.body_mode == BodyMode::Auto)
+                .map(|previous| Arc::clone(&previous.has_dropped_members))
+                .unwrap_or_default(),
             record_format: config.request.record_format,
             cookies: config.request.cookies_to_metadata,
             guards,
@@ -130,6 +142,28 @@ impl CompiledChannel {
     /// Returns the schedule configuration; `None` for a channel that is not scheduled.
     pub fn cron(&self) -> Option<&CronConfig> {
         self.cron.as_deref()
+    }
+
+    /// Returns `true` if members of a body were dropped because the body was taken for an envelope.
+    pub fn has_dropped_members(&self) -> bool {
+        self.has_dropped_members.load(Ordering::Relaxed)
+    }
+
+    /// Counts a body that loses members because it is taken for an envelope; the first one is logged.
+    pub(crate) fn note_dropped_members(&self, body: &Value) {
+        let mut dropped = metadata::dropped_members(body).peekable();
+        if dropped.peek().is_none() {
+            return;
+        }
+        self.services.metrics.count_dropped_members(&self.name);
+        if self.has_dropped_members.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let names: Vec<String> =
+            dropped.take(SHOWN_MEMBERS).map(|name| name.chars().take(SHOWN_LETTERS).collect()).collect();
+        slog::warn!(self.services.log, "members of a body were dropped, it was taken for an envelope";
+            "channel" => &*self.name, "members" => names.join(", "),
+            "remedy" => "set request.body_mode to payload");
     }
 
     /// The name callers use.

@@ -28,10 +28,10 @@ impl CompiledChannel {
         admitted: AdmittedMessage,
         trace_context: &TraceContext,
     ) -> Result<ChannelResponse, ServiceError> {
-        let AdmittedMessage { payload, mut metadata, bucket, claim, permit, .. } = admitted;
+        let AdmittedMessage { payload, mut metadata, bucket, run_key, claim, permit, .. } = admitted;
         let trace_id = Uuid::now_v7();
         // It stays with the job: a retry of its dead letter leaves another trace and has the same key.
-        metadata::set_run_key(&mut metadata, trace_id.to_string());
+        metadata::set_run_key(&mut metadata, run_key.unwrap_or_else(|| trace_id.to_string()));
         let job = Job {
             trace_id,
             channel_id: Some(self.id.clone()),

@@ -30,6 +30,11 @@ impl ChannelResponse {
         self.headers.iter().any(|(name, _)| name == "set-cookie")
     }
 
+    /// Builds the response to a repeat that the channel accepts.
+    pub(crate) fn duplicate() -> Self {
+        Self::json(200, r#"{"status":"duplicate"}"#.to_owned())
+    }
+
     /// Builds a response whose body is this JSON text.
     pub(crate) fn json(status: u16, text: String) -> Self {
         let headers = vec![("content-type".to_owned(), "application/json".to_owned())];

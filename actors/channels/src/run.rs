@@ -35,7 +35,8 @@ impl CompiledChannel {
         (request_id, trace_context): (&str, TraceContext),
         arrived: Instant,
     ) -> Result<ChannelResponse, ServiceError> {
-        let AdmittedMessage { payload, mut metadata, bucket, profile, cache_key, permit, .. } = admitted;
+        let AdmittedMessage { payload, mut metadata, bucket, profile, run_key, cache_key, permit, .. } =
+            admitted;
         let traced = self.sampled_trace();
         let details = traced.is_some_and(|(_, policy)| policy.task_details);
         let options = RunOptions {
@@ -49,8 +50,7 @@ impl CompiledChannel {
         };
         let id = Uuid::now_v7();
         if self.reads_metadata {
-            let key = if request_id.is_empty() { id.to_string() } else { request_id.to_owned() };
-            metadata::set_run_key(&mut metadata, key);
+            metadata::set_run_key(&mut metadata, run_key.unwrap_or_else(|| id.to_string()));
         }
         let message = Message::with_id(id, payload, metadata);
         let (started_at, started) = (traced.map(|_| Timestamp::now()), Instant::now());

@@ -27,11 +27,15 @@ impl CompiledChannel {
         async move {
             let _held = held_until_answered;
             let mut recorder = OutcomeRecorder::start(&self.meters);
-            let admitted = match self.admit(request).await {
+            let mut admitted = match self.admit(request).await {
                 Ok(admitted) => admitted,
                 Err(ShortCircuit::Answered(answer)) => {
                     recorder.outcome = Some(MessageOutcome::Ok);
                     return Ok(answer);
+                }
+                Err(ShortCircuit::Repeated) => {
+                    recorder.outcome = Some(MessageOutcome::Duplicate);
+                    return Ok(ChannelResponse::duplicate());
                 }
                 Err(ShortCircuit::Refused(refusal)) => {
                     recorder.outcome = Some(match refusal.code() {
@@ -44,7 +48,11 @@ impl CompiledChannel {
             };
             let answer = match delivery {
                 Delivery::Sync => {
+                    let claim = admitted.claim.take().filter(|_| admitted.releases_on_error);
                     let answer = self.run(admitted, (&request_id, trace_context), recorder.started).await;
+                    if let Some(claim) = claim.filter(|_| !is_success(&answer)) {
+                        claim.release(&self.services).await;
+                    }
                     recorder.outcome =
                         Some(answer.as_ref().map_or_else(error_outcome, |_| MessageOutcome::Ok));
                     answer
@@ -83,6 +91,11 @@ impl CompiledChannel {
         }
         Ok(answer)
     }
+}
+
+/// Returns `true` if the sender of the message need not send it again.
+fn is_success(answer: &Result<ChannelResponse, ServiceError>) -> bool {
+    answer.as_ref().is_ok_and(|answer| answer.status < 400)
 }
 
 /// Returns the outcome of a run, or of an attempt to queue one, that failed.

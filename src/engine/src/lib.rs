@@ -85,6 +85,7 @@ mod secret_uses;
 mod stubs;
 mod template;
 mod trace;
+mod truth;
 
 pub use bounded_json::{ParseJsonError, RunStopped, parse_json_within};
 pub use checks::UnknownCall;
@@ -111,3 +112,4 @@ pub use template::Template;
 pub use trace::{
     AuditChange, AuditTrailEntry, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, TraceStep,
 };
+pub use truth::ConstantTruth;

@@ -49,6 +49,10 @@ codes! {
     /// An expression calls an operator that does not exist, in a place where only its truth value counts.
     UnknownOperator = "UNKNOWN_OPERATOR", "An expression of which only the truth counts calls an operator that does not exist.",
         "Use the operator that the message names, or one that `GET /api/v1/admin/functions/operators` lists.";
+    /// A value that calls no operator stands where only the truth of an expression counts.
+    NotAnExpression = "NOT_AN_EXPRESSION",
+        "An object of several members, an empty one or a list stands where only the truth of an expression counts: its truth is the same for every message.",
+        "Write an object with one member, the operator; combine several conditions with `and` or `or`.";
     /// An object in an expression is probably a misspelt operator call; it is evaluated as data.
     SuspectOperator = "logic.unknown_operator", "A warning: an object reads like the call of an operator and is data.",
         "Use the operator that the message names; leave it where the object is meant to be data.";

@@ -152,6 +152,11 @@ impl ChannelMetrics {
         self.guards.looked_up(channel, found);
     }
 
+    /// Counts a body that lost members because it was taken for an envelope.
+    pub(crate) fn count_dropped_members(&self, channel: &str) {
+        self.guards.members_dropped(channel);
+    }
+
     /// The meters of one channel.
     pub(crate) fn channel_meters(&self, channel: &str) -> ChannelMeters {
         ChannelMeters {

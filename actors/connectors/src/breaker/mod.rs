@@ -11,6 +11,7 @@ use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
+use svc_model::key_part;
 use tokio::time::Instant;
 
 use state::{Admission, Breaker};
@@ -65,7 +66,7 @@ impl Breakers {
         let Some(settings) = self.settings else {
             return Some(BreakerPermit { breakers: self, key: None, probe: false });
         };
-        let key = format!("{channel}:{connector}");
+        let key = format!("{}:{connector}", key_part(channel));
         let mut table = self.lock();
         table.make_room(&key, settings.max_breakers);
         table.calls += 1;

@@ -23,8 +23,8 @@ use block::{ConfigBlock, keep_or_report};
 pub use auth::AuthConfig;
 pub use cron::{CronTransport, MisfirePolicy, RunExclusion};
 pub use guards::{
-    BackendError, BackpressureConfig, DeduplicationConfig, KEY_HEADERS, PrincipalRateLimitConfig,
-    RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
+    BackendError, BackpressureConfig, DeduplicationConfig, DuplicatePolicy, KEY_HEADERS,
+    PrincipalRateLimitConfig, RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
 };
 pub use request::{BodyMode, RecordFormat, RequestConfig};
 pub use response::{ErrorBody, ErrorBodyKey, Placeholder, ResponseConfig, ResponseMode};
@@ -163,6 +163,13 @@ pub struct GuardExpression<'a> {
     pub logic: &'a Value,
     /// The roots that it can read.
     pub roots: &'static [&'static str],
+}
+
+impl GuardExpression<'_> {
+    /// Returns `true` if the result is a key; of any other one only the truth counts.
+    pub fn is_key(&self) -> bool {
+        self.name.ends_with("key_logic")
+    }
 }
 
 #[cfg(test)]

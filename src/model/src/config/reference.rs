@@ -383,6 +383,20 @@ pub static BLOCKS: [BlockReference; 15] = [
                 "the key, over `{data, metadata}`; it wins over `header`, and null is not checked",
             ),
             key("window_secs", NUMBER, "60", "how long a key is remembered").default("300"),
+            key(
+                "per_principal",
+                SWITCH,
+                "false",
+                "each caller has keys of its own; `false` shares them, as a channel without `auth` does",
+            )
+            .default("true"),
+            key(
+                "on_duplicate",
+                "`refuse`, `accept`",
+                r#""accept""#,
+                "the answer to a repeat: 409, or 200 with `{\"status\": \"duplicate\"}`",
+            )
+            .default(r#""refuse""#),
             CONNECTOR,
             ON_BACKEND_ERROR,
         ],

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::body::BodyReader;
 use super::{ChannelChecks, cron, distinct, scan};
 use crate::config::auth::sends_data_beside_others;
-use crate::config::{BodyMode, ChannelConfig, CronTransport};
+use crate::config::{AuthConfig, BodyMode, ChannelConfig, CronTransport, TemplatePart};
 use crate::entity::{Channel, ChannelContent, ChannelType, EntityKind, Protocol};
 use crate::field::{FieldCode, FieldError, Issue, ValidationReport};
 use crate::mask::{MASK, restore_channel_config};
@@ -59,7 +59,7 @@ pub fn channel_warnings(config: &Value, checks: &dyn ChannelChecks) -> Vec<Issue
     let preset = config.pointer("/auth/preset").and_then(Value::as_str);
     let Ok(config) = ChannelConfig::parse(config) else { return Vec::new() };
     let mut warnings = shared_answers(&config);
-    warnings.extend(preset.and_then(|preset| discarded_siblings(&config, preset)));
+    warnings.extend(discarded_siblings(&config, preset));
     warnings.extend(checks.suspicions(&config));
     warnings
 }
@@ -241,6 +241,7 @@ fn check_config(content: &ChannelContent, checks: &dyn ChannelChecks, errors: &m
         Err(problems) => return errors.extend(problems),
     };
     errors.extend(undecided_sharing(&config));
+    errors.extend(keys_of_nobody(&config));
     for expression in config.expressions() {
         let compiled = if scan::reads_secret(expression.logic) {
             Err("a secret cannot be read here".to_owned())
@@ -275,13 +276,62 @@ fn undecided_sharing(config: &ChannelConfig) -> Option<FieldError> {
     }
 }
 
-/// Warns about a sender whose bodies hold `data` beside other members, which the body mode `auto` drops.
-fn discarded_siblings(config: &ChannelConfig, preset: &str) -> Option<Issue> {
-    let loses = config.request.body_mode == BodyMode::Auto && sends_data_beside_others(preset);
-    let why = format!(
-        "{preset} sends data beside other members, and all but data and metadata are dropped: set body_mode to payload"
-    );
-    loses.then(|| Issue::new("channel.config.request.body_mode", why))
+/// Refuses idempotency keys per principal on a channel that knows none.
+fn keys_of_nobody(config: &ChannelConfig) -> Option<FieldError> {
+    let per_principal = config.deduplication.as_ref().is_some_and(|block| block.per_principal == Some(true));
+    let path = "channel.config.deduplication.per_principal";
+    (per_principal && config.auth.is_none())
+        .then(|| FieldError::invalid(path, "per_principal needs auth, which names a principal"))
+}
+
+/// Warns about a sender whose bodies are no envelopes of this service, on a channel that takes a body with `data` or
+/// `metadata` for one and drops its other members.
+fn discarded_siblings(config: &ChannelConfig, preset: Option<&str>) -> Option<Issue> {
+    if config.request.body_mode != BodyMode::Auto {
+        return None;
+    }
+    let why = match preset {
+        Some(preset) if sends_data_beside_others(preset) => {
+            format!("{preset} sends data beside other members, and all but data and metadata are dropped")
+        }
+        Some(preset) => {
+            format!(
+                "a body of {preset} with a member data or metadata is taken for an envelope, and loses the others"
+            )
+        }
+        None if expects_cloud_events(config) => {
+            "CloudEvents have data beside other members, and all but data and metadata are dropped".to_owned()
+        }
+        None => return None,
+    };
+    Some(Issue::new("channel.config.request.body_mode", format!("{why}: set body_mode to payload")))
+}
+
+/// Returns true for a channel that reads attributes of CloudEvents: headers `ce-…`, or `specversion`.
+fn expects_cloud_events(config: &ChannelConfig) -> bool {
+    fn names_attribute(logic: &Value) -> bool {
+        match logic {
+            Value::String(text) => text.split('.').any(is_attribute),
+            Value::Array(items) => items.iter().any(names_attribute),
+            Value::Object(members) => members.values().any(names_attribute),
+            _ => false,
+        }
+    }
+    let is_sent =
+        config.deduplication.as_ref().and_then(|block| block.header.as_deref()).is_some_and(is_attribute);
+    let is_signed = match &config.auth {
+        Some(AuthConfig::Hmac(auth)) => auth.message.parts().iter().any(|part| match part {
+            TemplatePart::Header(field) => is_attribute(&field.name),
+            _ => false,
+        }),
+        _ => false,
+    };
+    is_sent || is_signed || config.expressions().iter().any(|expression| names_attribute(expression.logic))
+}
+
+fn is_attribute(name: &str) -> bool {
+    name.eq_ignore_ascii_case("specversion")
+        || name.get(..3).is_some_and(|begin| begin.eq_ignore_ascii_case("ce-"))
 }
 
 /// Warns about cached responses that callers share although the workflow can distinguish the callers.

@@ -1,6 +1,8 @@
 //! Liveness, readiness, health and metrics. Reads levels and atomics only, so it answers while every worker hangs; but
 //! readiness asks the Redis server of a cluster.
 
+use std::sync::Arc;
+
 use actix_supervision::{NodeState, NodeView, TreeView};
 use actix_web::http::header::RETRY_AFTER;
 use actix_web::{HttpResponse, HttpResponseBuilder, web};
@@ -14,6 +16,7 @@ use svc_cron::CronHealth;
 use svc_epoch::EpochStatus;
 use svc_model::ServiceError;
 use svc_redis::RedisClient;
+use svc_registry::LoadedChannel;
 use svc_store::DatabaseStatus;
 use tokio::time::timeout;
 
@@ -26,6 +29,8 @@ use crate::tree::REGISTRY;
 const HANGS: u64 = 1_000;
 /// Largest number of nodes that is shown whole.
 const SHOWN: usize = 1_000;
+/// Channels that a note names.
+const NAMED: usize = 20;
 /// Seconds after which a client should retry.
 const RETRY: u32 = 5;
 
@@ -168,7 +173,26 @@ fn notes(state: &AppState) -> Vec<String> {
         "forwarded headers were seen and ignored: rate_limit.trusted_proxies is empty, so all clients of a proxy \
          share its address",
     );
-    proxies.into_iter().map(str::to_owned).collect()
+    proxies.map(str::to_owned).into_iter().chain(envelopes(state)).collect()
+}
+
+/// Returns the note about channels that dropped members of bodies.
+fn envelopes(state: &AppState) -> Option<String> {
+    let snapshot = state.registry.snapshot();
+    let dropping = |entry: &&Arc<LoadedChannel>| {
+        entry.compiled_channel().is_some_and(|channel| channel.has_dropped_members())
+    };
+    let mut names: Vec<_> = snapshot.channels().filter(dropping).map(|entry| entry.name()).collect();
+    names.sort_unstable();
+    let (shown, others) = names.split_at(names.len().min(NAMED));
+    let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+    (!shown.is_empty()).then(|| {
+        let names = shown.join(", ");
+        format!(
+            "members beside data and metadata were dropped from bodies of {names}{more}: request.body_mode is auto; \
+             set it to payload where bodies are no envelopes"
+        )
+    })
 }
 
 /// Returns the enabled connectors that could not be loaded, with reasons.

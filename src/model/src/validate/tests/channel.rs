@@ -225,6 +225,40 @@ fn cache_behind_auth_must_say_who_shares_its_answers() {
 }
 
 #[test]
+fn idempotency_keys_per_principal_need_auth() {
+    let config = |per_principal: Value| {
+        rest(json!({"config": {"deduplication": {"header": "k", "per_principal": per_principal}}}))
+    };
+    let path = "channel.config.deduplication.per_principal";
+    assert_eq!(refusals(&config(json!(true))), single_error(path, Invalid));
+    assert!(validate_channel(&config(json!(false)), &Marked).valid());
+    let replay = rest(json!({"config": {"deduplication": {"header": "k", "on_duplicate": "replay"}}}));
+    assert_eq!(refusals(&replay), single_error("channel.config.deduplication.on_duplicate", Invalid));
+}
+
+#[test]
+fn sender_whose_bodies_are_no_envelopes_is_warned_of_in_body_mode_auto() {
+    let warned = |config: Value| {
+        let report = validate_channel(&rest(json!({ "config": config })), &Marked);
+        assert!(report.valid(), "{config}");
+        report.warnings.iter().any(|warning| warning.field == "channel.config.request.body_mode")
+    };
+    for preset in ["zoom", "slack", "stripe", "github", "shopify", "webex", "P1"] {
+        let auth = json!({"mode": "hmac", "preset": preset, "secret": "env://KEY"});
+        assert!(warned(json!({"auth": auth})), "{preset}");
+        assert!(!warned(json!({"auth": auth, "request": {"body_mode": "payload"}})), "{preset}");
+    }
+    for events in [
+        json!({"deduplication": {"header": "ce-id"}}),
+        json!({"deduplication": {"key_logic": {"cat": [{"var": "metadata.headers.ce-source"}, "x"]}}}),
+        json!({"validation_logic": {"==": [{"var": "data.specversion"}, "1.0"]}}),
+    ] {
+        assert!(warned(events.clone()), "{events}");
+    }
+    assert!(!warned(json!({"deduplication": {"header": "idempotency-key"}})));
+}
+
+#[test]
 fn validate_tells_what_a_create_would_be_refused_for() {
     let report = validate_channel(&rest(json!({})), &Marked);
     assert!(report.valid() && report.warnings.is_empty());
