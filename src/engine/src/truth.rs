@@ -43,13 +43,15 @@ pub(crate) fn constant_truths(
     source: &Value,
     used_as: ResultUse,
 ) -> Vec<ConstantTruth> {
-    let mut walk = Walk { is_operator, found: Vec::new() };
+    let mut walk = Walk { is_operator, used_as, found: Vec::new() };
     walk.expression(at, source, used_as);
     walk.found
 }
 
 struct Walk<'o> {
     is_operator: &'o dyn Fn(&str) -> bool,
+    /// The use that is made of the whole expression.
+    used_as: ResultUse,
     found: Vec<ConstantTruth>,
 }
 
@@ -78,9 +80,12 @@ impl Walk<'_> {
                 return;
             }
             (Some(_), None) => {}
-            (member, _) if used_as == ResultUse::Truth => {
-                let reason = if member.is_some() { SEVERAL_MEMBERS } else { NO_MEMBER };
-                self.found.push(ConstantTruth { path: at.to_owned(), reason });
+            (Some(_), Some(_)) if used_as == ResultUse::Truth => {
+                self.found.push(ConstantTruth { path: at.to_owned(), reason: SEVERAL_MEMBERS });
+            }
+            // In an expression that builds a value it stands for what is not true, as in the suites of JSONLogic.
+            (None, _) if used_as == ResultUse::Truth && self.used_as == ResultUse::Truth => {
+                self.found.push(ConstantTruth { path: at.to_owned(), reason: NO_MEMBER });
             }
             _ => {}
         }
@@ -202,6 +207,7 @@ mod tests {
             (json!({"if": [two, two, two]}), vec!["c.if[0]"]),
             (json!({"x": 1, "y": {"filter": [[two], two]}}), vec!["c.y.filter[1]"]),
             (json!([{"!": two}]), vec!["c[0].!"]),
+            (json!({"if": [{}, 1, 2]}), vec![]),
             (json!({"and": [two, two]}), vec!["c.and[0]"]),
         ] {
             assert_eq!(paths(&source, ResultUse::Value), expected, "{source}");

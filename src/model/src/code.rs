@@ -91,17 +91,17 @@ codes! {
         "The body is larger than the setting that `message` names: `ingest.max_payload_size`, for the admin API \
          `server.max_admin_body_size`.",
         "Send less, or have the operator raise the setting.";
-    /// The content type of the body is not JSON.
+    /// The content type or the encoding of the body is not taken.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, "Unsupported media type",
-        "The content type of the body is not JSON.",
-        "Send `content-type: application/json`.";
+        "The channel or endpoint does not take the content type of the body, or the body has a content encoding.",
+        "Send a content type that the message names (`application/json` where nothing else is configured), uncompressed.";
     /// The caller exceeded a rate limit.
     RateLimited = "RATE_LIMITED", 429, "Too many requests",
         "A rate limit of the service, of the channel or of the caller is reached.",
         "Wait for the seconds of `Retry-After`, then send the request again.";
     /// The request head is larger than the limit.
     HeadTooLarge = "REQUEST_HEADER_FIELDS_TOO_LARGE", 431, "The head of the request is too large",
-        "The request line and the headers are larger than the limit.",
+        "The request line and the headers are larger than the limit, or there are too many headers.",
         "Send fewer or shorter headers.";
     /// An unexpected fault.
     InternalError = "INTERNAL_ERROR", 500, "An internal error occurred",

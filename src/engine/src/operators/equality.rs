@@ -91,7 +91,7 @@ impl CustomOperator for Contained {
 
 /// Returns `true` if one of the items is strictly equal to a value. The value is parsed as a time only once.
 fn is_among(needle: &DataValue<'_>, items: &[DataValue<'_>], as_times: bool) -> datalogic_rs::Result<bool> {
-    let times = Times::from_value(needle).filter(|_| as_times);
+    let times = if as_times { Times::from_value(needle) } else { None };
     for item in items {
         spend(1)?;
         let equal = match times.as_ref().and_then(|times| times.equal(&Times::from_value(item)?)) {

@@ -142,7 +142,8 @@ impl<'a> Keys<'a> {
     /// Returns the position of a key among the distinct ones; a new key is added.
     fn place(&mut self, key: &'a DataValue<'a>) -> datalogic_rs::Result<usize> {
         spend(1)?;
-        let hash = match Times::from_value(key).filter(|_| self.as_times) {
+        let times = if self.as_times { Times::from_value(key) } else { None };
+        let hash = match times {
             Some(Times { instant: Some(instant), .. }) => self.hashing.hash_one(instant),
             Some(times) => self.hashing.hash_one(times.duration),
             None => self.hash(key)?,

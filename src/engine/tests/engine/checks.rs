@@ -179,7 +179,7 @@ fn object_of_several_members_is_refused_where_truth_counts_and_does_not_compile(
     let function =
         |name: &str, input: Value| json!({"id": "t", "name": "", "function": {"name": name, "input": input}});
     let documents = [
-        (json!({"condition": guarded, "tasks": []}), "condition.and[1]"),
+        (json!({"condition": guarded, "tasks": [function("map", map(&json!(1)))]}), "condition.and[1]"),
         (
             json!({"tasks": [{"id": "t", "name": "", "condition": two, "function": {"name": "map", "input": map(&json!(1))}}]}),
             "tasks[0].condition",

@@ -30,7 +30,7 @@ section! {
         pub backlog: u32 = 1024,
         /// Connections served at once; fewer where the limit of open files asks for it. One more gets 503.
         pub max_connections: usize = 10_000,
-        /// Connections of one address, or of one IPv6 network of 64 bits, served at once; at most half of
+        /// Connections of one address, or of one IPv6 network (`rate_limit.ipv6_prefix`), served at once; at most half of
         /// those served in all. One more gets 429. Addresses in `rate_limit.trusted_proxies` are not counted.
         pub max_connections_per_address: usize = 2_000,
         /// Seconds that the head of a request may take, from the connection or its first byte; then 408.

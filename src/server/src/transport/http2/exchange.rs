@@ -55,7 +55,8 @@ where
         };
         answer::<S, B>(service, (parts, held), &body, &mut respond, (client, limits)).await
     };
-    if sent != Ok(ExchangeEnd::Reset) && sent.is_ok() && !body.borrow().is_end_stream() {
+    if matches!(sent, Ok(ExchangeEnd::Answered | ExchangeEnd::AnsweredLast)) && !body.borrow().is_end_stream()
+    {
         body::discard(&body).await;
     }
     sent.unwrap_or_else(|refusal| {
