@@ -40,7 +40,7 @@ pub struct CompiledChannel {
     /// Set once a body was taken for an envelope and lost members.
     has_dropped_members: Arc<AtomicBool>,
     /// Calls over HTTP are accepted and run later.
-    pub(crate) accepts: bool,
+    accepts: bool,
     /// The interpretation of the value of a record.
     pub(crate) record_format: RecordFormat,
     pub(crate) tombstones: TombstonePolicy,
@@ -155,6 +155,11 @@ impl CompiledChannel {
     /// Returns the schedule configuration; `None` for a channel that is not scheduled.
     pub fn cron(&self) -> Option<&CronConfig> {
         self.cron.as_deref()
+    }
+
+    /// Returns `true` if calls over HTTP are accepted and run later.
+    pub fn accepts(&self) -> bool {
+        self.accepts
     }
 
     /// Returns the reading of the bodies of its requests.

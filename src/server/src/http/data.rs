@@ -143,7 +143,9 @@ async fn answer_request(
         },
         Err(error) => Err(error),
     };
-    let is_async = prepared.as_ref().is_ok_and(|message| message.delivery == Delivery::Async);
+    let accepts =
+        resolution.channel().and_then(|channel| channel.compiled_channel()).is_some_and(|c| c.accepts());
+    let is_async = accepts || prepared.as_ref().is_ok_and(|message| message.delivery == Delivery::Async);
     let answer = match prepared {
         Ok(mut message) => {
             message.trace_context = span.context().clone();
