@@ -31,7 +31,14 @@ macro_rules! codes {
 impl FieldCode {
     /// Returns `true` for a problem of the key at a path, whatever its value is.
     pub const fn is_about_key(self) -> bool {
-        matches!(self, Self::UnknownField | Self::DuplicateField | Self::FieldNotApplicable)
+        matches!(
+            self,
+            Self::UnknownField
+                | Self::DuplicateField
+                | Self::FieldNotApplicable
+                | Self::UnknownOperator
+                | Self::SuspectOperator
+        )
     }
 }
 
