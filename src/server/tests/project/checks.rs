@@ -182,7 +182,7 @@ const ROWS: &[Row] = &[
     ),
     Row(
         Check::ClosureChannelCallDynamic,
-        |files| call(files, json!({"channel_logic": {"var": "data.c"}, "output": "data.o"})),
+        |files| call(files, json!({"channel_logic": {"var": "payload.c"}, "output": "data.o"})),
         |files| call(files, json!({"channel": "orders", "output": "data.o"})),
     ),
     Row(
@@ -206,7 +206,7 @@ const ROWS: &[Row] = &[
     Row(
         Check::EnvUnresolved,
         |files| files.tasks(json!([note("n", &json!("env://TOKEN"))])),
-        |files| files.tasks(json!([note("n", &json!("see env://TOKEN"))])),
+        |files| files.tasks(json!([note("n", &json!("see env: TOKEN"))])),
     ),
     Row(
         Check::EnvUnresolved,
@@ -220,7 +220,39 @@ const ROWS: &[Row] = &[
     Row(
         Check::LogicUnresolvable,
         |files| files.set(WORKFLOW, "/tasks/0/function/input/params", json!([{"+": [1, 2]}])),
+        |files| files.set(WORKFLOW, "/tasks/0/function/input/params", json!([{"var": "payload.x"}])),
+    ),
+    Row(
+        Check::LogicUnresolvable,
+        |files| {
+            files.set(WORKFLOW, "/tasks/0/function/input/params", json!([{"length": {"var": "payload.x"}}]))
+        },
+        |files| files.set(WORKFLOW, "/tasks/0/function/input/params", json!([{"length": 3}])),
+    ),
+    Row(
+        Check::EnvEmbedded,
+        |files| files.tasks(json!([note("n", &json!("see env://TOKEN"))])),
+        |files| files.tasks(json!([note("n", &json!("see the environment"))])),
+    ),
+    Row(
+        Check::SuspectConnector,
+        |files| files.set(CONNECTOR, "/config/timeout", json!(5)),
+        |files| files.set(CONNECTOR, "/config/query_timeout_ms", json!(5)),
+    ),
+    Row(
+        Check::SuspectWorkflow,
         |files| files.set(WORKFLOW, "/tasks/0/function/input/params", json!([{"var": "data.x"}])),
+        |files| files.set(WORKFLOW, "/tasks/0/function/input/params", json!([{"var": "payload.x"}])),
+    ),
+    Row(
+        Check::SuspectChannel,
+        |files| files.set(CHANNEL, "/config", json!({"validation_logic": {"!!": {"var": "body.x"}}})),
+        |files| files.set(CHANNEL, "/config", json!({"validation_logic": {"!!": {"var": "data.x"}}})),
+    ),
+    Row(
+        Check::ProjectUnknownShape,
+        |files| files.file("workflows/b.json", json!({"name": "b", "taks": []})),
+        |files| files.file("workflows/b.json", json!({"name": "b"})),
     ),
     Row(
         Check::LogicUnknownOperator,
@@ -323,6 +355,7 @@ fn each_check_of_the_table_is_tested() {
         Check::MissingWorkflowId,
         Check::MissingChannelId,
         Check::SharedUnparseable,
+        Check::ProjectUnreadable,
         Check::PackageName,
         Check::PackageVersion,
         Check::PackageContentHash,
@@ -417,6 +450,7 @@ fn a_package_is_refused_for_its_header_and_for_any_change_of_its_content() {
     assert!(problems(|_| {}).is_empty());
     assert_eq!(problems(|package| package["package"]["name"] = json!(" ")), ["package.name"]);
     assert_eq!(problems(|package| package["package"]["version"] = json!(1)), ["package.version"]);
+    assert_eq!(problems(|package| package["package"]["version"] = json!("1.0+build")), ["package.version"]);
     assert_eq!(
         problems(|package| package["package"]["content_hash"] = Value::Null),
         ["package.content_hash"]

@@ -140,6 +140,8 @@ fn arguments_that_do_not_fit_exit_with_2_and_missing_inputs_with_1() {
     for line in [
         "compile src",
         "compile src --name shop",
+        "compile src --name shop --version 1.0+build",
+        "compile src --name the/shop --version 1",
         "compile src --format dir",
         "compile src --format bulk",
         "lint src --definitions src",
