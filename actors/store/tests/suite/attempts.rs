@@ -43,11 +43,10 @@ async fn begin_attempt(store: &Store) -> (ClaimedLetter, NewTrace) {
 }
 
 fn statuses(attempts: &[TraceAttempt]) -> Vec<(i64, &str, Option<&str>)> {
-    let status = |attempt| {
-        let TraceAttempt { attempt, status, error_message, .. } = attempt;
-        (*attempt, status.as_str(), error_message.as_deref())
-    };
-    attempts.iter().map(status).collect()
+    attempts
+        .iter()
+        .map(|attempt| (attempt.attempt, attempt.status.as_str(), attempt.error_message.as_deref()))
+        .collect()
 }
 
 async fn listed(store: &Store, attempts: bool) -> usize {

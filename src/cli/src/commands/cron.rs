@@ -92,15 +92,15 @@ pub(crate) async fn run(command: CronCommand, context: &CommandContext) -> Resul
             show_record(&ApiRequest::get(admin_path(&["cron", "occurrences", &id])), "id", context).await
         }
         CronCommand::Retry(ids) => {
-            let retry = async |id: &str| {
+            ids.for_each(context, async |id: &str| {
                 let request = ApiRequest::post(admin_path(&["cron", "occurrences", id, "retry"]));
                 let answer = context.fetch(&request).await?;
                 let attempt = plain(&answer["data"]["attempt"]);
                 let sentence = format!("Occurrence '{id}' is due again, attempt {attempt}.");
                 context.output.print(&context.output.change(Some(&answer), id, &sentence)?)?;
                 Ok(0)
-            };
-            ids.for_each(context, retry).await
+            })
+            .await
         }
     }
 }

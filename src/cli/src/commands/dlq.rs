@@ -59,20 +59,20 @@ pub(crate) async fn run(command: DeadLetterCommand, context: &CommandContext) ->
             show_page(page.add_to(request), &LETTERS, "dead letters", context).await
         }
         DeadLetterCommand::Get(ids) => {
-            let show = async |id: &str| {
+            ids.for_each(context, async |id: &str| {
                 show_record(&ApiRequest::get(admin_path(&["trace-dlq", id])), "id", context).await
-            };
-            ids.for_each(context, show).await
+            })
+            .await
         }
         DeadLetterCommand::Requeue(ids) => {
-            let requeue = async |id: &str| {
+            ids.for_each(context, async |id: &str| {
                 let request = ApiRequest::post(admin_path(&["trace-dlq", id, "requeue"]));
                 let answer = context.fetch(&request).await?;
                 let sentence = format!("Requeued dead letter '{id}'.");
                 context.output.print(&context.output.change(Some(&answer), id, &sentence)?)?;
                 Ok(0)
-            };
-            ids.for_each(context, requeue).await
+            })
+            .await
         }
         DeadLetterCommand::Purge { older_than_hours: hours } => {
             context.confirm(&format!("Delete the exhausted dead letters older than {hours} h?"))?;

@@ -150,12 +150,12 @@ pub(crate) async fn run(command: TraceCommand, context: &CommandContext) -> Resu
             show_page(args.sort.add_to(args.page.add_to(request)), &TRACES, "traces", context).await
         }
         TraceCommand::Get { ids, token } => {
-            let show = async |id: &str| {
+            ids.for_each(context, async |id: &str| {
                 let answer = context.fetch(&request(id, token.as_deref())?).await?;
                 context.output.print(&view(&answer, context)?)?;
                 Ok(0)
-            };
-            ids.for_each(context, show).await
+            })
+            .await
         }
         TraceCommand::Wait(args) => {
             let wait = TraceWait {
