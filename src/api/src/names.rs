@@ -17,7 +17,7 @@ pub(crate) const LIFECYCLE_STATUSES: &[&str] =
     &[LifecycleStatus::Draft.name(), LifecycleStatus::Active.name(), LifecycleStatus::Archived.name()];
 
 /// The statuses of a run.
-pub(crate) const TRACE_STATUSES: &[&str] = &["pending", "running", "completed", "failed"];
+pub(crate) const TRACE_STATUSES: &[&str] = &["pending", "running", "retrying", "completed", "failed"];
 
 /// The origins of a run.
 pub(crate) const TRACE_MODES: &[&str] = &["sync", "async", "kafka", "cron"];

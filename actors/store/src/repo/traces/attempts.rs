@@ -66,12 +66,13 @@ pub(super) async fn record_failure(
 /// Begins the next attempt at the work, with the row of that id. Work without a row has lost its history: the attempt is
 /// work of its own.
 pub(in crate::repo) async fn begin(conn: &mut Conn, work: &str, id: Uuid) -> Result<(), StoreError> {
-    let before: Option<i64> = on!(conn, c => {
-        traces::table.find(work).select(traces::attempt).first(c).await.optional()
+    let before: Option<(i64, Option<String>)> = on!(conn, c => {
+        traces::table.find(work).select((traces::attempt, traces::request_id)).first(c).await.optional()
     })?;
-    let Some(before) = before else { return Ok(()) };
+    let Some((before, request_id)) = before else { return Ok(()) };
     let number = before.saturating_add(1);
-    let attempt = (traces::attempt_of.eq(work), traces::attempt.eq(number));
+    let attempt =
+        (traces::attempt_of.eq(work), traces::attempt.eq(number), traces::request_id.eq(request_id));
     on!(conn, c => {
         diesel::update(traces::table.find(id.to_string())).set(attempt).execute(c).await
     })?;
@@ -117,6 +118,7 @@ async fn end_work(conn: &mut Conn, work: &str, end: &TraceEnd) -> Result<(), Sto
         traces::status.eq(end.status.name()),
         traces::result_json.eq(end.result_json.as_deref()),
         traces::error_message.eq(end.error_message.as_deref()),
+        traces::error_code.eq(end.error_code),
         traces::duration_ms.eq(end.duration_ms),
         traces::workflow_id.eq(workflow.map(|workflow| &*workflow.id)),
         traces::workflow_version.eq(workflow.map(|workflow| workflow.version)),
