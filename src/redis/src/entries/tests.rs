@@ -107,12 +107,12 @@ async fn connection_to_a_server_that_became_a_replica_is_given_up() {
     assert!(matches!(failure, RedisFailure::Unreachable(_)), "it may heal: {failure:?}");
     gateway.lead_to(primary.address());
     // A connection that was just opened is kept for a moment.
-    while client.claim("k", "two", 60).await.is_err() {
+    while client.claim("after", "two", 60).await.is_err() {
         tokio::task::yield_now().await;
     }
-    assert!(!client.claim("k", "one", 60).await.unwrap(), "the primary has it");
+    assert!(!client.claim("after", "one", 60).await.unwrap(), "the primary has it");
     client.check_writable().await.unwrap();
-    assert_eq!(primary.command(&["get", "k"]).unwrap(), "two");
+    assert_eq!(primary.command(&["get", "after"]).unwrap(), "two");
 }
 
 #[tokio::test]

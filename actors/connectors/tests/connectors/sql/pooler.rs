@@ -32,7 +32,7 @@ fn statements_behind_a_pooler_are_those_that_were_asked_for() {
                 let read = json!({"connector": "c", "query": query, "params": [n], "output": "data.rows"});
                 let rows = world.run_task("db_read", read, Value::Null).await["rows"].take();
                 assert_eq!(rows, json!([{"n": n, "name": format!("name {n}"), "caller": caller}]));
-                let document = json!({"connector": "c", "output": "data.rows",
+                let document = json!({"connector": "c", "output": "data.rows", "schema": {"unmapped": "identity", "entities": {}},
                     "query": {"source": "t", "filter": {"==": [{"field": "n"}, n]}}});
                 let rows = world.run_task("data_query", document, Value::Null).await["rows"].take();
                 assert_eq!(rows[0]["name"], format!("name {n}"), "{rows}");
