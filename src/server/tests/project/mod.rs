@@ -8,4 +8,5 @@ mod directory;
 mod faults;
 mod kit;
 mod machine_reports;
+mod package_lint;
 mod reproducible;
