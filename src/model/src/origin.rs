@@ -4,7 +4,8 @@
 /// come. A browser sends `scheme://host`, with a port where it is not that of the scheme, in small letters (RFC 6454), or
 /// `null`.
 pub fn origin_problem(text: &str) -> Option<String> {
-    if text == "null" {
+    // U+0000 is refused in every text, with a message of its own.
+    if text == "null" || text.contains('\0') {
         return None;
     }
     let Some((scheme, rest)) = text.split_once("://") else {
