@@ -142,6 +142,7 @@ fn answer(size: usize) -> ChannelResponse {
         status: 201,
         headers: vec![("location".into(), "/x".into())],
         body: Bytes::from(vec![b'x'; size]),
+        is_guess: false,
     }
 }
 
