@@ -1,29 +1,26 @@
 //! Connectors: one row each, without versions. Their settings are encrypted if a key is configured.
 
-use std::fmt;
 use std::sync::Arc;
 
-use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::id::new_entity_id;
 use svc_model::{
-    Connector, ConnectorContent, EntityKind, FieldError, Page, Precondition, ServiceError, Timestamp,
-    is_unreadable, unreadable,
+    Connector, ConnectorContent, EntityKind, FieldError, Page, Precondition, ServiceError, is_unreadable,
 };
-use svc_secrets::{EnvelopeError, EnvelopeKeys};
+use svc_secrets::EnvelopeKeys;
 
 use crate::conn::{Conn, on};
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::metrics::QueryOperation;
 use crate::repo::change_facts::ChangeFacts;
+use crate::repo::connector_rows::{ContentRow, FromEncryptedRow, Row, StoredConnector};
 use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::references::{References, refuse_deletion};
-use crate::repo::seal::{config_place, seal};
 use crate::repo::usage::{channels_naming, workflows_naming};
 use crate::repo::versioned::{ImportAction, ImportOutcome, Merge, OnConflict};
-use crate::repo::{EntityFilter, json, key, sorted, tagged, token_states};
+use crate::repo::{EntityFilter, key, sorted, tagged, token_states};
 use crate::schema::connectors;
 
 /// The stored connectors.
@@ -31,108 +28,6 @@ use crate::schema::connectors;
 pub struct ConnectorRepository {
     pub(crate) database: Database,
     pub(crate) keys: Arc<EnvelopeKeys>,
-}
-
-/// A connector as it is loaded into the service.
-#[derive(Clone, PartialEq, Eq)]
-pub struct StoredConnector {
-    /// Id.
-    pub id: String,
-    /// Unique name.
-    pub name: String,
-    /// Name of its type.
-    pub connector_type: String,
-    /// Its settings as written, not necessarily JSON, or the reason why no key decrypts them. Contains secrets.
-    pub config_text: Result<String, EnvelopeError>,
-    /// True if the connector is to be loaded.
-    pub enabled: bool,
-}
-
-/// Omits the settings, which contain secrets.
-impl fmt::Debug for StoredConnector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoredConnector")
-            .field("id", &self.id)
-            .field("name", &self.name)
-            .field("connector_type", &self.connector_type)
-            .field("enabled", &self.enabled)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A row, in the order of the columns.
-#[derive(Queryable)]
-struct Row {
-    id: String,
-    name: String,
-    connector_type: String,
-    config_json: String,
-    enabled: bool,
-    tags_json: String,
-    created_at: NaiveDateTime,
-    updated_at: NaiveDateTime,
-}
-
-/// Conversion of a row, with the keys to decrypt it.
-trait FromEncryptedRow: Send + 'static {
-    fn open(row: Row, keys: &EnvelopeKeys) -> Self;
-}
-
-impl FromEncryptedRow for Connector {
-    fn open(row: Row, keys: &EnvelopeKeys) -> Self {
-        let config = keys.open(&row.config_json, config_place(&row.id));
-        Self {
-            id: row.id,
-            content: ConnectorContent {
-                name: row.name,
-                connector_type: row.connector_type,
-                config: config.map_or_else(|_| unreadable(), |text| json::value(&text)),
-                enabled: row.enabled,
-                tags: json::strings(&row.tags_json),
-            },
-            created_at: Timestamp::from_naive(row.created_at),
-            updated_at: Timestamp::from_naive(row.updated_at),
-        }
-    }
-}
-
-impl FromEncryptedRow for StoredConnector {
-    fn open(row: Row, keys: &EnvelopeKeys) -> Self {
-        let config_text = keys.open(&row.config_json, config_place(&row.id));
-        Self {
-            id: row.id,
-            name: row.name,
-            connector_type: row.connector_type,
-            config_text,
-            enabled: row.enabled,
-        }
-    }
-}
-
-/// The columns that the author sets.
-#[derive(Insertable, AsChangeset)]
-#[diesel(table_name = connectors)]
-struct ContentRow {
-    name: String,
-    connector_type: String,
-    /// `None` keeps the stored value, so that settings that cannot be decrypted are not lost.
-    config_json: Option<String>,
-    enabled: bool,
-    tags_json: String,
-}
-
-impl ContentRow {
-    fn from_content(id: &str, content: &ConnectorContent, keys: &EnvelopeKeys) -> Result<Self, StoreError> {
-        let config = &content.config;
-        let sealed = || seal(&json::text(config), config_place(id), keys);
-        Ok(Self {
-            name: content.name.clone(),
-            connector_type: content.connector_type.clone(),
-            config_json: (!is_unreadable(config)).then(sealed).transpose()?,
-            enabled: content.enabled,
-            tags_json: json::list(&content.tags),
-        })
-    }
 }
 
 impl ConnectorRepository {

@@ -9,6 +9,7 @@ mod change_facts;
 mod channel_credentials;
 mod channel_rows;
 mod config_changes;
+mod connector_rows;
 mod connectors;
 mod cron;
 mod dead_letters;
@@ -36,8 +37,9 @@ pub(crate) use channel_credentials::{ChannelVersion, reseal_credentials};
 pub(crate) use channel_rows::{replace_stored_config, stored_configs};
 pub(crate) use config_changes::NOTIFICATIONS;
 pub use config_changes::{BreakerReset, ChangedEntity, ConfigChange, EpochNumbers};
+pub use connector_rows::StoredConnector;
+pub use connectors::ConnectorRepository;
 pub(crate) use connectors::all_connectors;
-pub use connectors::{ConnectorRepository, StoredConnector};
 pub(crate) use cron::LedgerQueues;
 pub use cron::{
     AlignOutcome, Backlog, ChannelFacts, ClaimBatch, ExhaustedOccurrence, Ledger, MaterialiseOutcome,
