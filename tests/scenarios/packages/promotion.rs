@@ -269,7 +269,7 @@ fn package_that_cannot_serve_there_is_told_by_plan_and_fails_apply() {
     let rich = launch()
         .env("PARTNER_URL", "https://partner.example.com")
         .env("PARTNER_TOKEN", "t")
-        .env("CALLER_KEY", "a-key-of-a-caller")
+        .env("CALLER_KEY", "a-key-of-a-caller-0123456789abcdef")
         .start()
         .unwrap();
     let planned = verb("plan", &rich, &with_file);
