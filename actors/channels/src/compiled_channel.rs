@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_engine::Flow;
-use svc_model::config::{BodyFormat, BodyMode, RecordFormat, ResponseConfig, ResponseMode};
+use svc_model::config::{BodyMode, RecordFormat, RequestBodyFormat, ResponseConfig, ResponseMode};
 use svc_model::{Channel, ChannelConfig, Protocol, is_unreadable};
 use svc_secrets::Resolver;
 use svc_traces::TracePolicy;
@@ -27,7 +27,7 @@ pub struct CompiledChannel {
     pub(crate) chain: Arc<[Arc<str>]>,
     pub(crate) flow: Flow,
     pub(crate) envelope: bool,
-    body_format: BodyFormat,
+    body_format: RequestBodyFormat,
     /// The interpretation of the value of a record.
     pub(crate) record_format: RecordFormat,
     pub(crate) cookies: Vec<String>,
@@ -135,7 +135,7 @@ impl CompiledChannel {
     }
 
     /// Returns the reading of the bodies of its requests.
-    pub fn body_format(&self) -> BodyFormat {
+    pub fn body_format(&self) -> RequestBodyFormat {
         self.body_format
     }
 
